@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from coopt.instance.reserves import HYBRID
@@ -16,6 +16,7 @@ from coopt.validation.calibration import Calibration, feasible_sets
 from coopt.validation.comparison import Score, architecture_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import is_used, runs_used, set_name
+from coopt.validation.published import COLUMNS as ROW_COLUMNS
 from coopt.validation.published import MEASURED, Measurement
 from coopt.validation.runs import MeasuredRun, outcome_of, runs_among
 
@@ -31,7 +32,7 @@ COLUMNS = (
     "left_out_mean",
     "left_out_median",
 )
-APART = ("id", "source_url", "notes", *MEASURED)
+APART = ("id", "source_url", "notes", "release", "flop_count", "corrections", *MEASURED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,14 +121,14 @@ def spreads(rows: Iterable[Measurement]) -> list[tuple[float, tuple[str, ...]]]:
     """Slowest over fastest measurement of every configuration that was published more than once,
     with its ids.
 
-    Rows are of one configuration where all columns but the measurement, the id, the address and the
-    notes are equal; the largest ratio comes first.
+    Rows are of one configuration where all columns but the measurement, the id, the address, the
+    notes and the release are equal; the largest ratio comes first.
     """
     alike: dict[object, list[tuple[float, str]]] = {}
     for row in rows:
         outcome = outcome_of(row)
         if isinstance(outcome, MeasuredRun):
-            key = tuple(value for name, value in asdict(row).items() if name not in APART)
+            key = tuple(row.cell(name) for name in ROW_COLUMNS if name not in APART)
             alike.setdefault(key, []).append((outcome.measured_s, row.id))
     many = [sorted(members) for members in alike.values() if len(members) > 1]
     found = [

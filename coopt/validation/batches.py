@@ -211,8 +211,8 @@ def _all_but_mapping(row: Measurement, run: MeasuredRun) -> object:
     """Return source, model, GPUs, network, batch, sequence, precision, software and its release of
     a row.
     """
-    trained = ("group", "model", *SHAPE, "gpu", "global_batch", "precision", "release")
-    machine = (run.gpus, run.hb_size, run.nic_gbit_s, run.software.name)
+    trained = ("group", "model", *SHAPE, "gpu", "global_batch", "precision")
+    machine = (run.gpus, run.hb_size, run.nic_gbit_s, run.software.name, run.software.release)
     return *(getattr(row, name) for name in trained), *machine
 
 

@@ -18,10 +18,10 @@ from coopt.perf.mapping import RECOMPUTE, Floats, utilisation
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
 from coopt.validation.facts import Peer, published_facts
-from coopt.validation.published import Measurement, corrected
+from coopt.validation.published import Measurement, stated
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.settings import NARROW, OF_HARDWARE, OF_SOFTWARE
-from coopt.validation.splits import mappings_of, recomputed_of
+from coopt.validation.splits import mappings_of
 
 # errors are capped: rows further off are beyond the model and must not determine parameters
 CAPPED = 0.6
@@ -215,7 +215,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     predicted_rows = [
-        corrected(row)
+        stated(row)
         for row, outcome in zip(rows, outcomes, strict=True)
         if isinstance(outcome, MeasuredRun)
     ]
@@ -298,11 +298,10 @@ def _result(
 
 
 def _offloads(row: Measurement) -> bool:
-    """Whether the recipe of a row offloads an unknown amount of activations to the host, so that
-    GPU memory cannot be predicted.
+    """Whether a row offloads an unknown amount of activations to the host, so that GPU memory
+    cannot be predicted.
     """
-    recipe = recomputed_of(row)
-    return row.offload_percent is None and recipe is not None and recipe.offloads
+    return bool(row.offloads) and row.offload_percent is None
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:
@@ -317,7 +316,7 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return (
-        f"its table does not say what is recomputed, its recipe has {kind}; with all of it"
+        f"its table does not say what is recomputed, taken to be {kind}; with all of it"
         f" {least_gib:.1f} GiB"
     )
 

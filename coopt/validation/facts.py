@@ -1,4 +1,4 @@
-"""Facts about published runs beyond their rows, read from `facts.toml`."""
+"""Vocabulary of tables of measured runs, and corrections, read from `facts.toml`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -17,81 +17,77 @@ from coopt.instance.transformer import Recompute
 Words = Annotated[tuple[str, ...], one_or_many]
 
 
-class WordedRow(Protocol):
-    """Interface of rows that rules are matched against."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-
-    @property
-    def text(self) -> str:
-        """All text of the row."""
+def found(pattern: str, text: str) -> re.Match[str] | None:
+    """Return where a pattern is in a text, whatever the case."""
+    return re.search(pattern, text, re.IGNORECASE)
 
 
 class Fact(Table):
-    """A fact that a row does not state; `where` and `model` are patterns to find in the row's text
-    and in the name of its model, `printed` are values in its table.
-    """
+    """A fact that is not in a table, and how it is known."""
 
     tag: Tag
     source: str
-    where: str = ""
-    model: str = ""
-    printed: Annotated[dict[str, int], Field(default_factory=dict)]
-
-    def holds_for(self, text: str) -> bool:
-        """Whether the fact applies to a row with this text."""
-        return re.search(self.where, text, re.IGNORECASE) is not None
-
-    def holds_for_row(self, row: WordedRow) -> bool:
-        """Whether the fact applies to this row."""
-        named = re.search(self.model, row.model, re.IGNORECASE) is not None
-        values = {column: getattr(row, column) for column in self.printed}
-        return named and self.holds_for(row.text) and values == self.printed
 
 
 class Correction(Fact):
-    """Corrected columns: the same source, or the recipe that was run, contradicts the table."""
-
-    columns: dict[str, int]
-
-
-class Release(Fact):
-    """Rows of one state of software and machine, which their source says not to compare with
-    others.
+    """Corrected columns of rows that name it, which printed the values `printed`: the same source,
+    or the recipe that was run, contradicts the table.
     """
 
     name: str
+    printed: Annotated[dict[str, int], Field(default_factory=dict)]
+    columns: dict[str, int]
 
 
 class PublishedGpu(Fact):
     """Catalog entry of a GPU with other published names, and its usual HB domain and network."""
 
     names: Words
+    where: Annotated[str, Field(description="words of its notes")] = ""
     gpu: str
     hb_domain: str
     hb_gbyte_s: Positive | None = None
     nic_gbit_s: Positive
 
+    def is_named(self, plain_name: str, notes: str) -> bool:
+        """Whether the GPU goes by this name, in a row with these notes."""
+        return plain_name in map(str.lower, self.names) and found(self.where, notes) is not None
 
-class SoftwareStack(Fact):
-    """The training software of a source."""
 
-    generation: str = ""
-    precision: str = ""
-    software: str
-    changes: dict[str, int | float | bool] | None = None
-    attention: Literal["flash", "unfused"]
-    dp_mode: Literal["sync", "overlap"]
-    sequence_parallel: Literal["with tp", "as published"]
+class Framework(Fact):
+    """What a framework of the catalog does in rows that do not say otherwise; `where` are words of
+    notes and addresses of rows that do not name theirs.
+    """
+
+    name: str
+    where: str = ""
+    attention: Literal["flash", "unfused"] = "flash"
+    dp_mode: Literal["sync", "overlap"] = "overlap"
+    sequence_parallel: Literal["with tp", "as published"] = "with tp"
     zero: Literal[0, 1, 2, 3]
+    zero_in_pipeline: Annotated[
+        Literal[1, 2, 3], Field(description="what ZeRO 3 is under a pipeline")
+    ] = 3
     balanced_ring: bool = True
+    recompute: Annotated[dict[str, Recompute], Field(default_factory=dict)]
+
+
+class NotedWords(Table):
+    """What words of the notes say in a column that is empty, of rows of a framework if given."""
+
+    column: str
+    where: str
+    value: str
+    framework: str = ""
 
 
 class ShapeFact(Fact):
-    """Properties of a model that have no column."""
+    """Properties of models with a name, of rows that do not state theirs; of rows of a framework if
+    given.
+    """
 
+    model: Annotated[str, Field(description="pattern in the name")]
+    framework: str = ""
     gated: bool | None = None
     tied_embeddings: bool | None = None
     head_dim: Count | None = None
@@ -107,47 +103,7 @@ class ShapeFact(Fact):
     window_every: int = 0
     expert_groups: int = 0
     top_groups: int = 0
-    neighbours: Annotated[bool, Field(description="the experts of a token stand side by side")] = (
-        False
-    )
     extra_predictions: int = 0
-
-
-class Interleave(Fact):
-    """Model chunks per GPU where the table omits them."""
-
-    chunks: Count
-
-
-class RecomputeFact(Fact):
-    """Recomputation of a recipe where the table omits it, or says `published`."""
-
-    published: str = ""
-    kind: Recompute
-    offload_percent: Annotated[
-        int,
-        Field(
-            ge=0,
-            le=100,
-            description="share of the activations that goes to the memory of the host (%)",
-        ),
-    ] = 0
-    offloads: Annotated[bool, Field(description="activations go there, how many is not known")] = (
-        False
-    )
-
-
-class Recipe(Fact):
-    """Options of a workload and its software that a recipe enables; matching rules are combined."""
-
-    options: Annotated[dict[str, int | float | bool | str], Field(default_factory=dict)]
-    changes: Annotated[dict[str, int | float | bool], Field(default_factory=dict)]
-
-
-class Convention(Fact):
-    """FLOP convention of a group; `where` is a pattern to find in the id."""
-
-    counts: str
 
 
 class Peer(Fact):
@@ -192,14 +148,10 @@ class FactFile(Table):
     precisions: dict[str, Precision]
     recompute: dict[str, Recompute]
     correction: tuple[Correction, ...]
-    release: tuple[Release, ...]
     device: tuple[PublishedGpu, ...]
-    stack: tuple[SoftwareStack, ...]
+    framework: tuple[Framework, ...]
+    words: tuple[NotedWords, ...]
     shape: tuple[ShapeFact, ...]
-    interleave: tuple[Interleave, ...]
-    recomputed: tuple[RecomputeFact, ...]
-    recipe: tuple[Recipe, ...]
-    convention: tuple[Convention, ...]
     peer: tuple[Peer, ...]
     fit: tuple[FitSet, ...]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from coopt.instance.texts import InstanceError
 from coopt.validation.logs import Log, log_formats
-from coopt.validation.published import COLUMNS, SHAPE_DETAILS
+from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
 from coopt.validation.shapes import ALIKE, catalog_model
 
 Cells = dict[str, str]
@@ -262,7 +262,7 @@ class _Reading:
         known = {one.name: one for one in map(catalog_model, filter(None, names)) if one}
         if len(known) > 1:
             raise self._fault(f"model = {names[0]}, but the log is of {names[1]}")
-        pairs = ALIKE | {column: column for column in SHAPE_DETAILS}
+        pairs = ALIKE | {column: column for column in SHAPE_COLUMNS}
         for model in known.values():
             for column, field in pairs.items():
                 value = cells[column] if column in cells else self.log.get(column)
@@ -377,7 +377,7 @@ class _Reading:
         log, share = self.log, self.log.get("offload_share") or "1"
         if not log.lists_all:
             return ""
-        if not log.get("offloads"):
+        if not log.get("offloading"):
             return "0"
         is_share = re.fullmatch(r"\d(?:\.\d+)?", share)
         return f"{100.0 * float(share):g}" if is_share else share
@@ -406,7 +406,7 @@ class _Reading:
         if "recompute" not in log.printed:
             return ""
         word = log.get("recompute").lower() or "none"
-        names = re.findall(r"\w+", log.get("recompute_modules"))
+        names = re.findall(r"\w+", log.get("modules"))
         if word != "selective" or not names or names == ["core_attn"]:
             return kinds.get(word, word)
         others = {*names} - {"layernorm"}

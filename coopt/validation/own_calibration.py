@@ -31,7 +31,6 @@ from coopt.validation.batches import Batch, unchanged_s
 from coopt.validation.comparison import RowResult, comparison_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import Report, runs_used, set_name
-from coopt.validation.link_tests import LinkFit
 from coopt.validation.posterior import NINETY, Belief, Posterior, posterior_of
 from coopt.validation.published import COLUMNS, MEASURED, Measurement
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
@@ -85,9 +84,6 @@ class OwnCalibration(Table):
     posteriors: tuple[Posterior, ...]
     next_runs: tuple[NextRun, ...]
     skipped: Annotated[dict[str, str], Field(description="rows that cannot be predicted, and why")]
-    links: Annotated[
-        tuple[LinkFit, ...], Field(description="shares of links that nccl-tests reached")
-    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,10 +103,7 @@ class Prediction:
 
 
 def own_calibration_of(
-    rows: Sequence[Measurement],
-    sets: Sequence[FitSet],
-    report: Report = lambda text: None,
-    links: Sequence[LinkFit] = (),
+    rows: Sequence[Measurement], sets: Sequence[FitSet], report: Report = lambda text: None
 ) -> OwnCalibration:
     """Return the posterior of every set that has rows, and what to run next for the largest run of
     each.
@@ -138,7 +131,7 @@ def own_calibration_of(
         for fit_set in sets
         if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
-    if rows and not members and not any(result.status == "evaluated" for result in results):
+    if not members and not any(result.status == "evaluated" for result in results):
         places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
         reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
         raise InstanceError(
@@ -162,14 +155,13 @@ def own_calibration_of(
         posteriors=tuple(posteriors),
         next_runs=tuple(following),
         skipped=skipped,
-        links=tuple(links),
     )
 
 
 def _columns_read(row: Measurement) -> str:
     """Return the columns of a row but its name, its address and what was measured."""
     names = [name for name in COLUMNS if name not in ("id", "source_url", *MEASURED)]
-    stated = {name: value for name in names if (value := getattr(row, name)) not in (None, "")}
+    stated = {name: value for name in names if (value := row.cell(name)) not in (None, "")}
     return ", ".join(f"{name} {value}" for name, value in stated.items() if name != "notes") + (
         f"; {row.notes}" if row.notes else ""
     )

@@ -21,7 +21,6 @@ from typing import Any, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
 from coopt.perf.mapping import layer_expert_parameters, layer_parameters, model_flop_per_token
-from coopt.validation.link_tests import LinkFit, is_link_test, link_fit_of
 from coopt.validation.log_columns import cells_of
 from coopt.validation.logs import log_formats, log_of
 from coopt.validation.published import (
@@ -29,6 +28,7 @@ from coopt.validation.published import (
     Measurement,
     UnusableError,
     measurement_of,
+    printed_cell,
     read_measurements,
 )
 from coopt.validation.shapes import transformer_of
@@ -51,7 +51,7 @@ REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or
 def measurements_of(
     paths: Sequence[str], stated: Mapping[str, str], nvtx_range: str | None = None
 ) -> tuple[list[Measurement], list[Measurement]]:
-    """Return all rows of the files but those of nccl-tests, and which are of logs and traces.
+    """Return all rows of the files, and those among them read from logs and traces.
 
     Parameters
     ----------
@@ -72,14 +72,9 @@ def measurements_of(
         )
     table_rows: list[Measurement] = []
     log_rows: list[Measurement] = []
-    has_links = False
     for path in paths:
         file = Path(path)
-        text = _text(file)
-        if is_link_test(text):
-            has_links = True
-            continue
-        cells = _cells(text, file.name, nvtx_range, stated)
+        cells = _cells(_text(file), file.name, nvtx_range, stated)
         if cells is None:
             table_rows += read_measurements(path)
             continue
@@ -91,17 +86,11 @@ def measurements_of(
         if complaints:
             raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
         log_rows.append(measurement)
-    if stated and not log_rows and not has_links:
+    if stated and not log_rows:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
         )
     return table_rows + log_rows, log_rows
-
-
-def link_fits_of(paths: Sequence[str], stated: Mapping[str, str]) -> list[LinkFit]:
-    """Return what the results of nccl-tests among the files say."""
-    texts = ((Path(path).name, _text(Path(path))) for path in paths)
-    return [link_fit_of(text, name, stated) for name, text in texts if is_link_test(text)]
 
 
 def _cells(text: str, name: str, nvtx_range: str | None, stated: Mapping[str, str]) -> Cells | None:
@@ -156,13 +145,11 @@ def table_of(rows: Sequence[Measurement]) -> str:
     """Return the rows as a CSV table for `coopt validate` and `coopt calibrate`, without empty
     columns.
     """
-    names = [name for name in COLUMNS if any(getattr(row, name) not in (None, "") for row in rows)]
+    names = [name for name in COLUMNS if any(row.cell(name) not in (None, "") for row in rows)]
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(names)
-    writer.writerows(
-        [["" if (value := getattr(row, name)) is None else value for name in names] for row in rows]
-    )
+    writer.writerows([[printed_cell(row.cell(name)) for name in names] for row in rows])
     return stream.getvalue()
 
 

@@ -5,30 +5,35 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
-from coopt.instance.base import MAX_COUNT
+from pydantic import ValidationError
+
+from coopt.instance.base import MAX_COUNT, Entry
+from coopt.instance.catalog import sentences
 from coopt.instance.quotes import THOUSANDS
+from coopt.instance.software import RunSoftware
 from coopt.instance.texts import InstanceError, read_text
-from coopt.instance.transformer import Transformer
+from coopt.instance.transformer import Schedule, Transformer
 from coopt.perf.mapping import FULL, attended_share, hardware_flop_per_token, model_flop_per_token
-from coopt.validation.facts import published_facts
+from coopt.validation.facts import Framework, found, published_facts
 
 USUAL = "model-fullattn"
 COUNTS = ("hw-4/3-fullattn", USUAL, "model-fullattn-GQA-ignored", "model-causalattn")
 SHORTEST, LONGEST = 1e-6, 1e9  # s
-NOTED = re.compile(r"flop_conv=([\w./-]+)")
-# a year and a month after `v`, `NeMo` or a hyphen, as in NeMo 25.11 or v25.05.05
-RELEASE = re.compile(r"(?:\bv|\bNeMo |-)(2\d\.(?:0[1-9]|1[0-2])(?:\.\d+)?)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """One published measurement; None and empty texts stand for what its source does not state."""
+    """One published measurement; None and empty texts stand for what its source does not state.
+
+    `software` holds columns of what the run is made of (keys of `[workload.software]`), `shape`
+    those of its model that have no field of their own.
+    """
 
     id: str
     source_url: str = ""
@@ -37,6 +42,10 @@ class Measurement:
     recompute: str = ""
     precision: str = ""
     notes: str = ""
+    attention_kernel: str = ""
+    schedule: str = ""
+    flop_count: str = ""
+    corrections: str = ""
     layers: int | None = None
     hidden: int | None = None
     ffn: int | None = None
@@ -49,6 +58,7 @@ class Measurement:
     topk: int | None = None
     gpus: int | None = None
     gpus_per_node: int | None = None
+    hb_domain: int | None = None
     tp: int | None = None
     pp: int | None = None
     cp: int | None = None
@@ -60,71 +70,99 @@ class Measurement:
     zero: int | None = None
     sequence_parallel: int | None = None
     offload_percent: int | None = None
+    offloads: int | None = None
     ep_overlap: int | None = None
+    expert_tp: int | None = None
     nic_gbps_per_gpu: float | None = None
     tflops_per_gpu: float | None = None
     mfu: float | None = None
     iter_time_s: float | None = None
     tokens_per_s_per_gpu: float | None = None
-    gated: int | None = None
-    tied_embeddings: int | None = None
-    q_rank: int | None = None
-    kv_rank: int | None = None
-    rope_dim: int | None = None
-    value_dim: int | None = None
-    shared_ffn: int | None = None
-    dense_layers: int | None = None
-    dense_ffn: int | None = None
-    expert_groups: int | None = None
-    top_groups: int | None = None
-    expert_latent: int | None = None
-    window: int | None = None
-    window_layers: int | None = None
-    extra_predictions: int | None = None
-    mamba_layers: int | None = None
-    attention_layers: int | None = None
-    ffn_layers: int | None = None
-    mamba_heads: int | None = None
-    mamba_head_dim: int | None = None
-    mamba_groups: int | None = None
-    mamba_state: int | None = None
+    software: Mapping[str, Any] = field(default_factory=dict)
+    shape: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def group(self) -> str:
         """The source of the row: its id up to the first hyphen."""
         return self.id.split("-")[0]
 
-    @property
-    def release(self) -> str:
-        """The state of software and machine that its source distinguishes, or the release named in
-        its text.
-        """
-        match = RELEASE.search(self.text)
-        facts = (fact.name for fact in published_facts().release if fact.holds_for_row(self))
-        return next(facts, match[1] if match else "")
+    def cell(self, column: str) -> Any:
+        """Return what a column holds; None or an empty text if nothing."""
+        table = TABLES.get(column)
+        return getattr(self, table).get(column) if table else getattr(self, column)
 
-    @property
-    def text(self) -> str:
-        """All text of the row, for rules that match words."""
-        return " | ".join((self.id, self.source_url, self.model, self.notes))
+    def having(self, column: str, value: Any) -> Measurement:
+        """Return the row with another value in a column."""
+        table = TABLES.get(column)
+        held = {table: {**getattr(self, table), column: value}} if table else {column: value}
+        return replace(self, **held)
+
+
+def _kinds(annotation: Any) -> set[type]:
+    """Return the types of the values that a field takes."""
+    if get_origin(annotation) is Literal:
+        return {type(value) for value in get_args(annotation)}
+    if isinstance(annotation, type):
+        return {annotation}
+    if (origin := get_origin(annotation)) in (tuple, list):
+        return {origin}
+    return set[type]().union(*map(_kinds, get_args(annotation)))
+
+
+SHAPE_COLUMNS = [
+    name
+    for name, info in Transformer.model_fields.items()
+    if name not in {*Entry.model_fields, *Measurement.__dataclass_fields__, "top_k"}
+    and _kinds(info.annotation) <= {bool, int, float, type(None)}
+]
+TABLES = dict.fromkeys(RunSoftware.model_fields, "software") | dict.fromkeys(SHAPE_COLUMNS, "shape")
+COLUMNS = {f.name: str(f.type) for f in fields(Measurement) if f.name not in TABLES.values()}
+COLUMNS |= dict.fromkeys(TABLES, "a key")
 
 
 def corrected(row: Measurement) -> Measurement:
-    """Apply corrections by the same source, or by the recipe that was run, to the values of the
-    table.
+    """Apply the corrections that a row names, where its table prints what they correct.
+
+    Raises
+    ------
+    UnusableError
+        If there is no correction of a name.
     """
-    for correction in published_facts().correction:
-        if correction.holds_for_row(row):
-            columns: dict[str, Any] = dict(correction.columns)
-            row = replace(row, **columns)
+    corrections = {correction.name: correction for correction in published_facts().correction}
+    for name in filter(None, map(str.strip, row.corrections.split("+"))):
+        if name not in corrections:
+            raise UnusableError(f"corrections {name!r}: needs some of {', '.join(corrections)}")
+        correction = corrections[name]
+        if all(row.cell(column) == value for column, value in correction.printed.items()):
+            for column, corrected_value in correction.columns.items():
+                row = row.having(column, corrected_value)
     return row
 
 
-COLUMNS = {field.name: str(field.type) for field in fields(Measurement)}
+def stated(row: Measurement) -> Measurement:
+    """Fill empty columns by what words of the notes say, and correct what is printed wrongly."""
+    row = corrected(row)
+    for words in published_facts().words:
+        framework = row.software.get("framework") or framework_of(row).name
+        is_open = row.cell(words.column) in (None, "") and words.framework in ("", framework)
+        if is_open and (match := found(words.where, row.notes)):
+            row = row.having(words.column, value_of(words.column, match.expand(words.value)))
+    return row
+
+
+def framework_of(row: Measurement) -> Framework:
+    """Return the framework that a row names, or that its notes or its address tell; the usual one
+    otherwise.
+    """
+    known, words = published_facts().framework, f"{row.source_url} | {row.notes}"
+    name = row.software.get("framework")
+    if name is None:
+        return next(one for one in known if found(one.where, words))
+    return next(one for one in known if one.name == name)
+
+
 NEEDED = ("id", "gpu", "gpus", "tp", "pp", "global_batch", "precision")
 SHAPE = ("layers", "hidden", "ffn", "heads", "vocab", "seq")  # needed where no model is named
-# columns of what a shape has beside that, named as the keys of a model
-SHAPE_DETAILS = tuple(COLUMNS)[tuple(COLUMNS).index("gated") :]
 MEASURED = ("iter_time_s", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu")  # one of them
 MAY_BE_ZERO = (
     "zero",
@@ -134,9 +172,11 @@ MAY_BE_ZERO = (
     "sequence_parallel",
     "offload_percent",
     "ep_overlap",
-    *SHAPE_DETAILS,
+    "expert_tp",
+    "offloads",
 )
 SMALLEST, LARGEST = 1e-12, 1e15
+SWITCH = {"0": False, "1": True, "0.0": False, "1.0": True}
 UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
 
 
@@ -205,19 +245,75 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
         complaints.append(
             f"row {number}: id = {name!r}: needs a name of characters that can be printed"
         )
-    values: dict[str, Any] = {}
-    for column, kind in COLUMNS.items():
+    values: dict[str, Any] = {"software": {}, "shape": {}}
+    for column in COLUMNS:
         cell = cells.get(column, "").strip()
-        if kind == "str":
-            values[column] = cell
-            continue
         try:
-            values[column] = _number(
-                cell, is_whole=kind.startswith("int"), minimum=0 if column in MAY_BE_ZERO else 1
-            )
+            value = value_of(column, cell)
         except ValueError as error:
             complaints.append(f"row {name or number}: {column} = {cell!r}: {error}")
+            continue
+        if column not in TABLES:
+            values[column] = value
+        elif value is not None:
+            values[TABLES[column]][column] = value
+    try:
+        RunSoftware.model_validate(values["software"])
+    except ValidationError as error:
+        complaints += [f"row {name or number}: {text}" for text in sentences(error, RunSoftware)]
     return Measurement(**values)
+
+
+def value_of(column: str, cell: str) -> Any:
+    """Return what the cell of a column holds; None, or an empty text, if nothing was published.
+
+    Raises
+    ------
+    ValueError
+        If it is no value of the column.
+    """
+    kind = COLUMNS[column]
+    if cell and column in (known := choices()) and cell not in known[column]:
+        raise ValueError(f"needs one of {', '.join(known[column])}")
+    if kind == "str":
+        return cell
+    if kind != "a key":
+        least = 0 if column in MAY_BE_ZERO else 1
+        return _number(cell, is_whole=kind.startswith("int"), minimum=least)
+    if cell.lower() in UNPUBLISHED:
+        return None
+    table = RunSoftware if TABLES[column] == "software" else Transformer
+    kinds = _kinds(table.model_fields[column].annotation)
+    if bool in kinds:
+        if cell not in SWITCH:
+            raise ValueError("needs 1 or 0")
+        return SWITCH[cell]
+    if tuple in kinds:
+        return tuple(part.strip() for part in cell.split("+"))
+    if int in kinds:
+        return _number(cell, is_whole=True, minimum=0)
+    try:
+        return float(cell) if float in kinds else cell
+    except ValueError:
+        raise ValueError("needs a number, or nothing where it is not published") from None
+
+
+@cache
+def choices() -> dict[str, tuple[str, ...]]:
+    """Return the known values of columns that take one of a few."""
+    return {
+        "framework": tuple(one.name for one in published_facts().framework),
+        "attention_kernel": ("flash", "unfused"),
+        "schedule": get_args(Schedule),
+        "flop_count": COUNTS,
+    }
+
+
+def printed_cell(value: Any) -> Any:
+    """Return the cell of a table that `value_of` reads as this value."""
+    if isinstance(value, tuple):
+        return "+".join(value)
+    return int(value) if isinstance(value, bool) else "" if value is None else value
 
 
 def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
@@ -280,29 +376,20 @@ def _seconds(
         return tokens / (row.tokens_per_s_per_gpu * row.gpus)
     if row.tflops_per_gpu is None and row.mfu is None:
         raise UnusableError("no measurement published")
-    counts = convention_of(row)
-    if row.tflops_per_gpu is not None and counts is not None:
+    counts = row.flop_count
+    if row.tflops_per_gpu is not None and counts:
         assumptions.append(f"time from TFLOP/s, counted as {counts}")
         return tokens * flop_per_token(model, counts) / (row.tflops_per_gpu * 1e12 * row.gpus)
     if row.mfu is not None:
         if row.mfu > 1.0:
             raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
-        assumptions.append(
-            "time from MFU, counted as model FLOPs with full attention, a share of the dense peak"
-        )
-        return tokens * flop_per_token(model, USUAL) / (row.mfu * peak_flop_s * row.gpus)
+        counts = counts or USUAL
+        assumptions.append(f"time from MFU, counted as {counts}, a share of the dense peak")
+        return tokens * flop_per_token(model, counts) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(
         "only TFLOP/s published, and how they were counted is not known: "
-        f"needs flop_conv= in notes, with one of {', '.join(COUNTS)}"
+        f"needs flop_count, one of {', '.join(COUNTS)}"
     )
-
-
-def convention_of(row: Measurement) -> str | None:
-    """Return the FLOP convention of the row, from its notes or its group; None if unknown."""
-    if note := NOTED.search(row.notes):
-        return note[1] if note[1] in COUNTS else None
-    facts = published_facts().convention
-    return next((fact.counts for fact in facts if fact.holds_for(row.id)), None)
 
 
 def flop_per_token(model: Transformer, counts: str) -> float:

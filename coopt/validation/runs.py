@@ -5,22 +5,27 @@ impossible.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from coopt.instance.catalog import find
+from pydantic import ValidationError
+
+from coopt.instance.catalog import find, sentences
 from coopt.instance.hardware import Gpu, HbDomain, Precision
+from coopt.instance.software import RunSoftware
 from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.perf.mapping import RECOMPUTE
-from coopt.validation.facts import PublishedGpu, SoftwareStack, published_facts
+from coopt.validation.facts import Framework, PublishedGpu, published_facts
 from coopt.validation.published import (
     COLUMNS,
     Measurement,
     UnusableError,
     corrected,
+    framework_of,
     measured_seconds,
+    stated,
 )
 from coopt.validation.shapes import transformer_of
 from coopt.validation.splits import (
@@ -73,7 +78,8 @@ class MeasuredRun:
         """What runs share that are evaluated together: all but mapping, GPUs and network."""
         workload = self.workload
         model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
-        trained = (model, workload.global_batch, workload.precision, workload.options)
+        options = workload.options.having(software={"release": ""})
+        trained = (model, workload.global_batch, workload.precision, options)
         return *trained, self.gpu.name, self.hb_gbyte_s
 
 
@@ -106,20 +112,21 @@ def run_of(row: Measurement) -> MeasuredRun:
     # listed
     printed_row, row = row, corrected(row)
     assumptions = [
-        f"{name} {getattr(row, name)}, printed as {getattr(printed_row, name)}"
+        f"{name} {row.cell(name)}, printed as {printed_row.cell(name)}"
         for name in COLUMNS
-        if getattr(row, name) != getattr(printed_row, name)
+        if row.cell(name) != printed_row.cell(name)
     ]
-    device = device_of(row)
+    row, framework = stated(row), framework_of(row)
+    device = _device(row)
     gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
     assert isinstance(gpu, Gpu)
     assert isinstance(domain, HbDomain)
     model = transformer_of(row, assumptions)
-    stack, precision = _stack(row, gpu.generation), _precision(row, gpu)
+    precision = _precision(row, gpu)
     size = domain_of(row, domain, assumptions)
-    split = split_of(row, model, stack, size, assumptions)
+    split = split_of(row, model, framework, size, assumptions)
     measured_s = measured_seconds(row, model, gpu.peak_flop_s(precision), assumptions)
-    workload = _workload(row, model, stack, split, precision, measured_s, assumptions)
+    workload = _workload(row, model, framework, split, precision, measured_s, assumptions)
     split = _fitted(row, workload, gpu, split, assumptions)
     if device.hb_gbyte_s is not None:
         assumptions.append(
@@ -150,7 +157,7 @@ def _fitted(
     if row.micro_batch is None:
         split = with_largest_micro_batch(workload, gpu, split) if split.pp == 1 else split
         assumptions.append(f"micro-batch {split.micro_batch}")
-    if not row.recompute and not any("recipe" in text for text in assumptions):
+    if not row.recompute:
         split = with_least_recomputation(workload, gpu, split)
         fits = ", the least that fits into memory" if split.recompute else ""
         assumptions.append(f"recomputation {RECOMPUTE[split.recompute]}{fits}")
@@ -160,18 +167,16 @@ def _fitted(
 def _workload(
     row: Measurement,
     model: Transformer,
-    stack: SoftwareStack,
+    framework: Framework,
     split: MeasuredSplit,
     precision: Precision,
     measured_s: float,
     assumptions: list[str],
 ) -> Workload:
     """Return the workload of the run, bounded by its measured time."""
-    options, changes = _recipe(row)
-    software = software_of(stack, changes)
-    if not stack.where:
-        assumptions.append(f"software as {software.name}")
-    if split.cp > 1 and not stack.balanced_ring:
+    if "framework" not in row.software:
+        assumptions.append(f"software as {framework.name}")
+    if split.cp > 1 and not framework.balanced_ring:
         assumptions.append("context ranks wait for the one that attends most")
         # the last of consecutive ranks attends to 1 - 1/(2c) of the sequence on average
         window = max(1, round(model.seq * (1.0 - 0.5 / split.cp)))
@@ -183,63 +188,40 @@ def _workload(
         global_batch=split.micro_batches * split.micro_batch * split.dp,
         precision=precision,
         max_iteration_time_s=measured_s,
-        options=Options.model_validate(
-            {
-                "software": software.model_dump(),
-                "attention": stack.attention,
-                "dp_mode": stack.dp_mode,
-                "expert_tp": split.expert_tp,
-                **options,
-            }
-        ),
+        options=_options(row, framework, expert_tp=split.expert_tp),
     )
 
 
-def _recipe(row: Measurement) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options and software settings that the row's recipe enables; columns of the row
-    take precedence.
-    """
-    options, changes = dict[str, Any](), dict[str, Any]()
-    for recipe in published_facts().recipe:
-        if recipe.holds_for_row(row):
-            options |= recipe.options
-            changes |= recipe.changes
-    if row.ep_overlap is not None:
-        options["ep_overlap"] = bool(row.ep_overlap)
-    return options, changes
+def _options(row: Measurement, framework: Framework, *, expert_tp: bool) -> Options:
+    """Return the options of a run: as stated, else as its framework usually does."""
+    table = {
+        "attention": row.attention_kernel or framework.attention,
+        "dp_mode": framework.dp_mode,
+        "schedule": row.schedule or "1f1b",
+        "expert_tp": expert_tp,
+        "ep_overlap": bool(row.ep_overlap),
+    }
+    try:
+        made_of = RunSoftware.model_validate({"framework": framework.name, **row.software})
+        return Options.model_validate(made_of.options(table, None))
+    except ValidationError as error:
+        raise UnusableError(sentences(error, Options)[0]) from None
+    except ValueError as error:
+        raise UnusableError(str(error)) from None
 
 
-def software_of(stack: SoftwareStack, recipe: Mapping[str, Any]) -> Software:
-    """Return the catalog's framework with the changes of the stack and the recipe."""
-    software, changes = find("software", stack.software), {**(stack.changes or {}), **recipe}
-    assert isinstance(software, Software)
-    return Software.model_validate(software.model_dump() | changes) if changes else software
-
-
-def device_of(row: Measurement) -> PublishedGpu:
-    """Return the GPU of a row with the domain and network it usually has."""
+def _device(row: Measurement) -> PublishedGpu:
     if not row.gpu:
         raise UnusableError("GPU not published")
     # without vendor, board and memory type: `a100-80g` for `NVIDIA A100-SXM4-80GB`
     words = re.split(r"[\s_()-]+", re.sub(r"(\d)\s*gi?b\b", r"\1g", row.gpu.lower()))
     plain_name = "-".join(word for word in words if not NO_NAME.fullmatch(word))
-    text = f"{row.text} | {plain_name}"
-    named = [fact for fact in published_facts().device if plain_name in map(str.lower, fact.names)]
-    device = next((fact for fact in named if fact.holds_for(text)), None)
+    notes = f"{row.notes} | {plain_name}"
+    known = published_facts().device
+    device = next((one for one in known if one.is_named(plain_name, notes)), None)
     if device is None:
         raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
     return device
-
-
-def _stack(row: Measurement, generation: str) -> SoftwareStack:
-    """Return the first software stack that fits a row; the last one takes every row."""
-    return next(
-        stack
-        for stack in published_facts().stack
-        if stack.generation in ("", generation)
-        and stack.precision in ("", row.precision)
-        and stack.holds_for(row.text)
-    )
 
 
 def _precision(row: Measurement, gpu: Gpu) -> Precision:

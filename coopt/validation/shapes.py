@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from coopt.instance.catalog import entries, sentences
 from coopt.instance.transformer import Transformer
-from coopt.validation.facts import published_facts
-from coopt.validation.published import SHAPE, SHAPE_DETAILS, Measurement, UnusableError
+from coopt.validation.facts import found, published_facts
+from coopt.validation.published import SHAPE, Measurement, UnusableError, framework_of
 
 ALIKE = {
     name: name for name in ("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "experts")
@@ -101,19 +102,17 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     model = shape_by_name(row, assumptions)
     if model is not None:
         return model
-    stated = {name: x for name in SHAPE_DETAILS if (x := getattr(row, name)) is not None}
-    named = NO_TRANSFORMER.search(row.notes) or NO_TRANSFORMER.search(row.model)
-    if named and "mamba_layers" not in stated:
+    if not row.shape.get("mamba_layers") and NO_TRANSFORMER.search(f"{row.notes} | {row.model}"):
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         raise UnusableError(
             f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so"
         )
-    special = _special(row)
+    special = {**({} if "gated" in row.shape else _special(row)), **row.shape}
     # properties that no column states and only the name of the model implies
-    if phrases := [words for name, words in BY_NAME.items() if special.get(name)]:
+    by_name = [name for name in special if name not in row.shape]
+    if phrases := [words for name, words in BY_NAME.items() if name in by_name]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
-    special |= stated
     if LATENT.search(row.notes) and not special.get("kv_rank"):
         raise UnusableError("latent attention whose ranks are not known")
     assert row.hidden is not None
@@ -142,7 +141,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         ) from None
 
 
-def _head_dim(row: Measurement, special: dict[str, Any], assumptions: list[str]) -> int:
+def _head_dim(row: Measurement, special: Mapping[str, Any], assumptions: list[str]) -> int:
     """Return the published head size, else an even share of the hidden size."""
     if row.head_dim is not None or "head_dim" in special:
         return int(row.head_dim or special["head_dim"])
@@ -163,7 +162,8 @@ def _special(row: Measurement) -> dict[str, Any]:
     assert row.layers is not None
     facts: dict[str, Any] = {}
     for shape in published_facts().shape:
-        if not shape.holds_for_row(row):
+        of_framework = shape.framework in ("", framework_of(row).name)
+        if not (of_framework and found(shape.model, row.model)):
             continue
         facts |= {name: value for name in COPIED if (value := getattr(shape, name))}
         facts |= {
@@ -177,8 +177,6 @@ def _special(row: Measurement) -> dict[str, Any]:
             facts["dense_layers"] = row.layers // shape.dense_every
         if shape.window_every:
             facts["window_layers"] = row.layers // shape.window_every
-        if shape.neighbours and row.experts and row.topk and row.experts % row.topk == 0:
-            facts |= {"expert_groups": row.experts // row.topk, "top_groups": 1}
     if not row.experts:
         facts = {k: v for k, v in facts.items() if k not in OF_EXPERTS}
     # shortened models keep a layer with experts

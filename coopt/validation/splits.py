@@ -11,21 +11,14 @@ from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings
 from coopt.perf.memory import memory_bytes
-from coopt.validation.facts import RecomputeFact, SoftwareStack, published_facts
+from coopt.validation.facts import Framework, published_facts
 from coopt.validation.published import Measurement, UnusableError
 
-EXPERT_TP = re.compile(r"\bETP=(\d+)")
 SHARDED_OVER = re.compile(r"FSDP(?: shard)?(?: group |=)(\d+)")
-FSDP2 = re.compile(r"FSDP2|torchtitan", re.IGNORECASE)
-DEFERRED = re.compile(
-    r"Automodel", re.IGNORECASE
-)  # its defer_fsdp_grad_sync is true if nothing else is said
-DOMAIN = re.compile(r"\bhbd=(\d+)")
 # GPUs of the usual server; what is larger is a rack of trays, whose GPUs a table counts by tray
 SERVER = 8
 SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
-OFFLOADED = ", and activations in the memory of the host, how many is not known"
 # kinds of recomputation, in rising order of repeated work
 BY_COST: tuple[Recompute, ...] = ("none", "selective", "norm+act", "norm+ffn", "full")
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
@@ -54,7 +47,7 @@ class MeasuredSplit:
 
 
 def split_of(
-    row: Measurement, model: Transformer, stack: SoftwareStack, size: int, assumptions: list[str]
+    row: Measurement, model: Transformer, framework: Framework, size: int, assumptions: list[str]
 ) -> MeasuredSplit:
     """Return the mapping of a row in HB domains of a size; UnusableError with what is missing or
     does not divide.
@@ -72,9 +65,9 @@ def split_of(
         micro_batch=b,
         micro_batches=m,
         interleave=_interleave(row, model, p, assumptions),
-        recompute=_recompute(row, assumptions),
-        sequence_parallel=t > 1 and _splits_norms(row, stack),
-        zero=_zero(row, stack, p, assumptions),
+        recompute=_recompute(row, framework, assumptions),
+        sequence_parallel=t > 1 and _splits_norms(row, framework),
+        zero=_zero(row, framework, p, assumptions),
         expert_tp=etp,
         inside=ranks_inside((t, c, d, p), size),
         offload_percent=_offload_percent(row),
@@ -96,12 +89,9 @@ def ranks_inside(degrees: tuple[int, int, int, int], size: int) -> tuple[int, in
 
 
 def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
-    """Return the GPUs per HB domain: from the notes (`hbd=72`), else a usual rack, else a server,
-    else 8.
-    """
-    note = DOMAIN.search(row.notes)
-    if note:
-        return max(1, int(note[1]))
+    """Return the GPUs per HB domain: as stated, else a usual rack, else a server, else 8."""
+    if row.hb_domain is not None:
+        return row.hb_domain
     if usual.size > SERVER and (row.gpus_per_node or 1) <= SERVER:
         assumptions.append(f"{usual.size} GPUs in an HB domain, as {usual.name} has them")
         return usual.size
@@ -152,12 +142,11 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
 
 
 def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[str]) -> int:
-    """Model chunks per GPU: as published, else as known for the source, else 1."""
+    """Model chunks per GPU: as published, else 1."""
     if p == 1:
         return 1
-    known = [fact.chunks for fact in published_facts().interleave if fact.holds_for_row(row)]
-    chunks = row.interleave if row.interleave is not None else known[0] if known else 1
-    if row.interleave is None and not known and "interleaved" in row.notes:
+    chunks = row.interleave or 1
+    if row.interleave is None and "interleaved" in row.notes:
         assumptions.append("no interleaving, since the number of chunks is not published")
     if p * chunks > model.layers + MISSING_LAYERS:
         raise UnusableError(
@@ -166,21 +155,12 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
     return chunks
 
 
-def _recompute(row: Measurement, assumptions: list[str]) -> int:
-    if (recipe := recomputed_of(row)) is not None:
-        kind, share = recipe.kind, recipe.offload_percent
-        offload_note = f", and {share}% of activations in the memory of the host" if share else ""
-        assumptions.append(
-            f"recomputation {kind}, as its recipe has it{offload_note}"
-            + OFFLOADED * recipe.offloads
-        )
-        return RECOMPUTE.index(kind)
+def _recompute(row: Measurement, framework: Framework, assumptions: list[str]) -> int:
+    if row.offloads and not row.offload_percent:
+        assumptions.append("activations in the memory of the host, how many is not known")
     kind = _named_kind(row.recompute) if row.recompute else "none"
-    if (
-        row.recompute
-        and row.recompute.lower() not in RECOMPUTE
-        and row.recompute != f"{kind}+seqpar"
-    ):
+    kind = framework.recompute.get(kind, kind)
+    if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):
         assumptions.append(f"recomputation {row.recompute} as {kind}")
     return RECOMPUTE.index(kind)
 
@@ -196,63 +176,44 @@ def _named_kind(cell: str) -> Recompute:
     return max(known, key=BY_COST.index)
 
 
-def _splits_norms(row: Measurement, stack: SoftwareStack) -> bool:
+def _splits_norms(row: Measurement, framework: Framework) -> bool:
     """Whether norms are split over TP ranks: as the row states, else as its software does."""
     if row.sequence_parallel is not None:
         return row.sequence_parallel > 0
-    return stack.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()
+    return framework.sequence_parallel == "with tp" or "seqpar" in row.recompute.lower()
 
 
 def _offload_percent(row: Measurement) -> int:
-    """Return the share of activations (%) in the host's memory: as the row states, else by its
-    recipe.
-    """
-    if row.offload_percent is None:
-        return recipe.offload_percent if (recipe := recomputed_of(row)) else 0
-    if row.offload_percent > 100:
+    """Return the share of activations (%) in the host's memory, as the row states."""
+    if row.offload_percent is not None and row.offload_percent > 100:
         raise UnusableError(f"offload_percent {row.offload_percent} is no share of activations")
-    return row.offload_percent
+    return row.offload_percent or 0
 
 
-def recomputed_of(row: Measurement) -> RecomputeFact | None:
-    """Return the known recomputation of a row's recipe; None if unknown, or if the row states
-    it.
-    """
-    facts = published_facts().recomputed
-    applies = (
-        fact for fact in facts if fact.published == row.recompute and fact.holds_for_row(row)
-    )
-    return next(applies, None)
-
-
-def _zero(row: Measurement, stack: SoftwareStack, p: int, assumptions: list[str]) -> int:
+def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]) -> int:
     group = SHARDED_OVER.search(row.notes)
     if group:
         assumptions.append(f"shards over all data-parallel ranks, not over {group[1]}")
     if row.zero is None:
-        assumptions.append(f"ZeRO {stack.zero}")
-        return stack.zero
-    if row.zero > 3:
-        raise UnusableError(f"ZeRO stage {row.zero} is not known")
-    if (
-        row.zero == 3 and p > 1 and FSDP2.search(row.text)
-    ):  # with reshard_after_forward = false, as both set it then
-        is_deferred = DEFERRED.search(row.text) is not None
+        assumptions.append(f"ZeRO {framework.zero}")
+    zero = framework.zero if row.zero is None else row.zero
+    if zero > SHARDED:
+        raise UnusableError(f"ZeRO stage {zero} is not known")
+    if zero == SHARDED and p > 1 and framework.zero_in_pipeline < SHARDED:
         assumptions.append(
-            "FSDP2 keeps parameters gathered under a pipeline"
-            + ", and gradients whole" * is_deferred
+            f"{framework.name} keeps parameters gathered under a pipeline"
+            + ", and gradients whole" * (framework.zero_in_pipeline == 1)
         )
-        return 1 if is_deferred else 2
-    return row.zero
+        return framework.zero_in_pipeline
+    return zero
 
 
 def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[str]) -> bool:
-    """Whether TP splits experts: as noted, else if the model has few experts."""
+    """Whether TP splits experts: as stated, else if the model has few experts."""
     if not model.experts or t == 1:
         return False
-    note = EXPERT_TP.search(row.notes)
-    if note:
-        return int(note[1]) > 1
+    if row.expert_tp is not None:
+        return row.expert_tp > 0
     are_split = model.experts < MANY_EXPERTS
     assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")
     return are_split

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,9 @@ Table = Callable[..., Path]
 @pytest.fixture
 def row() -> RowOf:
     """A dense row with some columns replaced: `row(tp=8, micro_batch=None)`."""
-    return lambda base=DENSE, **changes: Measurement(**(base | changes))
+    return lambda base=DENSE, **changes: reduce(
+        lambda made, item: made.having(*item), (base | changes).items(), Measurement(id="")
+    )
 
 
 @pytest.fixture

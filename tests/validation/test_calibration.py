@@ -89,7 +89,8 @@ def test_a_pattern_that_fits_no_id_is_named():
 
 def test_the_overhead_of_a_framework_is_found(row):
     asked = FitSet(software="megatron-deepspeed", parameters=("overhead",))
-    rows = [row(id=f"bloom-{t}", gpu="A100-80G", tp=t, dp=16 // t, precision="fp16") for t in (1, 2, 4, 8)]
+    made = {"framework": asked.software, "gpu": "A100-80G", "precision": "fp16"}
+    rows = [row(id=f"bloom-{t}", tp=t, dp=16 // t, **made) for t in (1, 2, 4, 8)]
     runs = measured_with(rows, Settings().replaced(asked, {"overhead": 1.3}))
     (fit,) = calibration_of(runs, [asked]).fits
     assert fit.parameters[0].after == pytest.approx(1.3, rel=1e-3)

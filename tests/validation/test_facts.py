@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
 import pytest
@@ -10,8 +9,7 @@ import pytest
 from coopt.instance.catalog import entries
 from coopt.validation.comparison import fitted_of_hardware, fitted_of_software
 from coopt.validation.facts import published_facts
-from coopt.validation.published import COLUMNS, COUNTS
-from coopt.validation.runs import software_of
+from coopt.validation.published import COLUMNS, value_of
 from coopt.validation.settings import (
     MAX_PARAMETERS,
     OF_SOFTWARE,
@@ -23,33 +21,33 @@ from coopt.validation.settings import (
 )
 
 FACTS = published_facts()
-KINDS = ("correction", "release", "device", "stack", "shape", "interleave", "convention", "peer")
-SOURCED = [fact for kind in KINDS for fact in getattr(FACTS, kind)]
+SOURCED = [fact for kind in ("correction", "device", "framework", "shape", "peer") for fact in getattr(FACTS, kind)]
 GENERATIONS = sorted({gpu.generation for gpu in entries("gpu").values()})
 
 
-def test_every_fact_has_a_source_and_a_pattern_that_compiles():
+def test_every_fact_has_a_source():
     for fact in SOURCED:
         assert len(fact.source) >= 6
-        re.compile(fact.where)
         assert fact.tag != "M" or "recalled" in fact.source
 
 
-def test_rules_on_rows_name_columns_and_need_what_they_correct_to_be_printed():
-    for rule in [*FACTS.correction, *FACTS.release]:
-        assert set(rule.printed) <= set(COLUMNS)
+def test_corrections_name_columns_and_need_what_they_correct_to_be_printed():
     for rule in FACTS.correction:
         assert set(rule.printed) <= set(rule.columns) <= set(COLUMNS)
         assert all(rule.columns[name] != value for name, value in rule.printed.items())
 
 
-def test_devices_software_and_counts_are_known_and_the_last_stack_takes_every_row():
+def test_devices_and_software_are_known_and_the_last_framework_takes_every_row():
     assert {device.gpu for device in FACTS.device} <= set(entries("gpu"))
     assert {device.hb_domain for device in FACTS.device} <= set(entries("hb_domain"))
-    assert all(software_of(stack, {}).name == stack.software for stack in FACTS.stack)
-    assert {convention.counts for convention in FACTS.convention} <= set(COUNTS)
-    last = FACTS.stack[-1]
-    assert (last.where, last.generation, last.precision) == ("", "", "")
+    assert {framework.name for framework in FACTS.framework} == set(entries("software"))
+    assert FACTS.framework[-1].where == ""
+
+
+def test_words_of_notes_fill_columns_with_values_that_they_take():
+    for words in FACTS.words:
+        if "\\1" not in words.value:
+            assert value_of(words.column, words.value) is not None
 
 
 @pytest.mark.parametrize(

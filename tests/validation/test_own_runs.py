@@ -165,7 +165,7 @@ def test_wild_files_are_refused_in_a_sentence_or_read(read, text):
 
 def test_statements_are_checked_and_a_log_goes_before_them(read, table, dense):
     assert read(megatron(), tp="8", gpu="H100").tp == 4
-    assert [read(megatron(swiglu=gated)).gated for gated in (False, True)] == [0, 1]
+    assert [read(megatron(swiglu=gated)).shape["gated"] for gated in (False, True)] == [False, True]
     with pytest.raises(InstanceError, match="--set: gpu_name: no such column"):
         read(megatron(), gpu_name="H100")
     with pytest.raises(InstanceError, match=r"mine-64.log: row mine-64: gpus_per_node = 'many': needs a number"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -21,26 +20,11 @@ DEEPSEEK |= {"pp": 1, "dp": 64}
 FEW_EXPERTS = EXPERTS | {"experts": 8, "topk": 2, "tp": 4, "dp": 8, "ep": 8}
 MANY_EXPERTS = EXPERTS | {"tp": 4, "dp": 8}
 NO_SHAPE = dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"))
-BLOOM = {"id": "bloom-1", "gpu": "A100-80G"}
 SC21 = {"source_url": "https://arxiv.org/abs/2104.04473", "gpu": "A100-80G"}
 KORTHIKANTI = {"source_url": "https://arxiv.org/abs/2205.05198", "gpu": "A100-80G", "tp": 8, "dp": 2}
-TITAN = {"id": "torchtitan-8b"}
-TITAN_405B = {"id": "torchtitan-405b-100", "model": "llama3.1-405b", "interleave": None}
-FOUNDRY = "https://github.com/mosaicml/llm-foundry/blob/main/scripts/train/benchmarking/README.md"
-AUTOMODEL = "https://github.com/NVIDIA-NeMo/Automodel"
-LATENT = {"model": "deepseek-v3", "recompute": "", "interleave": None}
+TITAN = {"framework": "fsdp"}
 
 READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
-    "recomputation of a known recipe, whether or not it fits without": [
-        ({"id": "mbridge-gpt-oss-120b-B200", "model": "gpt-oss-120b", "recompute": ""}, {"recompute": "norm+act"})
-    ],
-    "latent attention without a fused kernel on Blackwell before its release": [
-        (
-            LATENT | {"id": "dgxc-dsv3-2505-GB200-bf16-128", "gpu": "GB200"},
-            {"options.attention": "unfused", "recompute": "selective"},
-        ),
-        (LATENT | {"id": "dgxc-dsv3-2505-H100-bf16-1024"}, {"options.attention": "flash"}),
-    ],
     "recomputation that a framework calls otherwise": [
         (TITAN | {"recompute": "selective"}, {"recompute": "norm+ffn"}),
         (TITAN | {"recompute": "full"}, {"recompute": "full"}),
@@ -57,28 +41,35 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             "selective+seqpar": "selective",
         }.items()
     ],
-    "TorchTitan hides tensor parallelism where its row says so": [
+    "words of the notes fill columns that are empty": [
         (TITAN | {"notes": "vanilla TP"}, {"software.tp_overlap": False}),
         (TITAN | {"notes": "2D + AsyncTP"}, {"software.tp_overlap": True}),
-        ({"id": "torchtitan-405b-100", "notes": "1F1B"}, {"software.tp_overlap": True}),
+        (TITAN | {"notes": "2D + AsyncTP", "tp_overlap": False}, {"software.tp_overlap": False}),
+        ({"notes": "full-iteration CUDA graph, fused grouped MLP"}, {"software.graphs": "full"}),
+        ({"notes": "full-iteration CUDA graphs where config says cg"}, {"software.graphs": "none"}),
+        (EXPERTS | {"notes": "alltoall dispatcher"}, {"options.dispatch": "each"}),
+        (EXPERTS | {"notes": "HybridEP"}, {"options.dispatch": "once"}),
+        ({"notes": "TorchTitan without compiler"}, {"software.name": "fsdp-eager"}),
+        ({"notes": "eager"}, {"software.name": "megatron-core"}),
     ],
-    "an interleaved schedule of TorchTitan has two chunks": [
-        (TITAN_405B | {"notes": "interleaved 1F1B (v not given)"}, {"split.interleave": 2}),
-        (TITAN_405B | {"notes": "1F1B"}, {"split.interleave": 1}),
-    ],
-    "interleaving of the table of 2021": [
-        (SC21 | {"interleave": None, "model": "GPT-530B"}, {"split.interleave": 3}),
-        (SC21 | {"interleave": None, "model": "GPT-1T"}, {"split.interleave": 1}),
-    ],
-    "biases of experts move more bytes": [
-        (EXPERTS | {"id": "mbridge-gpt-oss-120b-H100"}, {"software.kernel_traffic": 2.5}),
-        (EXPERTS | {"id": "mbridge-qwen3-30b-H100"}, {"software.kernel_traffic": 1.0}),
+    "columns say what a run is made of": [
+        (made, {f"software.{name}": value for name, value in made.items()})
+        for made in (
+            {"gradient_bytes": 2, "state_bytes": 8, "parameter_bytes": 1, "release": "26.08"},
+            {"graphs": "scoped", "graph_modules": ("attn", "moe_router"), "grouped_experts": True},
+            {"kernel_traffic": 2.5, "host_s": 0.0, "attention": 0.18, "wide_layers": 14},
+        )
+    ]
+    + [
+        ({"framework": "fsdp", "compile": False}, {"software.name": "fsdp-eager"}),
+        ({"dispatcher": "nvlink", "dispatcher_multiprocessors": 16}, {"options.dispatch_multiprocessors": 16}),
+        ({"attention_kernel": "unfused", "schedule": "zb-h1", "interleave": 1}, {"options.attention": "unfused"}),
     ],
     "parameters stay gathered under a pipeline of FSDP": [
         ({"zero": 3}, {"split.zero": 3}),
-        ({"zero": 3, "notes": "PyTorch FSDP2"}, {"split.zero": 2}),
-        ({"zero": 3, "notes": "PyTorch FSDP2", "pp": 1, "dp": 16, "interleave": 1}, {"split.zero": 3}),
-        ({"zero": 3, "notes": "FSDP2", "source_url": AUTOMODEL}, {"split.zero": 1}),
+        (TITAN | {"zero": 3}, {"split.zero": 2}),
+        (TITAN | {"zero": 3, "pp": 1, "dp": 16, "interleave": 1}, {"split.zero": 3}),
+        ({"framework": "automodel", "zero": 3}, {"split.zero": 1}),
     ],
     "old software splits norms where the row says so, new software with tensor parallelism": [
         *(
@@ -95,22 +86,18 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({}, {"split.sequence_parallel": True}),
         ({"tp": 1, "dp": 16}, {"split.sequence_parallel": False}),
     ],
-    "the source tells the software": [
+    "words of address and notes tell a framework that no column names, those of the id do not": [
         (row, dict(zip(("software.name", "options.attention", "options.dp_mode"), told, strict=True)))
         for row, told in (
             (SC21, ("megatron-2021", "unfused", "sync")),
-            (BLOOM, ("megatron-deepspeed", "unfused", "sync")),
-            ({"id": "mtnlg-530B-280", "gpu": "A100-80G"}, ("megatron-deepspeed", "unfused", "sync")),
-            ({"id": "torchtitan-x", "notes": "FSDP eager"}, ("fsdp-eager", "flash", "overlap")),
-            ({"id": "torchtitan-x", "notes": "FSDP + compile"}, ("fsdp", "flash", "overlap")),
+            (SC21 | {"framework": "megatron-core"}, ("megatron-core", "flash", "overlap")),
+            ({"source_url": "https://github.com/bigscience-workshop"}, ("megatron-deepspeed", "unfused", "sync")),
+            ({"notes": "TorchTitan, FSDP eager"}, ("fsdp-eager", "flash", "overlap")),
+            ({"notes": "PyTorch FSDP2 + compile"}, ("fsdp", "flash", "overlap")),
             ({"source_url": "https://github.com/mosaicml/llm-foundry"}, ("fsdp-eager", "flash", "overlap")),
-            ({"id": "bloomberggpt-50b", "gpu": "A100-40G"}, ("fsdp-eager", "unfused", "overlap")),
-            ({"id": "llama3-405b"}, ("megatron-core", "flash", "overlap")),
+            ({"source_url": "https://github.com/NVIDIA-NeMo/Megatron-Bridge"}, ("megatron-bridge", "flash", "overlap")),
+            ({"id": "torchtitan-bloom"}, ("megatron-core", "flash", "overlap")),
         )
-    ],
-    "gradients of runs of BLOOM in bf16 are kept in fp32": [
-        (BLOOM | {"precision": "bf16"}, {"software.gradient_bytes": 4}),
-        (BLOOM | {"precision": "fp16"}, {"software.gradient_bytes": 2}),
     ],
     "formats are sorted into precisions": [
         ({"gpu": "B200", "precision": published}, {"workload.precision": precision, "precision": kind})
@@ -165,17 +152,9 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             {"model.kv_rank": 512, "model.head_dim": 192, "model.value_dim": 128, "model.dense_layers": 3}
             | {"model.extra_predictions": 0},
         ),
-        (DEEPSEEK | {"id": "dgxc-dsv3", "source_url": "x/dgxc-benchmarking"}, {"model.extra_predictions": 1}),
-    ],
-    "experts of a token stand side by side under a gate that counts through them": [
-        (EXPERTS | {"source_url": AUTOMODEL}, {"model.expert_groups": 128 // 8, "model.top_groups": 1}),
-        (EXPERTS, {"model.expert_groups": 0}),
-    ],
-    "attention of LLM Foundry is that of Triton unless its sweep says flash": [
-        ({"source_url": f"{FOUNDRY}#L115", "model": "mpt-7b"}, {"software.attention": 0.18}),
-        ({"source_url": f"{FOUNDRY}#L85", "model": "mpt-7b"}, {"software.attention": 0.35}),
-        ({"source_url": f"{FOUNDRY}#L83", "model": "mpt-13b"}, {"software.attention": 0.18}),
-        ({"source_url": f"{FOUNDRY}#L250", "model": "mpt-7b", "gpu": "A100-40G"}, {"software.attention": 0.40}),
+        (DEEPSEEK | {"framework": "megatron-bridge"}, {"model.extra_predictions": 1}),
+        (DEEPSEEK | {"gated": True, "tied_embeddings": False}, {"model.kv_rank": 0, "model.head_dim": 128}),
+        (DEEPSEEK | {"model": "ours", "gated": True, "kv_rank": 64, "rope_dim": 32}, {"model.kv_rank": 64}),
     ],
     "DualPipe hides the exchange of experts": [
         (DEEPSEEK | {"notes": "DualPipe"}, {"options.ep_overlap": True, "options.schedule": "dualpipe"}),
@@ -204,7 +183,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     ],
     "an uneven ring waits for the rank that attends most": [
         (
-            {"id": "torchtitan-cp", "cp": 2, "dp": 2},
+            TITAN | {"cp": 2, "dp": 2},
             {"model.causal": False, "model.window": 8192 * 3 // 4, "model.window_layers": 80},
         ),
         ({"cp": 2, "dp": 2}, {"model.causal": True}),
@@ -255,8 +234,7 @@ def listed(made, *words):
         ({"tp": None}, ["TP 4"]),
         ({"recompute": "", "gpu": "H200"}, ["recomputation none"]),
         ({"recompute": ""}, ["recomputation norm+ffn", "memory"]),
-        ({"id": "mbridge-gpt-oss-120b-B200", "model": "gpt-oss-120b", "recompute": ""}, ["norm+act", "recipe"]),
-        (TITAN | {"recompute": "selective"}, ["norm+ffn", "recipe"]),
+        (TITAN | {"recompute": "selective"}, ["selective as norm+ffn"]),
         ({"gpu": "A800"}, ["A800 as a100-80g", "200 GB/s"]),
         ({"gpu": "H800"}, ["H800 as h100-sxm", "200 GB/s"]),
         ({"gpu": "GB200", "gpus_per_node": 4}, ["72 GPUs", "gb200-nvl72"]),
@@ -296,26 +274,14 @@ def test_degrees_and_micro_batches_that_do_not_fit_are_not_taken(run, row):
     assert isinstance(outcome_of(row(tp=None, dp=5)), SkippedRow)
 
 
-def test_what_a_recipe_offloads_is_in_the_memory_of_the_host(row):
-    offloaded = row(
-        id="mbridge-26.04-llama3-70b-GB300-fp8-64", gpu="GB300", precision="fp8", tp=1, pp=1, dp=64, interleave=None,
-        zero=3, micro_batch=2, recompute="", notes="FSDP shard=64",
-    )  # fmt: skip
-    less, more = comparison_of([offloaded, replace(offloaded, id="mbridge-26.04-llama3-70b-GB200-fp8-64")]).rows
-    for found, share in ((less, 25), (more, 50)):
-        assert listed(found, "recipe", f"{share}% of activations")
-    assert more.memory_gib < less.memory_gib
-
-
-def test_memory_says_nothing_where_a_recipe_offloads_no_one_knows_how_much(row):
-    unknown = row(
-        id="moezoo-qwen235b-GB200-mxfp8-64", model="qwen3-235b-a22b", gpu="GB200", precision="mxfp8", tp=1, pp=8, dp=8,
-        ep=8, interleave=4, experts=128, topk=8, layers=94, recompute="",
-    )  # fmt: skip
-    made = comparison_of([unknown, row()])
-    assert listed(made.rows[0], "activations in", "not known")
-    assert (made.rows[0].states_mapping, made.rows[1].states_mapping) == (False, True)
-    assert made.memory.stated == 1
+def test_what_is_offloaded_is_in_the_memory_of_the_host(row):
+    shards = {"gpu": "GB300", "tp": 1, "pp": 1, "dp": 64, "interleave": None, "zero": 3, "micro_batch": 2}
+    less, more, unknown = comparison_of(
+        [row(**shards, **off) for off in ({"offload_percent": 25}, {"offload_percent": 50}, {"offloads": 1})]
+    ).rows
+    assert more.memory_gib < less.memory_gib < unknown.memory_gib
+    assert listed(unknown, "activations in", "not known")
+    assert (less.states_mapping, unknown.states_mapping) == (True, False)
 
 
 def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
@@ -334,7 +300,8 @@ def test_llama_3_405b_is_read_as_its_paper_tells_fits_and_is_met(row, gpus, dp, 
     made = row(
         id="llama3-405b", model="llama3.1-405b", source_url="https://arxiv.org/abs/2407.21783", gpus=gpus, tp=8, pp=16,
         dp=dp, global_batch=2048, layers=126, hidden=16384, ffn=53248, heads=128, iter_time_s=None,
-        tflops_per_gpu=tflop_s, notes="flop_conv=model-causalattn", interleave=None, zero=None, recompute="none",
+        tflops_per_gpu=tflop_s, flop_count="model-causalattn", interleave=8, zero=2, recompute="none",
+        framework="fsdp", shards_in_rounds=True, tp_overlap=True,
     )  # fmt: skip
     split = run_of(made).split
     assert (split.interleave, split.zero, RECOMPUTE[split.recompute]) == (8, 2, "none")
