@@ -59,12 +59,12 @@ def all_mappings(workload: Workload, gpus: int) -> Iterator[MappingChoice]:
             continue
         dp = gpus // (tp * pp * cp)
         for ep, micro_batch, interleave, recompute, sequence_parallel, zero, outermost in product(
-            range(1, experts + 1),
+            (ep for ep in range(1, experts + 1) if experts % ep == 0),
             limits.micro_batch,
             limits.interleave or range(1, workload.model.layers // pp + 1),
             limits.recompute,
-            (False, True),
-            range(4),
+            limits.sequence_parallel or (False, True),
+            limits.zero or range(4),
             ("pp", "dp"),
         ):
             mapping = MappingChoice.model_construct(
@@ -187,7 +187,7 @@ def questions(draw: st.DrawFn) -> Asked:
     """A small question of one workload, and limits in the order in which they are tried, with the share of networks
     that each leaves."""
     table = draw(instances(16)).model_dump(by_alias=True, exclude_unset=True)
-    gpus = draw(st.sampled_from([[16], [8, 16], [12], [12, 18], [24]]))
+    gpus = draw(st.sampled_from([[16], [8, 16], [12], [6, 12], [18]]))
     table["workload"], table["cluster"]["gpus"] = table["workload"][:1], gpus
     workload, network = table["workload"][0], table["network"]
     batch = draw(st.sampled_from([144, 288]))
