@@ -589,7 +589,15 @@ class MappingLimits(Table):
     tp: Annotated[Degrees | None, Field(description="tensor parallel degrees allowed")] = None
     pp: Annotated[Degrees | None, Field(description="pipeline parallel degrees allowed")] = None
     dp: Annotated[Degrees | None, Field(description="data parallel degrees allowed")] = None
-    cp: Annotated[Degrees, Field(description="context parallel degrees allowed")] = (1, 2, 4, 8, 16)
+    cp: Annotated[
+        Degrees,
+        Field(
+            description=(
+                "context parallel degrees allowed; left out, of long sequences up to one for each"
+                " 4,096 tokens"
+            )
+        ),
+    ] = (1, 2, 4, 8, 16)
     ep: Annotated[
         Degrees | None, Field(description="expert parallel degrees allowed; 1 for a dense model")
     ] = None

@@ -259,6 +259,8 @@ def _default_software() -> Software:
 
 
 YEARS_FROM = 730.0  # longer durations are shown in years
+TOKENS_OF_A_CP_RANK = 4096
+"""Tokens of a sequence that a GPU has at least where the degrees of CP are not given."""
 LATEST_DAYS = 36525.0  # what ends after a century has no date
 ROUND_UP = 1.0 + 2.0**-50
 BOUNDS = ("max_iteration_time_s", "min_tokens_per_s", "train_days")
@@ -437,6 +439,17 @@ class Workload(Table):
     def _begins_with_global_batch(self) -> Self:
         if self.batches and self.batches[0] != self.global_batch:
             raise ValueError(first_of_list("batches", "global_batch"))
+        return self
+
+    @model_validator(mode="after")
+    def _long_sequences(self) -> Self:
+        """Allow CP degrees that follow the sequence, where none are given and it is long."""
+        longest = self.model.seq // TOKENS_OF_A_CP_RANK
+        if "cp" not in self.mapping.model_fields_set and longest > max(self.mapping.cp):
+            degrees = tuple(2**power for power in range(longest.bit_length()))
+            mapping = self.mapping.model_copy()
+            mapping.__dict__["cp"] = degrees  # still a default
+            self.__dict__["mapping"] = mapping
         return self
 
     @model_validator(mode="after")

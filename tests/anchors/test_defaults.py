@@ -166,3 +166,12 @@ def test_what_couplings_leave_out_has_its_documented_value(name: str) -> None:
 
 def test_the_software_of_a_workload_is_megatron_core() -> None:
     assert Instance.model_validate(QUESTION).workload[0].options.software.name == "megatron-core"
+
+
+@pytest.mark.parametrize(("seq", "most"), [(1024, 16), (65_536, 16), (131_072, 32), (200_000, 32), (1_048_576, 256)])
+def test_degrees_of_cp_follow_long_sequences_unless_they_are_given(seq: int, most: int) -> None:
+    workload = EVERYTHING["workload"] | {"model": SHAPE | {"seq": seq}}
+    (asked,) = Instance.model_validate(EVERYTHING | {"workload": workload}).workload
+    assert asked.mapping.cp == tuple(2**power for power in range(most.bit_length()))
+    (given,) = Instance.model_validate(EVERYTHING | {"workload": workload | {"mapping": {"cp": [1, 2]}}}).workload
+    assert given.mapping.cp == (1, 2)
