@@ -157,8 +157,10 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
-    ways = {"algorithms": Algorithms(), "to_nics_s_byte": 0.0}
-    parts = replace(pool.iteration.take(index), **ways).breakdown_s(charged)
+    charged_iteration = replace(
+        pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0
+    )
+    parts = charged_iteration.breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     return WorkloadPlan(

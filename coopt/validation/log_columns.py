@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both
 from coopt.validation.logs import Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
 from coopt.validation.shapes import ALIKE, catalog_model
@@ -426,7 +426,7 @@ class _Reading:
         if missing := [name for name, value in values.items() if not value.isdecimal()]:
             raise self._fault(
                 f"its rate is in {log.unit.partition('_')[0]} a second, which needs"
-                f" {' and '.join(missing)}: --set {missing[0]}=..."
+                f" {both(missing)}: --set {missing[0]}=..."
             )
         count = math.prod(map(int, values.values()))
         return {"iter_time_s": f"{count / log.measured:.6g}" if log.measured else "0"}

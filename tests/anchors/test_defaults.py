@@ -171,7 +171,8 @@ def test_the_software_of_a_workload_is_megatron_core() -> None:
 @pytest.mark.parametrize(("seq", "most"), [(1024, 16), (65_536, 16), (131_072, 32), (200_000, 32), (1_048_576, 256)])
 def test_degrees_of_cp_follow_long_sequences_unless_they_are_given(seq: int, most: int) -> None:
     workload = EVERYTHING["workload"] | {"model": SHAPE | {"seq": seq}}
-    (asked,) = Instance.model_validate(EVERYTHING | {"workload": workload}).workload
+    everything = EVERYTHING | {"cluster": {"gpu": GPU, "gpus": 64}}
+    (asked,) = Instance.model_validate(everything | {"workload": workload}).workload
     assert asked.mapping.cp == tuple(2**power for power in range(most.bit_length()))
-    (given,) = Instance.model_validate(EVERYTHING | {"workload": workload | {"mapping": {"cp": [1, 2]}}}).workload
+    (given,) = Instance.model_validate(everything | {"workload": workload | {"mapping": {"cp": [1, 2]}}}).workload
     assert given.mapping.cp == (1, 2)
