@@ -1,4 +1,6 @@
-"""What already stands, as a design, and the network tables of a question about it alone."""
+"""What already stands, as a design: all that a question of it alone has of a network, or what is
+bought for nothing beside what is new.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -6,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from coopt.instance.base import Name
 from coopt.instance.catalog import named
 from coopt.instance.designs import PublishedDesign, contradictions
 from coopt.instance.hardware import HbDomain, Optic, Switch
@@ -25,6 +28,23 @@ class Existing(PublishedDesign):
         named("hb_domain", optional=True),
         Field(description="the kind of its HB domains; that of network.hb_domains if left out"),
     ] = None
+    gpu: Annotated[
+        Name | None, Field(description="the name of its GPUs; that of cluster.gpu if left out")
+    ] = None
+
+    def domain_in(self, network: Network) -> HbDomain | None:
+        """The HB domain, as the question lists it; None where it is not told from others."""
+        listed = [
+            domain
+            for domain in network.hb_domains
+            if domain.size == self.gpus_per_domain
+            and (self.hb_domain is None or domain.name == self.hb_domain.name)
+        ]
+        return listed[0] if len(listed) == 1 else self.hb_domain
+
+    def holds(self, gpus: int) -> bool:
+        """Whether so many GPUs fill more than half of what stands."""
+        return self.gpus < 2 * gpus <= 2 * self.gpus
 
     @property
     def ports_in_plane(self) -> int:
@@ -81,8 +101,10 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(network, Mapping):
         return table
     if network.get("given") is not True:
-        if rows:
-            raise ValueError(f"existing: is timed as it stands, needs {GIVEN}")
+        if rows and "switches" not in network:
+            raise ValueError(
+                f"existing: needs lists in [network] of what may be bought beside it, or {GIVEN}"
+            )
         return table
     rows = [rows] if isinstance(rows, Mapping) else rows
     if not isinstance(rows, list | tuple) or len(rows) != 1:
@@ -140,33 +162,51 @@ def given_network(network: Network, stands: Existing) -> Network:
     )
 
 
-def given_complaints(question: Any) -> Iterator[str]:
-    """Sentences about a network that is given and cannot be what the question is about."""
-    network, (stands,) = question.network, question.existing
-    domain = network.hb_domains[0]
-    row = f"existing[0] {stands.id!r}"
-    yield from (f"{row}: {line}" for line in contradictions(stands))
+def existing_complaints(question: Any) -> Iterator[str]:
+    """Sentences about what stands and cannot be what the question is about."""
+    network, is_given = question.network, question.network.given
     tables = {
         "[[site]]": question.site,
         "[[phase]]": question.phase,
         "[robust]": question.robust,
         "[availability]": question.availability,
         "sharing.mode = 'partition'": question.sharing.mode == "partition",
-        "a list in cluster.gpu": question.cluster.generations,
-        "network.switch_cages = 'kept'": network.switch_cages == "kept",
+        "the fabric 'direct'": "direct" in network.fabrics,
+        "cluster.idle_gpus": question.cluster.idle_gpus,
+        "a list in cluster.gpu": is_given and question.cluster.generations,
+        "network.switch_cages = 'kept'": is_given and network.switch_cages == "kept",
     }
     asked = [name for name, is_asked in tables.items() if is_asked]
+    if asked or len(question.existing) > 1:
+        yield from broken(
+            (
+                bool(asked),
+                f"existing: what stands is one network and does not go with {both(asked)}",
+            ),
+            (
+                len(question.existing) > 1,
+                f"existing: {len(question.existing)} tables, needs one network that stands",
+            ),
+        )
+        return
+    (stands,) = question.existing
+    row = f"existing[0] {stands.id!r}"
+    yield from (f"{row}: {line}" for line in contradictions(stands))
+    domain = stands.domain_in(network)
+    gpus = [gpu.name for gpu in question.cluster.generations or (question.cluster.gpu,)]
+    if stands.nic is None:
+        yield "existing[0].nic: left out, needs the NIC of a GPU: at its rate the network is timed"
     if not isinstance(stands.domains, int):
         yield f"{row}: domains are counted by those of a plan, needs a number"
         return
-    least, most = stands.domains * domain.size // 2 + 1, stands.domains * domain.size
+    if domain is None:
+        sizes = both(f"{hb.name!r} with {hb.size}" for hb in network.hb_domains)
+        yield (
+            f"{row}: gpus_per_domain = {stands.gpus_per_domain}: network.hb_domains has {sizes},"
+            " needs one kind of that size, or existing[0].hb_domain"
+        )
+        return
     yield from broken(
-        (bool(asked), f"{GIVEN}: nothing is built, which does not go with {both(asked)}"),
-        (
-            len(network.hb_domains) > 1,
-            f"network.hb_domains: {len(network.hb_domains)} kinds, needs the one that stands, or"
-            " existing[0].hb_domain",
-        ),
         (
             stands.gpus_per_domain != domain.size,
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: {domain.name!r} has"
@@ -174,11 +214,11 @@ def given_complaints(question: Any) -> Iterator[str]:
         ),
         *(
             (
-                not least <= gpus <= most,
-                f"cluster.gpus = {gpus}: {row} has {stands.domains:,} domains of {domain.size}"
-                f" GPUs, needs {least:,} to {most:,}",
+                is_given and not stands.holds(count),
+                f"cluster.gpus = {count}: {row} has {stands.domains:,} domains of {domain.size}"
+                f" GPUs, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}",
             )
-            for gpus in question.cluster.gpus
+            for count in question.cluster.gpus
         ),
         (
             stands.domains == 1,
@@ -188,5 +228,18 @@ def given_complaints(question: Any) -> Iterator[str]:
             stands.gpus_per_cage > 1,
             f"{row}: gpus_per_cage = {stands.gpus_per_cage}: modules that GPUs share are counted in"
             " bills of designs alone, needs 1",
+        ),
+        (
+            not is_given and stands.nic_ports > stands.planes,
+            f"{row}: nic_ports = {stands.nic_ports}: several ports of a GPU in a plane are"
+            f" not grown, needs planes = {stands.nic_ports}, or {GIVEN}",
+        ),
+        (
+            stands.gpu is None and len(gpus) > 1,
+            f"existing[0].gpu: left out, needs the name of the GPUs that stand, as {gpus[0]!r}",
+        ),
+        (
+            is_given and stands.gpu not in (None, gpus[0]),
+            f"existing[0].gpu = {stands.gpu!r}: cluster.gpu is {gpus[0]!r}, needs that",
         ),
     )

@@ -33,7 +33,7 @@ from coopt.instance.couplings import (
     Wan,
     corners,
 )
-from coopt.instance.existing import Existing, given_complaints, given_network, with_lists
+from coopt.instance.existing import Existing, existing_complaints, given_network, with_lists
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
@@ -392,9 +392,9 @@ class Question(Table):
     @model_validator(mode="after")
     def _is_given(self) -> Self:
         """Take network and GPUs that are given as they stand, at no price."""
+        if self.existing and (complaints := list(existing_complaints(self))):
+            raise ValueError("\n".join(complaints))
         if self.network.given:
-            if complaints := list(given_complaints(self)):
-                raise ValueError("\n".join(complaints))
             gpu = self.cluster.gpu.model_copy(update={"usd": 0.0})
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
             self.__dict__["network"] = given_network(self.network, self.existing[0])
@@ -452,8 +452,8 @@ class Question(Table):
 
     @property
     def stands(self) -> Existing | None:
-        """The network that is given; None where one is to be built."""
-        return self.existing[0] if self.network.given else None
+        """The network that stands; None where all is new."""
+        return self.existing[0] if self.existing else None
 
     @property
     def same_ends(self) -> bool:

@@ -65,11 +65,7 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
     # Where optics are not in the bill none is better than another, so there is nothing to compare
     # them by.
     kinds = (measures or measures_of(instance)) if is_counted else ()
-    discounted = (
-        {entry.item for entry in sharing.discount if entry.kind == "optics"}
-        if is_counted
-        else set()
-    )
+    discounted = _by_quantity(instance) if is_counted else set()
     optics = instance.network.optics
     names = [
         entry.name
@@ -87,6 +83,14 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
         for optic in optics
     }
     return lambda optic: values[optic.name]
+
+
+def _by_quantity(instance: Instance) -> set[str]:
+    """Optics whose price depends on how many are bought: some at volume prices, and some stand."""
+    stands = instance.stands
+    standing = {optic.name for ends in stands.ends for optic in ends} if stands else set()
+    discounts = instance.sharing.discount
+    return {entry.item for entry in discounts if entry.kind == "optics"} | standing
 
 
 def own_ends(
@@ -418,9 +422,9 @@ def optics_worth_having(
     """
     sharing, kinds = instance.sharing, measures or measures_of(instance)
     is_limited = sharing.most_products.optics is not None
-    discounted = {entry.item for entry in sharing.discount if entry.kind == "optics"}
+    discounted = _by_quantity(instance)
     slopes = {
-        sold.name: sold.slopes
+        sold.name: sold.slopes if instance.stands is None else (0.0, sold.usd[0])
         for sold in (priced_products(instance) if discounted else ())
         if sold.kind == "optics" and sold.name in discounted
     }

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,10 +21,13 @@ from numpy.typing import NDArray
 
 from coopt.instance.catalog import box_of, entries, ports_of_modules
 from coopt.instance.couplings import Discount, Site
+from coopt.instance.existing import Existing
 from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.network import Discipline
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.texts import both, counted
 from coopt.network.family import EndHolders, Family, Holders, TierChain, whole
+from coopt.network.standing import family_of
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, Item, line
 
@@ -357,6 +361,9 @@ def site_power(
     )
 
 
+STANDING = " (standing)"
+
+
 class LineItem(NamedTuple):
     """So many units of a product at the price (USD) and the power (W) of one; `idle` GPUs come with
     HB domains.
@@ -368,11 +375,12 @@ class LineItem(NamedTuple):
     unit_usd: float
     unit_w: float
     idle: bool = False
+    standing: bool = False
 
     @property
     def key(self) -> Key:
-        """Kind and name of its line of a bill."""
-        return self.kind, f"{self.name}{IDLE * self.idle}"
+        """Kind and name of its line of a bill, those that stand apart."""
+        return self.kind, f"{self.name}{IDLE * self.idle}{STANDING * self.standing}"
 
     @property
     def line(self) -> Item:
@@ -411,7 +419,48 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
         *_domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         *(LineItem(*key, units[key], product.usd, product.w) for key, product in products.items()),
     ]
-    return [item for item in items if item.units and item.kind in instance.objective.include]
+    counted_items = [
+        item for item in items if item.units and item.kind in instance.objective.include
+    ]
+    if instance.stands is None or instance.network.given:
+        return counted_items
+    return _with_standing(counted_items, standing_units(instance))
+
+
+def standing_units(instance: Instance) -> Counter[tuple[str, str]]:
+    """How many units of each product stand, GPUs included."""
+    stands = instance.stands
+    if stands is None:
+        return Counter()
+    hb = stands.domain_in(instance.network)
+    assert hb is not None, "checked as soon as the instance is read"
+    gpu = stands.gpu or instance.cluster.gpu.name
+    return Counter(_standing_units(stands, hb, instance.network.discipline, gpu))
+
+
+@lru_cache(maxsize=64)
+def _standing_units(
+    stands: Existing, hb: HbDomain, discipline: Discipline, gpu: str
+) -> dict[tuple[str, str], int]:
+    family = family_of(stands, stands.gpus, hb, discipline, "existing")
+    units: dict[tuple[str, str], int] = {("gpu", gpu): stands.gpus}
+    for (kind, name), count in counted_units(family, family.uplink_choices[0]).items():
+        units[kind, name] = count
+    return units
+
+
+def _with_standing(items: Iterable[LineItem], stock: Counter[tuple[str, str]]) -> list[LineItem]:
+    """The same, with the units that stand at no price; GPUs that train take theirs first."""
+    parts = []
+    for item in items:
+        product = ("gpu" if item.idle else item.kind), item.name
+        held = min(stock[product], item.units)
+        stock[product] -= held
+        parts += [
+            item._replace(units=held, unit_usd=0.0, standing=True),
+            item._replace(units=item.units - held),
+        ]
+    return [part for part in parts if part.units]
 
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:

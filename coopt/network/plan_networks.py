@@ -118,7 +118,7 @@ def any_to_any(instance: Instance, plan: Plan) -> tuple[Design, Cost] | None:
     years has no one list of prices.
     """
     design, instance = plan.design, as_billed(instance)
-    if design is None or plan.parts[0].name != NETWORK or instance.network.given:
+    if design is None or plan.parts[0].name != NETWORK or instance.stands is not None:
         return None
     return _joining(
         instance, design, BILLED[plan.objective.kind], ("clos",), 1.0, {design.fabric.nic.planes}
@@ -378,10 +378,11 @@ def families_of_design(
     """Families and uplinks of a question that are written out as a design; those of a network that
     grows end as its goal.
     """
-    if question.network.given:
-        stands = ((family, family.uplink_choices[0]) for family in families(question))
-        yield from (one for one in stands if design_of(*one) == design)
-        return
+    if question.stands is not None:
+        stands = Space(instance=question).standing(design.gpus)
+        if stands is not None and design_of(stands, stands.uplink_choices[0]) == design:
+            yield stands, stands.uplink_choices[0]
+            return
     pinned = _pinned(question, goal or design)
     for listed in families(pinned, grow=True) if pinned is not None else ():
         family = _written_as(question, listed, goal or design)

@@ -502,12 +502,12 @@ class Space:
     values: OpticValues | None = None
     grow: bool = False
 
-    @cached_property
-    def given(self) -> Family | None:
-        """The network that is given, in place of any other; None where one is to be built."""
-        if not self.instance.network.given:
+    def standing(self, gpus: int) -> Family | None:
+        """The network that stands, where so many GPUs may train on it; None where it may not."""
+        stands, gpu = self.instance.stands, self.instance.cluster.gpu.name
+        if stands is None or not stands.holds(gpus) or stands.gpu not in (None, gpu):
             return None
-        family = standing_family(self.instance)
+        family = standing_family(self.instance, gpus)
         if family.pods is None:
             return family
         ends = EndPoints(fabric=family.fabric, domains=family.domains, rails=family.nics_of_domain)
@@ -519,8 +519,8 @@ class Space:
         """NICs, their planes and leaves whose rates agree, with each other and with a core, in the
         lists' order.
         """
-        if self.given is not None:
-            return (self.given,)
+        if self.instance.network.given:
+            return tuple(filter(None, map(self.standing, self.instance.cluster.gpus)))
         network, core = self.instance.network, core_switch(self.instance)
         # A GPU has several NICs or shares one with others, never both.
         counts = [
@@ -553,8 +553,16 @@ class Space:
         """How many HB domains of a kind may hold the GPUs, filled as the instance has it or
         otherwise.
         """
-        if self.given is not None:
-            return (self.given.domains,)
+        if (stands := self.standing(gpus)) is None or stands.hb.size != hb.size:
+            return () if self.instance.network.given else self._new_counts(gpus, hb, fill)
+        if self.instance.network.given:
+            return (stands.domains,)
+        counts = {*self._new_counts(gpus, hb, fill), stands.domains}
+        return tuple(sorted(counts, reverse=True))
+
+    def _new_counts(
+        self, gpus: int, hb: HbDomain, fill: DomainFill | None = None
+    ) -> tuple[int, ...]:
         # where nothing trains any more, what stands may have been built for any model
         layers = max((workload.model.layers for workload in self.instance.workload), default=gpus)
         return domain_counts(
@@ -644,10 +652,22 @@ class Space:
     def families(
         self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
     ) -> Iterator[Family]:
-        """Every family of one site that is joined by some NIC option."""
-        if self.given is not None:
-            yield self.given
+        """Every family of one site that is joined by some NIC option, and what stands there, with
+        each number of uplinks alone: bills with units that stand are not affine.
+        """
+        stands = self.standing(gpus)
+        if self.instance.stands is None:
+            yield from self._new_families(gpus, hb, domains, nic_options)
             return
+        if stands is not None and (stands.hb.name, stands.domains) == (hb.name, domains):
+            yield stands
+        if not self.instance.network.given:
+            for family in self._new_families(gpus, hb, domains, nic_options):
+                yield from _one_by_one(family)
+
+    def _new_families(
+        self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
+    ) -> Iterator[Family]:
         network, links, nic_list = (
             self.instance.network,
             links_to_core(self.instance, gpus),

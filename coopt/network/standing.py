@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from coopt.instance.existing import Existing
-from coopt.instance.hardware import HbDomain, Nic, Optic
+from coopt.instance.hardware import HbDomain, Optic
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
@@ -17,8 +17,8 @@ from coopt.network.designs import chain_of, link_rates, port_rate
 from coopt.network.family import Family, LinkEnds, Pods, PodSet, TierChain
 
 
-def standing_family(instance: Instance) -> Family:
-    """The network that an instance is given, with its uplinks as the only choice.
+def standing_family(instance: Instance, gpus: int) -> Family:
+    """The network that stands, with its uplinks as the only choice, on which so many GPUs train.
 
     Cables of a faster rate than that of a NIC's port count as so many of that rate.
 
@@ -27,15 +27,10 @@ def standing_family(instance: Instance) -> Family:
     InstanceError
         Where its design cannot be wired, or is wired so that no time is known for it.
     """
-    (gpus,), network = instance.cluster.gpus, instance.network
-    return _family(
-        instance.existing[0],
-        gpus,
-        network.hb_domains[0],
-        network.nics[0],
-        network.discipline,
-        f"{instance.name}: existing",
-    )
+    stands = instance.existing[0]
+    hb = stands.domain_in(instance.network)
+    assert hb is not None, "checked as soon as the instance is read"
+    return family_of(stands, gpus, hb, instance.network.discipline, f"{instance.name}: existing")
 
 
 class _Above(NamedTuple):
@@ -48,9 +43,13 @@ class _Above(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _family(
-    stands: Existing, gpus: int, hb: HbDomain, nic: Nic, discipline: Discipline, file: str
+def family_of(
+    stands: Existing, gpus: int, hb: HbDomain, discipline: Discipline, file: str
 ) -> Family:
+    """The family of a design that stands, by its parts; `file` is where refusals say it is."""
+    """The family of a design that stands; `file` is where refusals say it is."""
+    nic = stands.nic
+    assert nic is not None, "checked as soon as the instance is read"
     origin = f"{file}: design {stands.id!r}"
     chain = chain_of(stands, file)
     above = _above(stands, chain, origin)
@@ -79,7 +78,9 @@ def _family(
     leaves = chain.leaves * chain.networks // stands.planes // networks
     span = chain.fill // stands.block if chain.pods else stands.installed
     down = chain.fill
-    if stands.fabric != "clos":
+    if not chain.pods:
+        down = stands.installed * (stands.block if apart else stands.domain_ends)
+    elif stands.fabric != "clos":
         span = min(span, stands.installed)
         down = span * stands.block
     return Family(
@@ -91,6 +92,7 @@ def _family(
             update={
                 "gbit_s": nic.gbit_s / ports,
                 "w": nic.w / ports,
+                "usd": 0.0,
                 "cages": math.gcd(nic.cages, stands.planes),
             }
         ),

@@ -15,6 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
+from coopt.network.parts import standing_units
 from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
@@ -91,6 +92,36 @@ def bill_table(title: str, lines: Iterable[Item], usd: float, w: float) -> Figur
             for line in lines
         ],
         total=("total", "", "", "", words.exact(usd), "", words.exact(w)),
+    )
+
+
+def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
+    """What of the units that stand stays, what is bought beside them, and what is retired; None
+    where all is new or nothing is bought.
+    """
+    if plan.cost is None or instance.stands is None or instance.network.given:
+        return None
+    used = Counter[tuple[str, str]]()
+    for item in plan.cost.items:
+        used[item.product] += item.count
+    stock, include = standing_units(instance), instance.objective.include
+    products = [product for product in dict.fromkeys((*stock, *used)) if product[0] in include]
+    return figures(
+        "What stands",
+        ("item", "kind"),
+        ("stands", "stays", "bought", "retired"),
+        [
+            (
+                name,
+                words.kind(kind),
+                *map(
+                    words.count,
+                    (stands, min(stands, needed), max(needed - stands, 0), max(stands - needed, 0)),
+                ),
+            )
+            for kind, name in products
+            for stands, needed in [(stock[kind, name], used[kind, name])]
+        ],
     )
 
 

@@ -18,6 +18,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both
 from coopt.instance.workload import LONGEST_S
+from coopt.network.parts import standing_units
 from coopt.plan.couplings import Part, Ring, one_network
 from coopt.plan.parts import Cost, Item, beside_ordinary
 from coopt.plan.schema import Plan
@@ -56,6 +57,7 @@ from coopt.report.facts import (
     network_facts,
     plan_facts,
     run_facts,
+    standing_table,
     switches_table,
     tco_sentence,
     training_text,
@@ -122,8 +124,8 @@ def headline(instance: Instance, plan: Plan) -> str:
             f" {proven}."
         )
     phases = len(plan.couplings.years)
-    given = "Given:" if instance.network.given else "Build"
-    build = f"{f'Grow in {phases} phases to' if phases > 1 else given} {decided}"
+    verb = _standing_verb(instance, plan.cost) or "Build"
+    build = f"{f'Grow in {phases} phases to' if phases > 1 else verb} {decided}"
     value, gap = words.amount(claim.kind, claim.value or 0.0), claim.gap
     prices = " at the worst prices" if plan.at_worst_prices else ""
     if plan.status != "optimal":
@@ -140,6 +142,16 @@ def headline(instance: Instance, plan: Plan) -> str:
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else ""
     return f"{build}, {cost}{timed}; {proof}."
+
+
+def _standing_verb(instance: Instance, cost: Cost) -> str | None:
+    """How a headline begins where a network stands; None where nothing of its domains stays."""
+    if instance.network.given:
+        return "Given:"
+    stock = standing_units(instance)
+    if not any(stock[item.kind, item.name] for item in cost.items if item.kind == "hb"):
+        return None
+    return "Keep" if cost.capex_usd == 0 else "Grow what stands to"
 
 
 def _timed(instance: Instance, plan: Plan, value: str) -> str:
@@ -325,6 +337,7 @@ def plan_screen(
             else (
                 _decision(instance, plan),
                 _short_bill(instance, plan, plan.cost, baseline),
+                standing_table(instance, plan),
                 _nearest_limits(instance, plan),
                 remarks(instance, plan, without_margin),
             )
@@ -379,7 +392,7 @@ def plan_sections(
             _networks(plan, known, many=many),
             coupling_tables(instance, plan, plan.cost),
         ),
-        "bill": bill_tables(instance, plan, plan.cost),
+        "bill": pieces(bill_tables(instance, plan, plan.cost), standing_table(instance, plan)),
         "runs": pieces(*runs),
         "limits": [margins_table(plan_checks(instance, plan))],
         "saving": saving_tables(plan, baseline) if instance.sharing.mode == "time" else [],

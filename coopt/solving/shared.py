@@ -436,7 +436,9 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     """
     measures = measures_of(run.instance)
     # with interruptions the cheapest network that columns find to serve may still be too slow
-    all_count, network = whole or instance.availability is not None, instance.network
+    # and floors of sites know nothing of units that stand
+    all_count = whole or instance.availability is not None or instance.stands is not None
+    network = instance.network
     serving: tuple[Family, ...] = ()
     if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
         candidates, table = up_to_cheapest(run, instance, measures)

@@ -30,7 +30,7 @@ from coopt.verifier.couplings.prices import (
     list_prices,
 )
 from coopt.verifier.couplings.sites import objective_at
-from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_usd
+from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_units, owned_usd
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
 from coopt.verifier.parts.stages import GrowthStage, links_added
@@ -166,6 +166,8 @@ class Fleet:
                 for begin, step_usd in zip(discount.begins, prices, strict=True)
             ]
         all_units = discount is None or discount.applies == "all-units"
+        if owned := owned_units(self.question)[product]:
+            return Tariff(((0, 0.0), (owned, usd * factor)), all_units=False)
         return Tariff(tuple(steps), all_units)
 
     def floor_usd(self, phase: int, product: ProductKey) -> float:

@@ -98,7 +98,15 @@ def counts_of_island(
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
     """Every product of an instance; GPUs under the kind gpu."""
     network, gpu = instance.network, instance.cluster.gpu
-    prices: dict[ProductKey, UnitPrice] = {
+    prices: dict[ProductKey, UnitPrice] = {}
+    for stands in instance.existing:  # which may consist of products that are not listed
+        prices |= {("switch", box.name): UnitPrice(0.0, box.w) for box in stands.switches}
+        prices |= {
+            ("optics", end.name): UnitPrice(0.0, end.w) for pair in stands.ends for end in pair
+        }
+        if stands.nic is not None:
+            prices["nic", stands.nic.name] = UnitPrice(0.0, stands.nic.w)
+    prices |= {
         ("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains
     }
     prices |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}

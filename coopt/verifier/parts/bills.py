@@ -6,12 +6,15 @@ Its ports count to switches, links and modules of each level, over all planes.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from coopt.instance.hardware import Panel
+from coopt.instance.existing import Existing
+from coopt.instance.hardware import HbDomain, Panel
+from coopt.instance.network import Discipline
 from coopt.instance.question import CostKind, Objective, ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Item, ItemKind
@@ -26,6 +29,7 @@ from coopt.verifier.parts.layouts import (
     spine_count,
 )
 from coopt.verifier.parts.space import DesignFamily, OpticPair
+from coopt.verifier.parts.standing import counted_network
 
 IDLE, SPARE = " (idle)", " (spare)"
 
@@ -177,7 +181,49 @@ def bill(
                 attachment.nic.w,
             )
         )
-    return [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
+    all_lines = [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
+    return _owned(instance, all_lines) if instance.existing else all_lines
+
+
+def _owned(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
+    """The lines of a bill with the units that stand at no price, of GPUs those that train first."""
+    left, owned = owned_units(instance), list[CountedItem]()
+    for line in sorted(lines, key=lambda line: line.idle):
+        product = "gpu" if line.idle else line.kind, line.name
+        held = min(left[product], line.amount)
+        left[product] -= held
+        owned += [
+            line._replace(amount=held, unit_usd=0.0),
+            line._replace(amount=line.amount - held),
+        ]
+    return [line for line in owned if line.amount]
+
+
+def owned_units(instance: Instance) -> Counter[tuple[str, str]]:
+    """What stands, by kind and name; nothing where all is new."""
+    stands = instance.stands
+    hb = stands.domain_in(instance.network) if stands is not None else None
+    if stands is None or hb is None:
+        return Counter()
+    gpu = stands.gpu or instance.cluster.gpu.name
+    return Counter(dict(_owned_units(stands, hb, instance.network.discipline, gpu)))
+
+
+@lru_cache(maxsize=64)
+def _owned_units(
+    stands: Existing, hb: HbDomain, discipline: Discipline, gpu: str
+) -> tuple[tuple[tuple[str, str], int], ...]:
+    """What the network that stands consists of, by kind and name."""
+    network = counted_network(stands, stands.gpus, hb, discipline)
+    family, units = network.family, Counter[tuple[str, str]]()
+    units["gpu", gpu] = units["hb", hb.name] = stands.gpus
+    units["nic", family.network.nic.name] = family.domains * family.rails
+    for tier, level in enumerate(levels(family, network.ports), start=1):
+        units["switch", family.network.at(tier).name] += level.switches
+        ends = network.optics[tier - 1]
+        for optic, count in zip(ends, level.modules(family.network.carried(ends)), strict=True):
+            units["optics", optic.name] += count
+    return tuple(units.items())
 
 
 def level_lines(

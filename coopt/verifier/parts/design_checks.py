@@ -16,7 +16,6 @@ from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.parts import Design, DirectLinks, Fabric, NicChoice, Tier
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError
 from coopt.verifier.parts.bills import least_racks
-from coopt.verifier.parts.given import check_given, given_network
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Ports,
@@ -43,6 +42,7 @@ from coopt.verifier.parts.space import (
     spare_choices,
 )
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.standing import check_standing, is_standing, standing_network
 
 
 class _Product(Protocol):
@@ -61,10 +61,11 @@ def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFa
     UnsoundError
         Where nothing can be built from them.
     """
-    family, given = check_domains(ledger, instance, design), given_network(instance)
-    if given is not None:
-        check_given(ledger, given, design.fabric)
-        return family._replace(attachment=given.family.attachment)
+    family = check_domains(ledger, instance, design)
+    standing = standing_network(instance, design.gpus)
+    if standing is not None and (instance.network.given or is_standing(standing, design)):
+        check_standing(ledger, standing, design.fabric)
+        return family._replace(attachment=standing.family.attachment, stands=True)
     attachment = check_attachment(ledger, instance, design)
     if family.domains == 1:
         return family
@@ -337,14 +338,15 @@ def check_ports(
         f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it"
         " has to describe each from 1 up once.",
     )
-    given, caged_family = given_network(instance), family
-    if given is None:
+    standing = standing_network(instance, family.gpus) if family.stands else None
+    caged_family = family
+    if standing is None:
         carried = _carried(instance.network, family, tiers)
         caged_family = in_cages(instance.network, family, carried)
         ports = _ports(ledger, instance.network, caged_family, tiers, carried, fabric.pod_bundle)
         _optics(ledger, instance, family, fabric, kind)
     else:
-        ports = given.ports
+        ports = standing.ports
     slowdown = reach_of(caged_family, ports).beyond
     ledger.close(
         "oversubscription",

@@ -29,13 +29,13 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
-from coopt.verifier.parts.given import given_network
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families, spare_choices
 from coopt.verifier.parts.spans import Reach
 from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage
+from coopt.verifier.parts.standing import standing_network
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
 
@@ -251,9 +251,11 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthSta
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
     """
-    given = given_network(instance)
-    if given is not None:
-        yield last_stage(given.family, given.ports, (given.ports.up,), given.optics)
+    for gpus in instance.cluster.gpus if instance.existing else ():
+        standing = standing_network(instance, gpus)
+        if standing is not None:
+            yield last_stage(standing.family, standing.ports, (standing.ports.up,), standing.optics)
+    if instance.network.given:
         return
     network, chosen = instance.network, instance.network.link_ends != "same"
     for family in families(instance):

@@ -21,9 +21,9 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
-from coopt.verifier.parts.given import given_network
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, linkable
+from coopt.verifier.parts.standing import standing_network
 
 
 def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
@@ -33,6 +33,8 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
         return True
     if "optics" not in instance.objective.include:
         return False
+    if instance.stands is not None:  # which has some at no price
+        return True
     if (limits.capex_usd is not None and kind != "capex") or (
         limits.power_mw is not None and kind != "power"
     ):
@@ -233,10 +235,23 @@ def _least_usd(instance: Instance, optic: Optic) -> float:
 
     A unit may add nothing where more than are needed reach a lower price for all.
     """
+    if optic.name in _standing_optics(instance):
+        return 0.0
     for discount in instance.sharing.discount:
         if (discount.kind, discount.item) == ("optics", optic.name):
             return discount.prices(optic.usd)[-1] if discount.applies == "incremental" else 0.0
     return optic.usd
+
+
+def _standing_optics(instance: Instance) -> set[str]:
+    """Optics of which some stand, and so have no price."""
+    return {
+        optic.name
+        for network in instance.existing
+        for tier in network.tiers
+        for optic in (tier.optic, tier.optic_below)
+        if optic is not None
+    }
 
 
 def optics_choices(
@@ -290,11 +305,13 @@ def least_choices(
         for levels in networks if counts_optics else ():
             pairs = list(zip(levels, choice, strict=True))
             counts = [(level.modules(attachment.carried(ends)), ends) for level, ends in pairs]
-            usd = math.fsum(
-                n * end.usd
-                for numbers, ends in counts
-                for n, end in zip(numbers, ends, strict=True)
-            )
+            modules = [
+                (n, end) for numbers, ends in counts for n, end in zip(numbers, ends, strict=True)
+            ]
+            standing = sorted(_standing_optics(instance))
+            # of optics of which some stand fewer cost no more, whatever they cost
+            sums += [float(sum(n for n, end in modules if end.name == name)) for name in standing]
+            usd = math.fsum(n * end.usd for n, end in modules if end.name not in standing)
             w = math.fsum(
                 n * end.w for numbers, ends in counts for n, end in zip(numbers, ends, strict=True)
             )
@@ -323,9 +340,9 @@ def optics_named(
     """The optics of a plan by their names, level by level; None where it may not have them."""
     if family.attachment is None:
         return ()
-    given = given_network(instance)
-    if given is not None:
-        return given.optics
+    standing = standing_network(instance, family.gpus) if family.stands else None
+    if standing is not None:
+        return standing.optics
     levels = [
         allowed_ends(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
     ]

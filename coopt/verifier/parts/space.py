@@ -139,7 +139,7 @@ class DesignFamily(NamedTuple):
 
     `to_core` is how many links an island needs at least into a core shared with others,
     `core_module` how many of them a module at their lower ends carries, `spares` how many HB
-    domains stand by without links of their own.
+    domains stand by without links of their own. What `stands` is none of the designs of this space.
     """
 
     gpus: int
@@ -149,6 +149,7 @@ class DesignFamily(NamedTuple):
     to_core: int = 0
     spares: int = 0
     core_module: int = 1
+    stands: bool = False
 
     @property
     def network(self) -> NicAttachment:
@@ -266,10 +267,18 @@ def domain_counts(gpus: int, size: int, fill: str = "even", layers: int = 1) -> 
 
 def domain_counts_of(instance: Instance, gpus: int, size: int) -> list[int]:
     """How many domains of `size` may hold so many GPUs of an instance."""
-    if instance.stands is not None:
-        return [instance.stands.installed]
+    standing_counts = {
+        network.installed
+        for network in instance.existing
+        if (network.gpus_per_domain, network.gpu or instance.cluster.gpu.name)
+        == (size, instance.cluster.gpu.name)
+        and network.gpus < 2 * gpus <= 2 * network.gpus
+    }
+    if instance.network.given:
+        return sorted(standing_counts)
     layers = max(workload.model.layers for workload in instance.workload)
-    return domain_counts(gpus, size, instance.network.domain_fill, layers)
+    counts = domain_counts(gpus, size, instance.network.domain_fill, layers)
+    return sorted({*counts, *standing_counts})
 
 
 def attachments(instance: Instance) -> Iterator[NicAttachment]:

@@ -1,15 +1,19 @@
 """Networks that stand: counted as their designs are, timed as they stand, and bought by nobody."""
 
 import copy
+import random
 
 import pytest
 
 import coopt
 from coopt.instance.designs import read_designs
 from coopt.network.designs import chain_of, link_rates
+from coopt.network.parts import counted_units, standing_units
+from coopt.network.space import families
 from coopt.network.standing import standing_family
+from coopt.solving.evaluate import _fastest_mapping
 from coopt.verifier.parts.bills import levels
-from coopt.verifier.parts.given import given_network
+from coopt.verifier.parts.standing import standing_network
 
 TIER = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4"}
 GIVEN = {
@@ -63,12 +67,12 @@ def test_given_networks_count_to_what_their_designs_count_to():
         }
         instance = coopt.Instance.model_validate(_with({"existing": row, "cluster.gpus": design.gpus}))
         try:
-            family = standing_family(instance)
+            family = standing_family(instance, design.gpus)
         except coopt.InstanceError as error:
             refused.append(str(error))
             continue
         planned = family.chain(family.uplink_choices[0]).levels
-        given = given_network(instance)
+        given = standing_network(instance, design.gpus)
         checked = levels(given.family, given.ports)
         assert [level.switches for level in planned] == [t.switches for t in chain_of(design).levels]
         assert [level[:2] for level in checked] == [(level.switches, level.links) for level in planned]
@@ -98,13 +102,13 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
     forged = plan.model_copy(update={"design": other.design})
     parts = (plan.parts[0].model_copy(update={"design": other.design}),)
     verdict = coopt.verify(instance, forged.model_copy(update={"parts": parts}))
-    assert "uplinks" in [check.name for check in verdict.failures]
+    assert "leaf-ports" in [check.name for check in verdict.failures]
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"network.given": False}, "existing: is timed as it stands, needs network.given"),
+        ({"network.given": False}, "existing: needs lists in [network]"),
         ({"existing": []}, "needs one [[existing]]"),
         ({"existing.nic": None}, "existing[0].nic: left out, needs the NIC"),
         ({"existing.hb_domain": None}, "existing[0].hb_domain: left out"),
@@ -134,3 +138,96 @@ def test_existing_that_cannot_be_wired(changes, sentence):
     with pytest.raises(coopt.InstanceError) as refused:
         coopt.solve(coopt.load(_with(changes)))
     assert sentence in str(refused.value)
+
+
+SWITCHES = [
+    {"name": f"s{ports}", "radix": ports, "port_gbit_s": 400.0, "usd": usd, "w": w}
+    for ports, usd, w in ((16, 900.0, 100.0), (32, 2600.0, 220.0), (64, 7000.0, 500.0))
+]
+OPTICS = [
+    {"name": name, "gbit_s": gbit_s, "breakout": split, "reach_m": 500.0, "usd": usd, "w": w, "fibre": "x"}
+    for name, gbit_s, split, usd, w in (
+        ("single", 400.0, [], 100.0, 8.0),
+        ("frugal", 400.0, [], 180.0, 6.0),
+        ("twin", 800.0, [2], 230.0, 14.0),
+    )
+]
+
+
+def _grown(seed):
+    """A question of what to buy beside a network that stands, or in its place."""
+    draw = random.Random(seed)
+    domains = draw.choice([2, 4, 8])
+    tiers = [
+        {"ports": switch["radix"], "switch": switch, "optic": draw.choice(OPTICS[:2])}
+        for switch in draw.choices(SWITCHES, k=draw.choice([1, 2, 2]))
+    ]
+    gpus = 8 * domains * draw.choice([1, 2])
+    return _with(
+        {
+            "cluster.gpus": gpus,
+            "workload.global_batch": gpus,
+            "workload.max_iteration_time_s": draw.choice([3.0, 1.5, 1.0]),
+            "network": {
+                "hb_domains": "hgx-h100-8",
+                "fabrics": ["rail-only", "clos", "rail-optimized"],
+                "nics": "cx7-400g",
+                "switches": draw.sample(SWITCHES, 2),
+                "optics": draw.sample(OPTICS, 2),
+                "oversubscription": draw.choice([1.0, 2.0]),
+                "tier_switches": draw.choice(["same", "any"]),
+            },
+            "existing": {
+                "id": "ours",
+                "domains": domains,
+                "gpus_per_domain": 8,
+                "fabric": draw.choice(["clos", "rail-only", "rail-optimized"]),
+                "nic": "cx7-400g",
+                "bundles": draw.choice(["even", "any"]),
+                "tiers": tiers,
+            },
+            "objective": {
+                "minimize": draw.choice(["capex", "tco"]),
+                "include": ["gpu", "hb", "nic", "switch", "optics"],
+            },
+        }
+    )
+
+
+def _worth(instance, family, uplinks, stock):
+    """What a network is worth with units that stand at no price, counted without the planner's bill."""
+    network, gpu, terms = instance.network, instance.cluster.gpu, instance.objective
+    parts = {("nic", family.nic.name): family.nic}
+    parts |= {("switch", switch.name): switch for switch in family.switches}
+    parts |= {("optics", optic.name): optic for ends in family.optics for optic in ends}
+    parts |= {("nic", nic.name): nic for nic in network.nics}
+    prices = {product: (part.usd, part.w) for product, part in parts.items()}
+    prices |= {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
+    units = counted_units(family, uplinks) | {("gpu", gpu.name): family.installed_gpus}
+    prices["gpu", gpu.name] = (gpu.usd, gpu.w)
+    capex = sum(max(count - stock[product], 0) * prices[product][0] for product, count in units.items())
+    watts = sum(count * prices[product][1] for product, count in units.items())
+    years_usd = terms.years * 8.76 * watts * terms.pue * terms.usd_per_kwh
+    return capex + years_usd * (terms.minimize == "tco")
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 7, 9])
+def test_growth_of_what_stands_is_the_best_of_all_networks(seed):
+    instance = coopt.Instance.model_validate(_grown(seed))
+    plan = coopt.solve(instance)
+    new = coopt.Instance.model_validate({**_grown(seed), "existing": ()})
+    stock = standing_units(instance)
+    worths = [
+        (_worth(instance, family, uplinks, stock), family, uplinks)
+        for family in (*families(instance), *families(new, grow=True))
+        for uplinks in family.uplink_choices
+    ]
+    (workload,) = instance.workload
+    least = next(
+        worth
+        for worth, family, uplinks in sorted(worths, key=lambda entry: entry[0])
+        if _fastest_mapping(instance, workload, family, uplinks).iteration_time_s <= workload.bound_s
+    )
+    assert plan.objective.value == pytest.approx(least, rel=1e-9)
+    assert coopt.verify(instance, plan).accepted
+    assert plan.objective.value <= coopt.solve(new).objective.value

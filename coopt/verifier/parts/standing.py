@@ -1,4 +1,4 @@
-"""A network that is given: what the design of a question counts to, by the rules of
+"""A network that stands: what its design counts to, by the rules of
 docs/designs.md alone, in cables of the rate of a NIC's port.
 """
 
@@ -6,19 +6,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
 from coopt.instance.existing import Existing
-from coopt.instance.hardware import Optic, Switch
+from coopt.instance.hardware import HbDomain, Optic, Switch
+from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
-from coopt.plan.parts import Fabric
+from coopt.plan.parts import Design, Fabric
 from coopt.verifier.checks.verdict import Ledger, UnsoundError
-from coopt.verifier.parts.layouts import Ports, ceil_ratio, switches_above
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, leaf_count, spine_count, switches_above
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
 
 
-class GivenNetwork(NamedTuple):
+class StandingNetwork(NamedTuple):
     """The one network that there is, with its uplinks and optics."""
 
     family: DesignFamily
@@ -42,8 +44,9 @@ class _Tier(NamedTuple):
         return math.ceil(down * self.down_rate / self.up_rate) if self.up is None else self.up
 
 
-def given_network(instance: Instance) -> GivenNetwork | None:
-    """The network that stands; None where one is to be built.
+def standing_network(instance: Instance, gpus: int) -> StandingNetwork | None:
+    """The network that stands, with so many GPUs that train; None where all is new, or where these
+    do not fill it.
 
     Raises
     ------
@@ -51,13 +54,25 @@ def given_network(instance: Instance) -> GivenNetwork | None:
         Where its design is of no network that plans have.
     """
     stands = instance.stands
-    if stands is None:
+    if stands is None or stands.gpu not in (None, instance.cluster.gpu.name):
         return None
-    (gpus,), network, domains = instance.cluster.gpus, instance.network, stands.installed
+    hb = stands.domain_in(instance.network)
+    if hb is None or not stands.gpus < 2 * gpus <= 2 * stands.gpus:
+        return None
+    return counted_network(stands, gpus, hb, instance.network.discipline)
+
+
+@lru_cache(maxsize=64)
+def counted_network(
+    stands: Existing, gpus: int, hb: HbDomain, discipline: Discipline
+) -> StandingNetwork:
+    """The network of a design."""
+    nic = stands.nic
+    if nic is None:
+        raise UnsoundError
     rate = Fraction(stands.link_gbit_s)
     tiers = _tiers(stands, rate)
     ports, spine_ports = _ports(stands, tiers)
-    nic = network.nics[0]
     per_gpu = stands.nic_ports // stands.planes
     switches = [
         _run_at(switch, tier.ports, rate)
@@ -73,18 +88,19 @@ def given_network(instance: Instance) -> GivenNetwork | None:
             update={
                 "gbit_s": nic.gbit_s / per_gpu,
                 "w": nic.w / per_gpu,
+                "usd": 0.0,
                 "cages": math.gcd(nic.cages, stands.planes),
             }
         ),
         per_gpu,
         switches[0],
-        network.discipline,
+        discipline,
         stands.planes,
         above=tuple(switches[1:]),
     )
     optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
-    family = DesignFamily(gpus, network.hb_domains[0], domains, attachment)
-    return GivenNetwork(family, ports, optics)
+    family = DesignFamily(gpus, hb, stands.installed, attachment, stands=True)
+    return StandingNetwork(family, ports, optics)
 
 
 def _run_at(switch: Switch, radix: int, rate: Fraction) -> Switch:
@@ -188,32 +204,56 @@ def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
     )
 
 
-def check_given(ledger: Ledger, given: GivenNetwork, fabric: Fabric) -> None:
+def check_standing(ledger: Ledger, standing: StandingNetwork, fabric: Fabric) -> None:
     """Check that the fabric of a plan is the one that stands."""
-    network, ports = given.family.network, given.ports
-    named = tuple(tier.switch or fabric.switch.name for tier in fabric.tier)
-    claims = {
+    for name, (claim, stands) in _claims(standing, fabric).items():
+        text = f"The network that stands has {stands}, the plan says {claim}."
+        ledger.require(name, claim == stands, str(claim), str(stands), text)
+
+
+def is_standing(standing: StandingNetwork, design: Design) -> bool:
+    """Whether a plan claims that it builds the network that stands."""
+    family, choice = standing.family, design.hb_domain
+    same_domains = (choice.name, choice.count) == (family.hb.name, family.domains)
+    pairs = _claims(standing, design.fabric).values()
+    return same_domains and all(claim == stands for claim, stands in pairs)
+
+
+def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object, object]]:
+    """What a plan claims of a fabric, beside what stands."""
+    network, ports, tiers = standing.family.network, standing.ports, fabric.tier
+    pods = [(ports.pod_down, ports.pod_up, ports.pod_each)] if ports.tiers == 3 else []
+    return {
         "fabric": (fabric.kind, network.kind),
         "nic": (fabric.nic.name, network.nic.name),
         "nics-per-gpu": (fabric.nic.per_gpu, network.per_gpu),
         "gpus-per-nic": (fabric.nic.shared_by, 1),
         "nic-planes": (fabric.nic.planes, network.nic_planes),
         "tiers": (fabric.tiers, ports.tiers),
-        "switch": (named, tuple(network.at(n + 1).name for n in range(ports.tiers))),
-        "optics": (
-            tuple((tier.optic_below or tier.optic, tier.optic) for tier in fabric.tier),
-            tuple((ends.below.name, ends.above.name) for ends in given.optics),
+        "switch": (
+            tuple(tier.switch or fabric.switch.name for tier in tiers),
+            tuple(network.at(n + 1).name for n in range(ports.tiers)),
         ),
-        "pod-ports": (fabric.pod_bundle, ports.pod_each),
-        "leaf-ports": (tuple(tier.down_ports for tier in fabric.tier[:1]), (ports.down,)),
-        "uplinks": (tuple(tier.uplinks_per_switch for tier in fabric.tier[:1]), (ports.up,)),
+        "optics": (
+            tuple((tier.optic_below or tier.optic, tier.optic) for tier in tiers),
+            tuple((ends.below.name, ends.above.name) for ends in standing.optics),
+        ),
+        "leaf-ports": (
+            [(tier.down_ports, tier.uplinks_per_switch) for tier in tiers[:1]],
+            [(ports.down, ports.up)],
+        ),
+        "pod-ports": (
+            [(tier.down_ports, tier.uplinks_per_switch, fabric.pod_bundle) for tier in tiers[1:-1]],
+            pods,
+        ),
+        "switch-count": (
+            [tier.switches for tier in tiers[1:2] if ports.tiers == 2],
+            [
+                spine_count(leaf_count(standing.family, ports.down), ports, network.at(2).radix)
+                * standing.family.planes
+                * standing.family.copies
+            ]
+            if ports.tiers == 2
+            else [],
+        ),
     }
-    for name, (claim, stands) in claims.items():
-        text = f"The network that stands has {stands}, the plan says {claim}."
-        ledger.require(name, claim == stands, str(claim), str(stands), text)
-    if ports.tiers == 3:
-        pod = fabric.tier[1]
-        has = pod.down_ports, pod.uplinks_per_switch
-        wanted = ports.pod_down, ports.pod_up
-        text = f"The pods that stand have {wanted} ports down and up, the plan says {has}."
-        ledger.require("pod-ports", has == wanted, str(has), str(wanted), text)
