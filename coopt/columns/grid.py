@@ -586,18 +586,21 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool =
 
 @cache
 def interleaves(layers: int, p: int) -> tuple[int, ...]:
-    """Numbers of model chunks per GPU that leave few layers missing; embedding, loss and a
-    prediction take their place.
+    """Numbers of model chunks per GPU that the layers fill.
 
-    Where chunks are single layers, embedding and loss can each have their own chunk, as in Llama 3
-    (arXiv 2407.21783, section 3.3.2).
+    Of several chunks few layers are missing, whose place embedding, loss and a prediction take;
+    where chunks are single layers, embedding and loss can each have their own, as in Llama 3 (arXiv
+    2407.21783, section 3.3.2). Of one chunk the first and the last stage may have fewer layers than
+    the others, but one at least.
     """
     most_chunks = (layers + EMBEDDING_AND_LOSS) // p if 1 < p <= layers else 1
-    return tuple(
-        v
-        for v in range(1, most_chunks + 1)
-        if p * v * -(-layers // (p * v)) - layers <= MISSING_LAYERS
-    )
+    return tuple(v for v in range(1, most_chunks + 1) if _are_filled(layers, p, v))
+
+
+def _are_filled(layers: int, p: int, v: int) -> bool:
+    fullest = -(-layers // (p * v))
+    missing = p * v * fullest - layers
+    return missing <= MISSING_LAYERS or (v == 1 and -(-missing // 2) < fullest)
 
 
 def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from coopt.columns.grid import MISSING_LAYERS, Context, context_of
+from coopt.columns.grid import Context, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import in_orders, place
 from coopt.instance.catalog import sentences
@@ -301,7 +301,7 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     key = f"workload {workload.name!r}: mapping"
     if not len(choices):
         shortfall = (
-            f"{workload.model.layers} layers may fall short of full stages by {MISSING_LAYERS}"
+            f"of {workload.model.layers} layers the first and the last stage alone may have fewer"
         )
         yield (
             f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}),"

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from coopt.columns.grid import (
-    MISSING_LAYERS,
     Context,
     allowed_recompute,
     context_of,
@@ -365,9 +364,9 @@ def no_split(instance: Instance, workload: Workload) -> str:
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs"
         f" divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
         f" {workload.global_batch} within workload.mapping"
-        f" ({f'{lists}; ' if lists else ''}layers may fall short of full stages by"
-        f" {MISSING_LAYERS}): needs another batch{batches}, GPU count{counts} or wider mapping"
-        f" lists{_defaults(instance, workload, ('cp',))}"
+        f" ({f'{lists}; ' if lists else ''}the first and the"
+        f" last stage alone may have fewer layers): needs another batch{batches}, GPU count{counts}"
+        f" or wider mapping lists{_defaults(instance, workload, ('cp',))}"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
-from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, splits
+from coopt.verifier.training.mappings import ScalarMapping, fills, mapping_fault, splits
 from tests.conftest import example_count
 from tests.verifier.cases import EXPERTS, split, workload
 
@@ -94,14 +94,16 @@ def test_a_mapping_with_a_fault_is_told_what_it_is(changes: dict[str, Any], word
     assert words in mapping_fault(here, 48, MappingChoice.model_validate(good | changes))
 
 
-def test_at_most_two_layers_may_be_missing() -> None:
+def test_layers_fill_chunks_and_only_the_ends_of_a_pipeline_are_shorter() -> None:
     here = workload(model={"layers": 22}, mapping={"tp": 1, "micro_batch": 1}, global_batch=48)
     stages = {(cut.pp, cut.interleave) for cut in splits(here, 48) if cut.missing_layers(22)}
-    # 24 stages would leave two missing as well, but there are only 22 layers; 16 leave ten. 24 chunks on fewer stages
-    # leave one to the embedding and one to the loss.
+    # 24 stages would leave two missing as well, but there are only 22 layers; of 16 the ends would be empty. 24 chunks
+    # on fewer stages leave one to the embedding and one to the loss.
     assert {(p, v) for p, v in stages if v == 1} == {(3, 1), (4, 1), (6, 1), (8, 1), (12, 1)}
     assert {p for p, v in stages if p * v == 24} == {2, 3, 4, 6, 8, 12}
     assert all(-22 % (p * v) <= 2 and p * v <= 24 for p, v in stages)
+    assert [p for p in range(1, 79) if fills(78, p, 1) and -78 % p > 3] == [7, 11, 12, 14, 17, 21]
+    assert not fills(78, 11, 2)
 
 
 def test_an_expert_group_needs_ranks_of_its_stage() -> None:

@@ -89,7 +89,7 @@ def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:
 
 
 MOST_MISSING = 3
-"""Layers a model may have fewer than its stages have room for."""
+"""Layers that chunks may have room for beyond those of a model, where a stage has several."""
 
 
 def recomputes(workload: Workload) -> tuple[str, ...]:
@@ -279,16 +279,12 @@ def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int
     if schedule_fault(workload, p, micro_batches, 1):
         return
     if workload.options.schedule != "1f1b":
-        if missing_layers(workload.model.layers, p) <= MOST_MISSING and _allows(
-            workload.mapping.interleave, 1
-        ):
+        if fills(workload.model.layers, p, 1) and _allows(workload.mapping.interleave, 1):
             yield 1
         return
     limit = (workload.model.layers + 2) // p if p > 1 and micro_batches % p == 0 else 1
     for v in range(1, limit + 1):
-        if missing_layers(workload.model.layers, p * v) <= MOST_MISSING and _allows(
-            workload.mapping.interleave, v
-        ):
+        if fills(workload.model.layers, p, v) and _allows(workload.mapping.interleave, v):
             yield v
 
 
@@ -305,9 +301,15 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
     return ""
 
 
-def missing_layers(layers: int, chunks: int) -> int:
-    """Layers missing when all chunks are as long as the longest."""
-    return -layers % chunks
+def fills(layers: int, stages: int, chunks: int) -> bool:
+    """Whether layers fill stages of so many chunks each: few are missing when all are as long as
+    the longest, or with one chunk each only the two ends are shorter, and neither is empty.
+    """
+    missing = -layers % (stages * chunks)
+    if missing <= MOST_MISSING:
+        return True
+    longest = (layers + missing) // stages
+    return chunks == 1 and longest > (missing + 1) // 2
 
 
 def _allows(limit: Container[int] | None, value: int) -> bool:
@@ -362,11 +364,10 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the layers go on the stages."""
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
-    if p > layers or p * v > layers + 2 or missing_layers(layers, p * v) > MOST_MISSING:
+    if p > layers or p * v > layers + 2 or not fills(layers, p, v):
         return (
-            f"pp = {p} with interleave = {v} leaves more than {MOST_MISSING} of the {layers} layers"
-            f" of {workload.model.name!r} missing, or has more chunks than there are layers,"
-            " embedding and loss."
+            f"pp = {p} with interleave = {v}: the {layers} layers of {workload.model.name!r} do not"
+            " fill so many chunks."
         )
     return ""
 
