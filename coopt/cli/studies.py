@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     from coopt.validation.published import Measurement
 
 
+OWN_CATALOG = click.option(
+    "--catalog",
+    "catalogs",
+    metavar="FILE",
+    multiple=True,
+    shell_complete=a_file,
+    help="A catalog file of your own, as in an instance; repeatable.",
+)
+
+
 @click.group()
 def suite() -> None:
     """Run a grid of cases, and show the results as tables and plots."""
@@ -122,6 +132,7 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     type=PERCENT,
     help="Exit 5 if a source's mean error is larger.",
 )
+@OWN_CATALOG
 @click.option(
     "--plot",
     metavar="FILE",
@@ -130,7 +141,12 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
 @click.pass_context
 def validate(
-    ctx: click.Context, table: str, fail_over: float | None, plot: str | None, as_json: bool
+    ctx: click.Context,
+    table: str,
+    fail_over: float | None,
+    catalogs: tuple[str, ...],
+    plot: str | None,
+    as_json: bool,
 ) -> None:
     """Compare the performance model with measurements.
 
@@ -140,12 +156,14 @@ def validate(
     Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be
     predicted.
     """
+    from coopt.instance.quotes import own_catalog
     from coopt.report.pictures import check_picture, draw_scatter
     from coopt.report.validation import validation_report
     from coopt.report.words import rendered
     from coopt.validation.comparison import comparison_of
     from coopt.validation.published import read_measurements
 
+    ctx.with_resource(own_catalog(catalogs))
     limit = None if fail_over is None else fail_over / 100.0
     rows = read_measurements(table)
     if plot is not None:
@@ -199,9 +217,12 @@ def validate(
 @click.option(
     "--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file."
 )
+@OWN_CATALOG
 @click.option("-o", "--output", metavar="FILE", help="Write the catalog lines to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
+@click.pass_context
 def calibrate(
+    ctx: click.Context,
     files: tuple[str, ...],
     generation: str | None,
     precision: str | None,
@@ -211,6 +232,7 @@ def calibrate(
     stated: tuple[str, ...],
     nvtx_range: str | None,
     table: str | None,
+    catalogs: tuple[str, ...],
     output: str | None,
     as_json: bool,
 ) -> None:
@@ -224,9 +246,11 @@ def calibrate(
     a log or a trace, values are held to the catalog's, and intervals and the mapping to run next
     are printed.
     """
+    from coopt.instance.quotes import own_catalog
     from coopt.validation.own_runs import measurements_of, table_of
     from coopt.validation.settings import check_globs, sets_selected
 
+    ctx.with_resource(own_catalog(catalogs))
     sets = sets_selected(generation, precision, parameters, rows)
     measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
     check_globs(rows, [row.id for row in measured])

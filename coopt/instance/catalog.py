@@ -9,10 +9,12 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -225,6 +227,15 @@ class UnknownNameError(ValueError):
     """A name that the catalog does not have."""
 
 
+OWN: ContextVar[Book] = ContextVar("own catalog", default=MappingProxyType({}))
+"""Entries of catalog files that a command was given, where no instance names any."""
+
+
+def known(kind: str) -> dict[str, Entry]:
+    """Return the entries of a kind by name; those of catalog files of a command come first."""
+    return {**entries(kind), **OWN.get().get(kind, {})}
+
+
 def find(kind: str, name: str, own: Book | None = None) -> Entry:
     """Return the entry of a kind and name.
 
@@ -238,7 +249,7 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     ValueError
         If there is none; the message names the closest entries.
     """
-    by_name = {**entries(kind), **(own or {}).get(kind, {})}
+    by_name = {**known(kind), **(own or {}).get(kind, {})}
     if name in by_name:
         return by_name[name]
     matches = get_close_matches(name, by_name, n=3, cutoff=0.5)

@@ -8,6 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from coopt.instance.base import Entry, Name, Table, one_or_series
-from coopt.instance.catalog import KINDS, Book, changed, entries, find, model_in, sentences
+from coopt.instance.catalog import KINDS, OWN, Book, changed, entries, find, model_in, sentences
 from coopt.instance.texts import InstanceError, both, read_text, toml_of
 
 T = TypeVar("T", bound=BaseModel)
@@ -56,6 +57,16 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
         return form.model_validate(table)  # raises all complaints
     tables = {key: value for key, value in table.items() if key != "catalog"}
     return form.model_validate(tables, context=own_entries(catalog.files, folder))
+
+
+@contextmanager
+def own_catalog(names: Iterable[str]) -> Iterator[None]:
+    """Let entries of these catalog files be found, before those of the catalog."""
+    token = OWN.set(own_entries(names, Path()))
+    try:
+        yield
+    finally:
+        OWN.reset(token)
 
 
 def own_entries(files: Iterable[str], folder: Path) -> Book:

@@ -189,7 +189,8 @@ def started_s(workload: Workload, mappings: Mappings) -> Floats:
     of_experts = HOST_EXPERT_KERNELS * launched_experts * (not software.in_graph("moe"))
     graphed = sum(n for module, n in GRAPHED_KERNELS.items() if software.in_graph(module))
     of_layer = HOST_KERNELS - graphed + GRAPH_STARTS * len(software.graph_modules)
-    start_s = software.host_s * (OVERLAP_STARTS if workload.options.ep_overlap else 1.0)
+    in_pairs = workload.options.ep_overlap and workload.precision in ("fp8", "fp4")
+    start_s = software.host_s * (OVERLAP_STARTS if in_pairs else 1.0)
     return expert_layers(model) * start_s * (of_layer + of_experts)
 
 

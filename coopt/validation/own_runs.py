@@ -20,7 +20,7 @@ from statistics import median
 from typing import Any, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
-from coopt.perf.mapping import layer_expert_parameters, layer_parameters, model_flop_per_token
+from coopt.perf.mapping import model_flop_per_token, total_parameters
 from coopt.validation.log_columns import cells_of
 from coopt.validation.logs import log_formats, log_of
 from coopt.validation.published import (
@@ -121,9 +121,7 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
     except UnusableError:
         return
     printed = float(cells.get("parameters", "0").replace(",", ""))
-    tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
-    layer = layer_parameters(model, 1) + layer_expert_parameters(model, 1, 1, expert_tp=False)
-    parameters = model.layers * float(layer) + tables
+    parameters = total_parameters(model)
     if printed and abs(printed / parameters - 1.0) > PARAMETERS_OFF:
         yield (
             f"{printed:,.0f} parameters, but {model.name} has {parameters:,.0f}: needs the model"

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from coopt.instance.catalog import find, sentences
+from coopt.instance.catalog import OWN, find, sentences
 from coopt.instance.hardware import Gpu, HbDomain, Precision
 from coopt.instance.software import RunSoftware
 from coopt.instance.transformer import Software, Transformer
@@ -219,9 +219,20 @@ def _device(row: Measurement) -> PublishedGpu:
     notes = f"{row.notes} | {plain_name}"
     known = published_facts().device
     device = next((one for one in known if one.is_named(plain_name, notes)), None)
+    own = OWN.get().get("gpu", {}).get(row.gpu)
+    if isinstance(own, Gpu):  # in servers like those of its generation
+        alike = (one for one in known if generation_of(one.gpu) == own.generation)
+        device = next((one.model_copy(update={"gpu": own.name}) for one in alike), None)
     if device is None:
         raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
     return device
+
+
+def generation_of(name: str) -> str:
+    """Return the generation of a GPU of the catalog."""
+    gpu = find("gpu", name)
+    assert isinstance(gpu, Gpu)
+    return gpu.generation
 
 
 def _precision(row: Measurement, gpu: Gpu) -> Precision:

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.catalog import entries, sentences
+from coopt.instance.catalog import known, sentences
 from coopt.instance.transformer import Transformer
+from coopt.perf.mapping import total_parameters
 from coopt.validation.facts import found, published_facts
 from coopt.validation.published import SHAPE, Measurement, UnusableError, framework_of
 
@@ -39,6 +40,8 @@ BY_NAME = {
     "expert_groups": "routing by groups",
     "extra_predictions": "a further prediction",
 }
+SIZE = re.compile(r"(?<![a-zA-Z\d.])(\d+(?:\.\d+)?)b(?![a-z])", re.IGNORECASE)  # 30B, but not A3B
+SIZE_OFF = 0.15  # names round, and count tables or not
 OF_EXPERTS = ("shared_ffn", "dense_layers", "dense_ffn", "expert_groups", "top_groups")
 LATENT = re.compile(r"\bMLA\b|latent attention")
 
@@ -65,6 +68,8 @@ def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | Non
         getattr(row, column) not in (None, getattr(model, name)) for column, name in ALIKE.items()
     ):
         return None
+    if of_other_size := _other_size(row.model, model):
+        raise UnusableError(of_other_size)
     assumptions.append(f"{', '.join(unpublished)} of {model.name} from the catalog")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
@@ -74,8 +79,22 @@ def catalog_model(name: str) -> Transformer | None:
 
     Llama 3.1 and 3.3 have the shapes of Llama 3; names of Nemotron 3 can include its size.
     """
-    models = (model for model in entries("model").values() if isinstance(model, Transformer))
+    models = (model for model in known("model").values() if isinstance(model, Transformer))
     return next((model for model in models if _letters(model.name) == _letters(name)), None)
+
+
+def _other_size(name: str, model: Transformer) -> str:
+    """Return that a name states another size than the catalog's model of that name has; empty if
+    it does not.
+    """
+    size = SIZE.search(name)
+    parameters = total_parameters(model) / 1e9
+    if size is None or abs(float(size[1]) / parameters - 1.0) <= SIZE_OFF:
+        return ""
+    return (
+        f"model {name} has {size[1]} B parameters, {model.name} of the catalog {parameters:.3g} B:"
+        " needs the columns of its shape"
+    )
 
 
 def _letters(name: str) -> str:

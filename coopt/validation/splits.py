@@ -65,7 +65,7 @@ def split_of(
         micro_batch=b,
         micro_batches=m,
         interleave=_interleave(row, model, p, assumptions),
-        recompute=_recompute(row, framework, assumptions),
+        recompute=_recompute(row, model, framework, assumptions),
         sequence_parallel=t > 1 and _splits_norms(row, framework),
         zero=_zero(row, framework, p, assumptions),
         expert_tp=etp,
@@ -155,25 +155,31 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
     return chunks
 
 
-def _recompute(row: Measurement, framework: Framework, assumptions: list[str]) -> int:
+def _recompute(
+    row: Measurement, model: Transformer, framework: Framework, assumptions: list[str]
+) -> int:
     if row.offloads and not row.offload_percent:
         assumptions.append("activations in the memory of the host, how many is not known")
-    kind = _named_kind(row.recompute) if row.recompute else "none"
+    kind = _named_kind(row.recompute, model) if row.recompute else "none"
     kind = framework.recompute.get(kind, kind)
     if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):
         assumptions.append(f"recomputation {row.recompute} as {kind}")
     return RECOMPUTE.index(kind)
 
 
-def _named_kind(cell: str) -> Recompute:
+def _named_kind(cell: str, model: Transformer) -> Recompute:
     """Return the kind of recomputation in a cell; of several joined by a plus, the one that
     recomputes most.
+
+    Of a mixture of experts `mlp` repeats the dense layers alone, which counts where they are many.
     """
-    kinds = [published_facts().recompute.get(part.strip()) for part in cell.lower().split("+")]
-    known = [kind for kind in kinds if kind is not None]
-    if len(known) < len(kinds):
-        raise UnusableError(f"recomputation {cell!r} is not known")
-    return max(known, key=BY_COST.index)
+    known = published_facts().recompute
+    names = [part.strip() for part in cell.lower().split("+")]
+    if unknown := [name for name in names if name not in known]:
+        raise UnusableError(f"recomputation {unknown[0]!r}: needs some of {', '.join(known)}")
+    few_dense = model.experts and 2 * model.dense_layers < model.with_ffn
+    kinds = [known[name] for name in names if not (name == "mlp" and few_dense)]
+    return max(kinds, key=BY_COST.index, default="none")
 
 
 def _splits_norms(row: Measurement, framework: Framework) -> bool:

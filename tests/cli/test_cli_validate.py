@@ -169,3 +169,23 @@ def test_a_log_that_leaves_the_gpu_out_says_how_to_add_it(coopt, tmp_path):
     done = coopt("calibrate", log)
     assert (done.exit_code, "mine-64: GPU not published)" in done.stderr) == (1, True)
     assert coopt("calibrate", log, "--set", "gpu").exit_code == 2
+
+
+def test_catalog_files_of_ones_own_name_models_gpus_and_software(coopt, tmp_path):
+    own, table = tmp_path / "own.toml", tmp_path / "runs.csv"
+    sizes = {"layers": 32, "hidden": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "ffn": 14336}
+    shape = "\n".join(f"{key} = {size}" for key, size in (sizes | {"vocab": 128256, "seq": 8192}).items())
+    own.write_text(
+        '[[gpu]]\nextends = "h100-sxm"\nname = "h100-slow"\nefficiency = { gemm = 0.5 }\n'
+        f'[[model]]\nname = "ours"\ngated = true\n{shape}\n',
+        "utf-8",
+    )
+    head = "id,model,gpu,gpus,tp,pp,global_batch,micro_batch,precision,recompute,iter_time_s\n"
+    rows = [f"a-{gpu},ours,{gpu},16,2,1,128,1,bf16,none,12.0" for gpu in ("H100", "h100-slow")]
+    table.write_text(head + "\n".join(rows) + "\n", "utf-8")
+    usual, slow = json.loads(coopt("validate", table, "--catalog", own, "--json").stdout)["rows"]
+    assert slow["gpu"] == "h100-slow"
+    assert slow["predicted_s"] > 1.2 * usual["predicted_s"]
+    left_out = json.loads(coopt("validate", table, "--json").stdout)
+    assert [row["status"] for row in left_out["rows"]] == ["skipped", "skipped"]
+    assert "none.toml" in coopt("validate", table, "--catalog", "none.toml").stderr

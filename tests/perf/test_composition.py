@@ -76,3 +76,13 @@ def test_parameters_of_a_byte_and_multiprocessors_count() -> None:
     two, one = (state_bytes(made(parameter_bytes=n), sharded) for n in (2, 1))
     assert two[2] == pytest.approx(2 * one[2])
     assert visits_of(made(dispatcher="deepep", dispatcher_multiprocessors=20)).copied_byte_s == 20 * 13e9
+
+
+@pytest.mark.parametrize(("precision", "times"), [("bf16", 1.0), ("fp8", 1.5)])
+def test_pairs_of_micro_batches_start_weights_again_where_these_are_quantised(precision: str, times: float) -> None:
+    one, table = Mappings.of(ep=[8]), TABLE | {"model": "qwen3-30b-a3b", "precision": precision}
+    alone, paired = (
+        started_s(Workload.model_validate(table | {"options": {"ep_overlap": overlap}}), one)
+        for overlap in (False, True)
+    )
+    assert paired == pytest.approx(times * alone)

@@ -24,7 +24,12 @@ from tests.validation.conftest import EXPERTS
         ({"kv_heads": 7}, "kv_heads = 7"),
         ({"tp": None, "dp": None}, "parallel degrees"),
         ({"gpu": "H100 PCIe"}, "accelerator H100 PCIe"),
-        ({"recompute": "selective+some"}, "recomputation 'selective+some'"),
+        ({"recompute": "selective+some"}, "recomputation 'some': needs some of none, selective, core_attn"),
+        (
+            dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim"), None)
+            | {"model": "Nemotron 3 Nano 4B"},
+            "Nano 4B has 4 B parameters, nemotron-3-nano of the catalog 31.6 B",
+        ),
         ({"gpus": 63}, "CP = 16"),
         ({"global_batch": None}, "global batch"),
         ({"global_batch": 30}, "global batch 30"),

@@ -40,6 +40,21 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             "mla_up_proj+mlp": "norm+ffn",
             "selective+seqpar": "selective",
         }.items()
+    ]
+    + [
+        (EXPERTS | {"recompute": published}, {"recompute": kind})
+        for published, kind in {
+            "mla_up_proj+mlp": "norm+act",
+            "mlp": "none",
+            "moe+shared_experts+core_attn": "norm+ffn",
+            "shared_experts+layernorm": "norm+act",
+        }.items()
+    ]
+    + [
+        (
+            EXPERTS | {"dense_layers": 24, "dense_ffn": 6144, "gated": True, "recompute": "mlp"},
+            {"recompute": "norm+ffn"},
+        )
     ],
     "words of the notes fill columns that are empty": [
         (TITAN | {"notes": "vanilla TP"}, {"software.tp_overlap": False}),

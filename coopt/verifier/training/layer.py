@@ -270,7 +270,8 @@ def _launches_s(workload: Workload, split: ScalarMapping) -> float:
     else:
         of_layer -= sum(n for name, n in STARTED_IN_MODULES.items() if name in modules)
     of_layer += 2 * len(modules)
-    in_pairs = STARTED_IN_PAIRS if workload.options.ep_overlap else 1
+    narrow = workload.precision not in ("bf16", "fp16")
+    in_pairs = STARTED_IN_PAIRS if workload.options.ep_overlap and narrow else 1
     return expert_share(workload.model) * (of_layer + of_experts) * in_pairs * software.host_s
 
 
