@@ -52,7 +52,6 @@ docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema
 	$(BIN)/python docs/mathematics.py
 	$(BIN)/python docs/keys.py
 	$(BIN)/python docs/commands.py
-	$(BIN)/python docs/checks.py
 	$(BIN)/python docs/model_errors.py
 	$(BIN)/python docs/draw.py
 	$(BIN)/python docs/draw_fleet.py

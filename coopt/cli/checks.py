@@ -28,9 +28,28 @@ if TYPE_CHECKING:
     from coopt.verifier.simulation.traces import TraceRecord
 
 
+def _list_checks(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print every check and what it says, and nothing else."""
+    if not asked:
+        return
+    from coopt.report.words import facts, rendered
+    from coopt.verifier.checks.verdict import CHECKS
+
+    answer(rendered([facts("Checks", CHECKS)]))
+    ctx.exit()
+
+
 @click.command()
 @instance_argument
 @plan_argument
+@click.option(
+    "--checks",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_list_checks,
+    help="List every check and what it says.",
+)
 @click.option(
     "--routes", metavar="FILE.csv", help="Check these routes, too, where flows are pinned to paths."
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from coopt.verifier.checks.verdict import CHECKS
+
 
 def test_a_plan_is_accepted_for_its_instance_alone(coopt, planned, written):
     done = coopt("verify", *planned)
@@ -29,3 +31,8 @@ def test_a_false_claim_is_rejected_by_name(coopt, planned):
 def test_a_plan_of_every_shipped_instance_is_accepted(coopt, quick, shipped_plan):
     verified = coopt("verify", quick, shipped_plan(quick))
     assert verified.exit_code == 0, verified.stdout
+
+
+def test_every_check_is_listed_without_an_instance(coopt):
+    listed = coopt("verify", "--checks").stdout.split()
+    assert {name for name, _ in CHECKS} <= set(listed)
