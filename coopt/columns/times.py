@@ -36,15 +36,18 @@ FEW = 64  # rows evaluated first, to find out which others may be faster
 
 
 def unbounded(
-    instance: Instance, families: tuple[Family, ...], on_site: Callable[[DomainSet], None]
+    instance: Instance,
+    families: tuple[Family, ...],
+    on_site: Callable[[DomainSet], None],
+    pace: float = math.inf,
 ) -> Columns:
-    """Return the pools of every site without a bound on time, and no columns, as those belong to a
-    bound.
+    """Return the pools of every site without a bound on time, or with bounds `pace` times as long,
+    and no columns, as those belong to a bound.
 
     Rows are dropped only where others are at least as fast at every number of uplinks, so that
-    these pools are valid for every bound.
+    these pools are valid for every bound up to that.
     """
-    without_bound = with_scaled_bounds(instance, math.inf)
+    without_bound = with_scaled_bounds(instance, pace)
     choices = uplinks_by_context(families)
     feasible = feasible_by_size(without_bound, tuple(choices))
     domains = {domain.name: domain for domain in instance.network.hb_domains}

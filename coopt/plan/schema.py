@@ -181,6 +181,22 @@ class BetterNumber(Record):
     saved: float
 
 
+class Cliff(Record):
+    """A design near the answer that `buys` time for little more money, or money for little more
+    time than the bounds allow.
+
+    `pace` is the time over that of the answer, of the workload with the least slack and with its
+    interruptions; `value` is the sum of the bill that is minimised, or the purchase where time is.
+    """
+
+    buys: Literal["time", "money"]
+    pace: float
+    value: float
+    design: Design
+    cost: Cost
+    workloads: tuple[WorkloadPlan, ...]
+
+
 AlternativesStop = Literal[
     "all found", "no other design", "time limit", "interrupted", "not proven"
 ]
@@ -204,6 +220,7 @@ class Answer(Record):
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
     better_numbers: tuple[BetterNumber, ...] = ()
+    cliffs: tuple[Cliff, ...] = ()
     solver: SolverReport
     timing_s: Timing
 

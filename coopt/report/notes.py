@@ -38,7 +38,7 @@ from coopt.plan.parts import Design, NicChoice, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import LimitCheck
 from coopt.report import words
-from coopt.report.suggestions import suggestions
+from coopt.report.suggestions import other_numbers
 from coopt.report.words import FigureTable, figures, verdict_word
 
 
@@ -528,7 +528,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
-        *suggestions(plan),
+        *other_numbers(instance, plan),
         *study_notes(instance, plan.parts),
         *mating_notes(instance, designs),
         *far_figures(instance),

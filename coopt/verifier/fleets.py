@@ -15,12 +15,17 @@ from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
-from coopt.plan.schema import Alternative, Plan
+from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
 from coopt.verifier.bounds.designs import check_beside, check_order
-from coopt.verifier.bounds.divisibility import check_better_numbers
+from coopt.verifier.bounds.divisibility import (
+    LEAST_SAVED,
+    bounded_as,
+    check_better_numbers,
+    share_taken,
+)
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap, grows_alone, island_places
-from coopt.verifier.checks.verdict import Ledger, UnsoundError
+from coopt.verifier.checks.verdict import Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
     check_core_end,
     check_cores,
@@ -89,6 +94,8 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     for part in last_parts:
         check_better_numbers(ledger, instance, plan, part)
+    for cliff in plan.cliffs:
+        _check_cliff(ledger, instance, plan, cliff)
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
     for rank, alternative in enumerate(plan.alternatives, start=1):
@@ -113,6 +120,36 @@ def as_plan(plan: Plan, alternative: Alternative) -> Plan:
         "parts": (one_network(cost, workloads, design=design),),
     }
     return plan.model_copy(update=sections)
+
+
+def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -> None:
+    """Check that a design near the answer can be built and trains as it says, and that what it
+    saves is clearly more than what it takes.
+    """
+    assert plan.cost is not None
+    kind, question = billed(plan.objective.kind), bounded_as(instance, plan)
+    parts = (one_network(cliff.cost, cliff.workloads, design=cliff.design),)
+    objective = ObjectiveClaim(kind=kind, value=cliff.value, bound=None, gap=None)
+    sections = {"objective": objective, "cost": cliff.cost, "parts": parts}
+    beside = Ledger()
+    with suppress(UnsoundError):
+        _check_built(beside, question, plan.model_copy(update=sections))
+    ledger.turn_to(f"What little {'money' if cliff.buys == 'time' else 'time'} buys", aside=True)
+    # more time than bounds allow is what may be given
+    ledger.take([check for check in beside.checks if check.name != "deadline"])
+    pace = share_taken(question, cliff.workloads) / share_taken(question, plan.workloads)
+    own = max(share_taken(question, plan.workloads), 1.0) / share_taken(question, plan.workloads)
+    cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0
+    gained, given = (1.0 - pace, cost) if cliff.buys == "time" else (-cost, longer)
+    ledger.holds(
+        "cliff",
+        agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
+        cliff.pace,
+        pace,
+        f"It takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan says"
+        f" {cliff.pace:.6g} times as long, which is told where a twentieth is gained for less.",
+    )
+    ledger.turn_to()
 
 
 def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[CountedPart]:

@@ -8,7 +8,7 @@ on a network that slows nothing down.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -106,3 +106,24 @@ def _least_s(
         update={"workload": (workload.model_copy(update=bound | others).with_margin(0.0),)}
     )
     return Trainer(question, LENIENT).least_s(family, reach, 0)
+
+
+def bounded_as(instance: Instance, plan: Plan) -> Instance:
+    """The instance, with the time that its plan takes as the bound of workloads without one."""
+    workloads = []
+    for workload, run in zip(instance.workload, plan.workloads, strict=True):
+        seconds = run.iteration_time_s * (1 + workload.time_margin)
+        own = workload.model_copy(update={"max_iteration_time_s": seconds})
+        workloads.append(workload if workload.bounded else own)
+    return instance.model_copy(update={"workload": tuple(workloads)})
+
+
+def share_taken(instance: Instance, runs: Sequence[WorkloadPlan]) -> float:
+    """The largest share of its bound that a workload takes, on the calendar where that is one on
+    days.
+    """
+    shares = []
+    for workload, run in zip(instance.workload, runs, strict=True):
+        goodput = run.uptime.promised if run.uptime and workload.calendar else 1.0
+        shares.append(run.iteration_time_s / goodput / workload.bound_s)
+    return max(shares)

@@ -62,6 +62,7 @@ def form_of(instance: Instance) -> PlanForm:
         "alternatives": not instance.beyond_one_network,
         "alternatives_stop": not instance.beyond_one_network,
         "better_numbers": not instance.beyond_one_network,
+        "cliffs": not instance.beyond_one_network,
     }
     sections, further = (
         tuple(name for name, given in tables.items() if given) for tables in (asked, allowed)

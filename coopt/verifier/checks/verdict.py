@@ -591,6 +591,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("rival-value", "some feasible cluster with switches costs exactly what the plan says"),
     (
+        "cliff",
+        "what little money or time buys can be built, and is as fast as the plan says",
+    ),
+    (
         "better-number",
         "a number near one that was typed saves as much time as the plan says",
     ),
