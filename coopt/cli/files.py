@@ -63,6 +63,12 @@ FORMATS = {
     "mps": Format(endings=(".mps",), options=("program",)),
     "bom-csv": Format(endings=(".csv",), options=("part",)),
 }
+CABLING = {
+    **dict.fromkeys(("csv", "netbox-devices", "netbox-interfaces", "netbox-cables"), (".csv",)),
+    "dot": (".dot", ".gv"),
+    "slurm": (".yaml", ".yml"),
+}
+"""Forms of a list of cables, with the endings of their files."""
 SCHEMAS = click.Choice(["instance", "designs", "plan", "front"])
 
 
@@ -183,6 +189,60 @@ def export(
         answer(str(content))
         return
     write_bytes(output, content if isinstance(content, bytes) else content.encode("utf-8"))
+    note(f"{name} written to {output}")
+
+
+@click.command()
+@instance_argument
+@plan_argument
+@click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
+@click.option(
+    "--format",
+    "name",
+    type=click.Choice(list(CABLING)),
+    default="csv",
+    help="What to write.  [csv]",
+)
+@click.option("--part", metavar="NAME", help="One part of several; all of them without.")
+def cabling(
+    instance: str,
+    settings: Settings,
+    plan: str,
+    output: str | None,
+    name: str,
+    part: str | None,
+) -> None:
+    """List every cable of PLAN.json, port by port.
+
+    csv: label, tier, rate, what it is, length, and device, port, module, product and rack of both
+    ends. netbox-devices, netbox-interfaces, netbox-cables: the same in the forms that NetBox
+    imports, in this order. dot: the cables with their ports. slurm: the tree of switches as
+    topology.yaml.
+
+    docs/exports.md describes every file.
+    """
+    from coopt.instance.schema import load
+    from coopt.instance.texts import write_text
+    from coopt.plan.store import check_same_question, decided, read_plan
+    from coopt.report.cabling import cabling_text
+
+    if output == "-":
+        output = None
+    if output is not None:
+        endings = CABLING[name]
+        if not output.lower().endswith(endings):
+            raise InstanceError(
+                f"{output}: is not the name of a {name} file, needs one that ends in"
+                f" {alternatives(endings)}"
+            )
+        check_place(output, instance, plan)
+    question, answered = decided(load(instance, dict(settings)), read_plan(plan))
+    check_same_question(question, answered)
+    text = cabling_text(question, answered, name, part)
+    if output is None:
+        answer(text)
+        return
+    write_text(output, text)
     note(f"{name} written to {output}")
 
 

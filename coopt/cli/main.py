@@ -30,6 +30,7 @@ COMMANDS = {  # with the file beside this one that each stands in
     "faults": "flows",
     "collective": "networks",
     "export": "files",
+    "cabling": "files",
     "report": "files",
     "serve": "files",
     "bom": "networks",

@@ -320,13 +320,13 @@ def island_hall(
     count, hb = racks(family), family.hb
     if count is None or hb.racks is None:
         return None
-    placing = _placed(instance, family, uplinks)
+    placing = placing_of(instance, family, uplinks)
     # Cables are laid once: they lead to where switches stand when the network has grown, and so
     # keep their lengths.
     end, becomes = placing, list(range(family.leaves))
     if grown is not None:
-        end = _placed(instance, *grown)
-        becomes = _grown_numbers(family, grown[0]) if family.tiers else []
+        end = placing_of(instance, *grown)
+        becomes = grown_numbers(family, grown[0]) if family.tiers else []
     has_heights = all(switch.rack_units for switch in family.switches)
     own_racks = placing.switch_racks
     racks_w = _racks_w(instance.cluster.gpu, family)
@@ -348,7 +348,7 @@ def island_hall(
     )
 
 
-def _placed(instance: Instance, family: Family, uplinks: int) -> Placing:
+def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
     """A network in its hall; a leaf bears the modules of links into a core as well."""
     assert family.hb.racks is not None, "the racks of a domain are known"
     rows = instance.network.hall
@@ -410,7 +410,7 @@ def _to_core(family: Family, end: Placing, becomes: Sequence[int]) -> Counter[in
     return +starts
 
 
-def _grown_numbers(family: Family, grown: Family) -> list[int]:
+def grown_numbers(family: Family, grown: Family) -> list[int]:
     """The number that each leaf has once the network is grown: end points stay at their leaves
     (docs/phased.md).
     """

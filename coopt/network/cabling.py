@@ -1,0 +1,225 @@
+"""Every cable of a network with the ports at both its ends, where these stand, and what it is.
+
+Ports are those of the graph of the network: each switch takes the cables from below first, module
+by module, and those up from the next cage on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from coopt.instance.hardware import Optic
+from coopt.instance.network import HallRows
+from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError
+from coopt.network.family import Family, LinkEnds
+from coopt.network.graphs import whole_graph
+from coopt.network.halls import Placing, grown_numbers, placing_of
+from coopt.network.plan_networks import PartNetwork, part_named, part_network
+from coopt.plan.couplings import Part
+from coopt.plan.schema import Plan
+
+CableKind = Literal["copper", "AEC", "AOC", "optics"]
+MOST_OF_AEC_M = 10
+"""Active cables that reach farther are optical."""
+
+
+class CableEnd(NamedTuple):
+    """A port of a device, a `model` that one buys, and the module that is in it (a number in its
+    device), with the product of that; racks are None where nobody knows how many a domain fills.
+    """
+
+    device: str
+    model: str
+    port: str
+    module: str
+    product: str
+    rack: str | None
+
+
+class Cable(NamedTuple):
+    """A cable below a tier (1 for leaves), its rate, the length it is sold in (m), and what it is;
+    `reach_m` is how far its ends reach.
+    """
+
+    label: str
+    level: int
+    gbit_s: float
+    kind: CableKind
+    length_m: int | None
+    reach_m: float
+    lower: CableEnd
+    upper: CableEnd
+
+
+def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> Iterator[Cable]:
+    """The cables of a plan, or of one of its parts; devices of several parts bear the names of
+    these.
+
+    Raises
+    ------
+    InstanceError
+        Where a part has no switches, or islands share a core, whose links are on no list.
+    """
+    if plan.couplings.shared_cores:
+        raise InstanceError(
+            f"{instance.name}: islands share a core, whose links are in no list of cables (coopt"
+            " bom counts them), needs a plan without [sharing.core]"
+        )
+    parts = [part_named(instance, plan, part)] if part or len(plan.parts) < 2 else [*_last(plan)]
+    for one in parts:
+        network = part_network(instance, plan, "cabling", one.name)
+        placing = _Spots.of(instance, plan, one, network)
+        prefix = f"{one.name}:" if len(parts) > 1 else ""
+        yield from cables(network.family, network.uplinks, placing, prefix)
+
+
+def _last(plan: Plan) -> Iterator[Part]:
+    """What stands in the end: of parts that grow the last."""
+    for part in plan.parts:
+        if part is [other for other in plan.parts if other.slot == part.slot][-1]:
+            yield part
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Spots:
+    """Where the ends of cables are: of what a network grows into, with the number of each leaf
+    there.
+    """
+
+    placing: Placing
+    becomes: Sequence[int]
+    pods: dict[int, int]
+
+    @classmethod
+    def of(cls, instance: Instance, plan: Plan, part: Part, network: PartNetwork) -> _Spots | None:
+        """The spots of a part; None where nobody knows its racks."""
+        family = network.family
+        if family.hb.racks is None or not family.tiers:
+            return None
+        last = next(other for other in reversed(plan.parts) if other.slot == part.slot)
+        end = network if last is part else part_network(instance, plan, "cabling", last.name)
+        placing = placing_of(end.question, end.family, end.uplinks)
+        becomes = range(family.leaves) if end is network else grown_numbers(family, end.family)
+        pods = {leaf: n for n, (_, of) in enumerate(placing.chain.each_pod()) for leaf in of}
+        return cls(placing=placing, becomes=becomes, pods=pods)
+
+    def spot(self, node: dict[str, Any], name: str, pod_leaf: int) -> int:
+        """The spot of a node; of a switch above a leaf that is told."""
+        if node["kind"] == "nic":
+            return self.placing.switch_racks.spot(self.placing.hall.rack_of(node["domain"]))
+        if node["level"] == 1:
+            return self.placing.spot(0, self.becomes[int(name.rsplit("/", 1)[1])])
+        return self.placing.spot(
+            node["level"] - 1, self.pods[pod_leaf] if node["level"] == 2 else 0
+        )
+
+
+def cables(
+    family: Family, uplinks: int, spots: _Spots | None = None, prefix: str = ""
+) -> Iterator[Cable]:
+    """The cables of a network, tier by tier from the leaves up."""
+    graph, chain = whole_graph(family, uplinks), family.chain(uplinks)
+    below: dict[str, int] = {}  # a leaf below each switch, which says where its pod stands
+    ports = _Ports(family, [level.down_ports for level in chain.levels])
+    for level, ends in enumerate(family.optics, start=1):
+        number = 0
+        for a, b, edge in graph.edges(data=True):
+            if edge["level"] != level:
+                continue
+            low, high = sorted((a, b), key=lambda node: graph.nodes[node]["level"])
+            leaf = int(low.rsplit("/", 1)[1]) if level == 2 else below.get(low, 0)
+            if level == 2:
+                below.setdefault(high, leaf)
+            places = [
+                None if spots is None else spots.spot(graph.nodes[node], node, leaf)
+                for node in (low, high)
+            ]
+            length_m = None
+            if spots is not None and places[0] is not None and places[1] is not None:
+                length_m = spots.placing.sold_m(places[0], places[1])
+            racks = [
+                None if spots is None or place is None else rack_name(spots.placing.hall, place)
+                for place in places
+            ]
+            for _ in range(edge["links"]):
+                number += 1
+                yield Cable(
+                    label=f"{prefix}{level}-{number:06}",
+                    level=level,
+                    gbit_s=family.link_gbit_s,
+                    kind=kind_of(ends),
+                    length_m=length_m,
+                    reach_m=min(end.reach_m for end in ends),
+                    lower=ports.lower(prefix, low, level, ends.below, racks[0]),
+                    upper=ports.upper(prefix, high, level, ends.above, racks[1]),
+                )
+
+
+def rack_name(hall: HallRows, rack: int) -> str:
+    """`R02-05`: the row of a rack and its place there."""
+    row, place = divmod(rack, hall.racks_per_row)
+    return f"R{row + 1:02}-{place + 1:02}"
+
+
+def kind_of(ends: LinkEnds) -> CableKind:
+    """What a cable is, by the products at its ends."""
+    if not ends.below.whole_cable:
+        return "optics"
+    if ends.below.w == 0:
+        return "copper"
+    return "AEC" if ends.below.reach_m <= MOST_OF_AEC_M else "AOC"
+
+
+class _Ports:
+    """The ports of all devices, taken one after the other."""
+
+    def __init__(self, family: Family, down_ports: Sequence[int]) -> None:
+        self._family, self._taken = family, Counter[tuple[str, int, str]]()
+        together = family.planes_together if family.tiers == 1 else 1
+        of_module = [above for _, above in family.per_module]
+        # cages of a switch of each tier for cables down, after which those up begin
+        self._cages = [
+            -(-ports * together // count)
+            for ports, count in zip(down_ports, of_module, strict=True)
+        ]
+
+    def lower(self, prefix: str, node: str, level: int, optic: Optic, rack: str | None) -> CableEnd:
+        """The next port up of a switch, or of a NIC."""
+        count = optic.links_of(self._family.link_gbit_s)
+        number = self._next(node, level, "up")
+        if level > 1:
+            device = f"{prefix}{node}", self._family.switches[level - 2].name
+            return _end(
+                device, self._cages[level - 2] + number // count, number, optic, count, rack
+            )
+        _, domain, rank, adapter = node.split("/")
+        nic, planes = f"gpu{rank}/nic{adapter}", self._family.nic_planes
+        of_cage = planes // self._family.nic.cages
+        module = f"{nic}/{number // of_cage}/{number % of_cage // count}"
+        port = nic if planes == 1 else f"{nic}/{number + 1}"
+        device = f"{prefix}hb/{domain}", self._family.hb.name
+        return CableEnd(*device, port, module, optic.name, rack)
+
+    def upper(self, prefix: str, node: str, level: int, optic: Optic, rack: str | None) -> CableEnd:
+        """The next port down of a switch."""
+        count = optic.links_of(self._family.link_gbit_s)
+        number = self._next(node, level, "down")
+        device = f"{prefix}{node}", self._family.switches[level - 1].name
+        return _end(device, number // count, number, optic, count, rack)
+
+    def _next(self, node: str, level: int, side: str) -> int:
+        self._taken[node, level, side] += 1
+        return self._taken[node, level, side] - 1
+
+
+def _end(
+    device: tuple[str, str], cage: int, number: int, optic: Optic, count: int, rack: str | None
+) -> CableEnd:
+    """The end of a cable in a cage of a switch (from 0), of whose module it is one of `count`."""
+    name = str(cage + 1)
+    port = name if count == 1 else f"{name}/{number % count + 1}"
+    return CableEnd(*device, port, name, optic.name, rack)
