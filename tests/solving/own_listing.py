@@ -1,9 +1,10 @@
-"""Small questions of one workload under limits that bind, by hand: `python -m tests.solving.own_listing COUNT [SEED]`.
+"""Small questions of one workload under limits that bind, run by hand.
 
-What is best of all networks (`tests/solving/own_networks.py`), numbers of spare domains, mappings and placements. They
+`python -m tests.solving.own_listing COUNT [SEED] [days]` asks so many, on request in days alone, and compares with what
+is best of all networks (`tests/solving/own_networks.py`), numbers of spare domains, mappings and placements. They
 are listed here: every product of degrees, every way to put each degree into and across domains, whatever the listings
 of planner and verifier hold. The verifier's rules say whether a mapping is allowed, and its scalar model what it takes;
-nothing is left out as dominated. Some questions are in days, with parts that fail.
+nothing is left out as dominated.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tests.conftest import switch
 from tests.solving.drawn import drawn
 from tests.solving.interrupted import ITERATIONS, failures, in_days
 from tests.solving.oracle import instances
-from tests.solving.own_networks import HOUR_S, YEAR_S, Built, bill, goodput, networks, reach
+from tests.solving.own_networks import HOUR_S, YEAR_S, Built, bill, calendar_s, networks, reach
 
 KINDS = ("capex", "power", "tco", "time", "usd_per_token", "carbon")
 BOUNDS = ("max_iteration_time_s", "train_days")
@@ -129,22 +130,23 @@ def offers(instance: Instance) -> list[Offer]:
         key = (*size, family.hb.name, rate, family.charges_loads, seen)
         if key not in times_s:
             times_s[key] = least_s(works[size], family, seen)
-        found |= {Offer(*bill(instance, one), times_s[key] / share) for one, share in spared(instance, bare)}
+        found |= {Offer(*bill(instance, one), time_s) for one, time_s in spared(instance, bare, times_s[key])}
     return list(found)
 
 
-def spared(instance: Instance, bare: Built) -> Iterator[tuple[Built, float]]:
-    """The network with as many spare domains as are listed, or as change something, and the share that trains."""
-    asked, best = instance.availability, 0.0
+def spared(instance: Instance, bare: Built, iteration_s: float) -> Iterator[tuple[Built, float]]:
+    """The network with as many spare domains as are listed, or as change something, and an iteration with its share of
+    interruptions."""
+    asked, before_s = instance.availability, math.inf
     listed = asked.spare_domains if asked else (0,)
     for spares in listed or range(40):
         built = bare._replace(spares=spares)
-        share = goodput(instance, built)
-        if not listed and 0.0 < share <= best * (1 + 1e-12):
+        time_s = calendar_s(instance, built, iteration_s)
+        if not listed and before_s * (1 - 1e-12) <= time_s < math.inf:
             break
-        best = share
-        if share > 1e-9:  # else nothing ever ends
-            yield built, share
+        before_s = time_s
+        if math.isfinite(time_s):
+            yield built, time_s
 
 
 def worth(instance: Instance, offer: Offer) -> float:
@@ -203,7 +205,7 @@ def questions(draw: st.DrawFn) -> Asked:
         for rate in rates
     ]
     if draw(st.booleans()) and not workload["model"].get("experts"):
-        table["availability"] = draw(failures()) | {"confidence": None}
+        table["availability"] = draw(failures())
         if draw(st.integers(0, 3)):
             table["workload"] = [workload := in_days(workload, 100.0)]
     kind = draw(st.sampled_from(KINDS))
@@ -248,14 +250,16 @@ def outcome(asked: Asked) -> str:
         return f"wrong: {wrong}\n{instance.model_dump_json(by_alias=True, exclude_unset=True)}"
     bound = "none" if math.isinf(expected) else "bound" if expected > unlimited * (1 + 1e-9) else "free"
     kind = "" if instance.availability is None else " in days" if instance.workload[0].calendar else " with failures"
-    return f"right, {instance.objective.minimize}{kind}, {bound}"
+    spared = any(part.design and part.design.spare_domains for part in plan.parts)
+    return f"right, {instance.objective.minimize}{kind}{' and spares' * spared}, {bound}"
 
 
-def campaign(count: int, start: int = 0) -> Counter[str]:
-    """How many questions were answered right, and wrong, by what they asked for."""
+def campaign(count: int, start: int = 0, *, days: bool = False) -> Counter[str]:
+    """How many questions were answered right, and wrong, by what they asked for; of those in days alone on request."""
     counts: Counter[str] = Counter()
+    in_days_alone = questions().filter(lambda asked: asked[0].workload[0].calendar)
 
-    for asked in drawn(questions(), count, start):
+    for asked in drawn(in_days_alone if days else questions(), count, start):
         said = outcome(asked)
         counts[said.split(":")[0]] += 1
         if said.startswith("wrong"):
@@ -265,6 +269,7 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    found = campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    numbers = [int(word) for word in sys.argv[1:] if word != "days"]
+    found = campaign(*numbers[:2], days="days" in sys.argv)
     sys.stdout.write("".join(f"{name}: {count}\n" for name, count in sorted(found.items())))
     sys.exit(int(found["wrong"] > 0))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from functools import cache
 from itertools import count, product
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -248,11 +249,12 @@ def bill(instance: Instance, built: Built) -> tuple[float, float]:
     return math.fsum(units * usd for units, usd, _ in counted), math.fsum(units * w for units, _, w in counted)
 
 
-def goodput(instance: Instance, built: Built) -> float:
-    """The share of the time that trains: Daly's formula over the states of domains."""
+def calendar_s(instance: Instance, built: Built, iteration_s: float) -> float:
+    """An iteration with its share of interruptions: on average by Daly's formula over the states of domains, or so that
+    days are kept with the confidence that is asked for."""
     asked, (workload,) = instance.availability, instance.workload
     if asked is None or not workload.calendar:
-        return 1.0
+        return iteration_s
     year = {part: rate.at(asked.at) for part, rate in (*asked.rates.of_part.items(), ("flap", asked.rates.flap))}
     links, gpus = (built.wiring.links if built.wiring else ()), built.gpus
     per_nic = built.attachment.per_gpu if built.attachment else 0
@@ -261,16 +263,24 @@ def goodput(instance: Instance, built: Built) -> float:
     fails += 2 * sum(links) * year["optic"] + (built.wiring.switches if built.wiring else 0) * year["switch"]
     moved_s = workload.model.parameters * (2 + workload.options.software.state_bytes)
     moved_s /= gpus * asked.checkpoint_gbyte_s_per_gpu * 1e9
-    saved_s = asked.checkpoint_s or moved_s
     restart_s = asked.restart_s + gpus / 1000 * asked.restart_s_per_1000_gpus + moved_s
-    trains = trained_share(fails / YEAR_S, saved_s, restart_s, asked.checkpoint_interval_s)
+    trains, spread = trained_share(
+        fails / YEAR_S, asked.checkpoint_s or moved_s, restart_s, asked.checkpoint_interval_s
+    )
     waits = math.exp(-2 * links[0] * year["flap"] / YEAR_S * asked.flap_s) if links else 1.0
-    return trains * waits * running(asked, built, per_nic)
+    runs, waiting = running(asked, built, per_nic)
+    if trains * runs * waits <= 1e-9:  # nothing ever ends
+        return math.inf
+    if asked.confidence is None or not math.isfinite(iteration_s):
+        return iteration_s / (trains * waits * runs)
+    work_s, mean = iteration_s / waits * workload.iterations, 1 / trains / runs
+    deviation_s = math.sqrt((spread + waiting * mean) * work_s) / runs
+    return (mean * work_s + NormalDist().inv_cdf(asked.confidence) * deviation_s) / workload.iterations
 
 
 @cache
-def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: float | None) -> float:
-    """T / E at the interval that is given, or at the best one."""
+def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: float | None) -> tuple[float, float]:
+    """T / E at the interval that is given, or at the best one, and the variance of E over T (s)."""
 
     def share(train_s: float) -> float:
         exponent = per_s * (train_s + saved_s)
@@ -279,18 +289,32 @@ def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: fl
         return per_s * train_s / (math.exp(per_s * restart_s) * math.expm1(exponent))
 
     if per_s == 0.0:
-        return 1.0 if interval_s is None else interval_s / (interval_s + saved_s)
-    if interval_s is not None:
-        return share(interval_s)
-    low, high = 0.0, 1 / per_s
-    for _ in range(200):  # the share rises to its top and falls: golden section
+        return (1.0 if interval_s is None else interval_s / (interval_s + saved_s)), 0.0
+    low, high = (interval_s, interval_s) if interval_s is not None else (0.0, 1 / per_s)
+    for _ in range(200):  # the share rises to its top and falls
         third, other = low + 0.382 * (high - low), low + 0.618 * (high - low)
         low, high = (third, high) if share(third) < share(other) else (low, other)
-    return share((low + high) / 2)
+    if not share(low):
+        return 0.0, 0.0
+    _, variance = tried(per_s, low + saved_s, *tried(per_s, restart_s, 0.0, 0.0))
+    return share(low), variance / low
 
 
-def running(asked: Availability, built: Built, per_nic: int) -> float:
-    """Probability that no more domains are out than stand by: all numbers of GPUs out, host by host."""
+def tried(per_s: float, length_s: float, further_s: float, further_variance: float) -> tuple[float, float]:
+    """Mean and variance of what it takes until a length goes by without a failure, each of which takes something
+    further: a geometric number of exponential times that are shorter than the length."""
+    if length_s == 0.0:
+        return 0.0, 0.0
+    stays = math.exp(-per_s * length_s)
+    mean = 1 / per_s - length_s * stays / (1 - stays)
+    square = 2 / per_s**2 - (length_s**2 + 2 * length_s / per_s) * stays / (1 - stays)
+    each_s, variance, number = mean + further_s, square - mean**2 + further_variance, (1 - stays) / stays
+    return length_s + number * each_s, number * variance + number / stays * each_s**2
+
+
+def running(asked: Availability, built: Built, per_nic: int) -> tuple[float, float]:
+    """Probability that no more domains are out than stand by, from all numbers of GPUs out, host by host, and how much
+    the time in which that is so varies (s), of a chain of losses and repairs."""
     rates, hours = asked.rates, asked.repair_hours
 
     def out(*parts: str) -> float:
@@ -307,4 +331,15 @@ def running(asked: Availability, built: Built, per_nic: int) -> float:
         working = np.convolve(working, of_host)
     lost = 1 - (1 - out("domain")) * working[built.gpus // built.domains :].sum()
     domains = built.domains + built.spares
-    return float(sum(math.comb(domains, k) * lost**k * (1 - lost) ** (domains - k) for k in range(built.spares + 1)))
+    down = np.arange(domains + 1)
+    chance = np.array([math.comb(domains, k) * lost**k * (1 - lost) ** (domains - k) for k in down])
+    enough = down <= built.spares
+    share = float(chance[enough].sum())
+    if not 0 < lost < 1 - 1e-9 or asked.confidence is None:
+        return share, 0.0
+    rate = np.zeros((domains + 1, domains + 1))
+    rate[down[:-1], down[1:]] = (domains - down[:-1]) * lost / (1 - lost) / (hours * HOUR_S)
+    rate[down[1:], down[:-1]] = down[1:] / (hours * HOUR_S)
+    rate -= np.diag(rate.sum(axis=1))
+    drift, *_ = np.linalg.lstsq(rate, share - enough, rcond=None)
+    return share, float(2 * (chance * (enough - share)) @ drift)
