@@ -516,6 +516,22 @@ def model_flop_per_token(model: Transformer) -> float:
     )
 
 
+def causal_flop_per_token(model: Transformer) -> float:
+    """FLOPs per token as `model_flop_per_token`, with half of the attention where tokens look back
+    only, as Megatron-LM, Megatron Bridge and MLPerf count.
+    """
+    if not model.causal:
+        return model_flop_per_token(model)
+    forward = sum(
+        layers * sum(share * law.attention_flop() for share, law in laws_of(one))
+        for layers, one in (
+            (model.layers, model),
+            (model.extra_predictions, model.prediction),
+        )
+    )
+    return model_flop_per_token(model) - 1.5 * forward
+
+
 def hardware_flop_per_token(model: Transformer, recompute: Any, *, flash: bool) -> Floats:
     """R: FLOPs per token including recomputation, in the convention of arXiv 2205.05198; shape of
     `recompute`.
@@ -632,13 +648,17 @@ def model_parameters(model: Transformer) -> tuple[float, float]:
 
 def utilisation(
     workload: Workload, gpu: Gpu, gpus: int, recompute: Any, time_s: Any
-) -> tuple[Floats, Floats]:
-    """MFU and HFU of an iteration of `time_s` seconds on `gpus` GPUs, as shares of the peak of the
-    workload's precision.
+) -> tuple[Floats, Floats, Floats]:
+    """MFU, HFU and MFU with causal attention of an iteration of `time_s` seconds on `gpus` GPUs, as
+    shares of the peak of the workload's precision.
     """
     tokens_per_peak = workload.tokens_per_iteration / (
         time_s * gpus * gpu.peak_flop_s(workload.precision)
     )
     flash = workload.options.attention == "flash"
-    mfu = model_flop_per_token(workload.model) * tokens_per_peak
-    return mfu, hardware_flop_per_token(workload.model, recompute, flash=flash) * tokens_per_peak
+    model = workload.model
+    return (
+        model_flop_per_token(model) * tokens_per_peak,
+        hardware_flop_per_token(model, recompute, flash=flash) * tokens_per_peak,
+        causal_flop_per_token(model) * tokens_per_peak,
+    )

@@ -22,6 +22,7 @@ RESULTS = {
     "memory_limit_gib",
     "mfu",
     "hfu",
+    "mfu_causal",
     "tokens_per_s",
 }
 SPENT = {"years", "capex_usd", "power_w", "energy_usd", "work_usd"}

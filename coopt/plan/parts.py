@@ -304,6 +304,9 @@ class WorkloadPlan(Record):
     memory_limit_gib: float
     mfu: float
     hfu: float
+    mfu_causal: Annotated[
+        float | None, Field(description="MFU with half of the attention of tokens that look back")
+    ] = None
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
     collectives: dict[str, str] = {}

@@ -236,7 +236,7 @@ def _point(point: FrontPoint) -> Cells:
     }
     for label, run in point.runs:
         prefix = "" if len(point.runs) == 1 else f"{label}."
-        figures = ("iteration_time_s", "tokens_per_s", "mfu", "memory_gib")
+        figures = ("iteration_time_s", "tokens_per_s", "mfu", "mfu_causal", "memory_gib")
         columns = {name: getattr(run, name) for name in figures} | run.mapping.model_dump()
         cells |= {prefix + name: value for name, value in columns.items()}
     return cells

@@ -433,7 +433,7 @@ def _tightest(plan: Plan) -> list[PlanFact]:
     name = f"Iteration of {run.name}" if len(plan.runs) > 1 else "Iteration"
     bound = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
     note = (
-        f"{bound if run.bounded else 'no bound'}; MFU {words.percent(run.mfu)};"
+        f"{bound if run.bounded else 'no bound'}; {words.model_utilisation(run)};"
         f" {degrees(run.mapping)}"
     )
     took = words.seconds(run.iteration_time_s)
@@ -543,7 +543,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
     trained, uptime = trained_text(run, workload), run.uptime
     took = words.allowed(run.iteration_time_s, run.bound_s)
-    iteration = f"{took}{f' ({trained})' if trained else ''}, MFU {words.percent(run.mfu)}"
+    iteration = f"{took}{f' ({trained})' if trained else ''}, {words.model_utilisation(run)}"
     held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     ways = ", ".join(f"{COLLECTIVES[kind]}: {way}" for kind, way in run.collectives.items())

@@ -162,7 +162,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     )
     parts = charged_iteration.breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
-    mfu, hfu = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
+    mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
@@ -175,6 +175,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         memory_limit_gib=gpu.usable_bytes / GIB,
         mfu=float(mfu),
         hfu=float(hfu[0]),
+        mfu_causal=float(mfu_causal),
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
         collectives=algorithms_of(pool, gpu, r, row),

@@ -287,5 +287,6 @@ def _workload_row(workload: WorkloadPlan) -> Row:
         "memory_gib": workload.memory_gib,
         "mfu": workload.mfu,
         "hfu": workload.hfu,
+        "mfu_causal": workload.mfu_causal,
         "tokens_per_s": workload.tokens_per_s,
     }

@@ -71,6 +71,7 @@ COLUMNS: dict[str, ColumnType] = {
     "memory_gib": "real",
     "mfu": "real",
     "hfu": "real",
+    "mfu_causal": "real",
     "tokens_per_s": "real",
     "families": "whole",
     "mappings": "whole",

@@ -324,7 +324,7 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
 def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
     """Return predicted minus measured HFU in the same convention (percentage points)."""
     times = np.array([predicted_s, run.measured_s])
-    _, hfu = utilisation(run.workload, run.gpu, run.gpus, np.full(2, run.split.recompute), times)
+    _, hfu, _ = utilisation(run.workload, run.gpu, run.gpus, np.full(2, run.split.recompute), times)
     return float(100.0 * (hfu[0] - hfu[1]))
 
 

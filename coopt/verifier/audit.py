@@ -76,6 +76,7 @@ DERIVED = frozenset(
         *OF_ALL,
         *LIMITS,
         "hfu",
+        "mfu-causal",
         "tokens",
         "breakdown",
         "bound-time",

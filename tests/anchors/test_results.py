@@ -88,6 +88,9 @@ def test_mfu_is_model_flop_over_peak_flop() -> None:
     run, _ = answered("gpt-175b")
     flop = 72 * 64 * 2048 * 96 * 12_288**2 * (1 + 2048 / (6 * 12_288) + 51_200 / (12 * 96 * 12_288))
     assert run.mfu == pytest.approx(flop / (run.iteration_time_s * 64 * 312e12), rel=1e-6)
+    # Megatron-LM of 2025 (training.py, num_floating_point_operations): scores of the causal half alone
+    half = 72 * 64 * 2048 * 96 * 12_288**2 * (1 + 2048 / (12 * 12_288) + 51_200 / (12 * 96 * 12_288))
+    assert run.mfu_causal == pytest.approx(run.mfu * half / flop, rel=1e-6)
 
 
 RAIL_ONLY = {  # fabric: switches, transceivers, USD at 694 a port and 199 a transceiver (arXiv 2307.12169)

@@ -23,6 +23,7 @@ from coopt.verifier.parts.stages import design_of_stage, last_stage
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import (
     breakdown,
+    causal_flop_per_token,
     hardware_flop_per_token,
     iteration_s,
     model_flop_per_token,
@@ -166,6 +167,7 @@ def _workload(instance: Instance, found: FoundDesign, index: int) -> dict[str, A
         "memory_limit_gib": gpu.hbm_gb * 1e9 / GIB,
         "mfu": utilisation(workload, gpu, family.gpus, flop[0], time_s),
         "hfu": utilisation(workload, gpu, family.gpus, flop[1], time_s),
+        "mfu_causal": utilisation(workload, gpu, family.gpus, causal_flop_per_token(workload.model), time_s),
         "knobs": workload.options.knobs,
         "tokens_per_s": workload.tokens_per_iteration / time_s,
     }

@@ -59,7 +59,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     r = pool.reciprocals(context, uplinks).at_least(parts.to_nics_s_byte)
     times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)
     used = memory_bytes(asked.workload, rows)
-    mfu, hfu = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)
+    mfu, hfu, causal = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)
     np.testing.assert_allclose(parts.time_s(r), times, rtol=EXACT)
     clock, model, seen = Clock(asked.workload, asked.gpu), asked.workload.model, _rings(parts, r)
     for i, (split, place) in enumerate(asked.rows):
@@ -74,6 +74,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
         assert isclose(used[i], scalar_memory.memory_bytes(asked.workload, split), rel_tol=EXACT), split
         for share, flop in (
             (mfu, scalar.model_flop_per_token(model)),
+            (causal, scalar.causal_flop_per_token(model)),
             (hfu, scalar.hardware_flop_per_token(asked.workload, split.recompute)),
         ):
             again = scalar.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)

@@ -173,7 +173,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
         rows += [
             (f"Iteration{of}", time),
             (f"Split{of}", split),
-            (f"MFU{of}", words.percent(run.mfu)),
+            (f"MFU{of}", words.model_utilisation(run).removeprefix("MFU ")),
         ]
     return rows
 

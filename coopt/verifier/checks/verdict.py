@@ -474,6 +474,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("memory-fits", "the memory is within the capacity"),
     ("mfu", "model FLOPs utilisation, by the scalar model"),
     ("hfu", "hardware FLOPs utilisation, by the scalar model"),
+    ("mfu-causal", "model FLOPs utilisation with causal attention, by the scalar model"),
     ("tokens", "tokens trained each second"),
     ("bound", "no feasible design costs less than the bound: all of them were gone through"),
     ("infeasible", "no design is feasible: all of them were gone through"),

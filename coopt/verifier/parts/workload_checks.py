@@ -36,6 +36,7 @@ from coopt.verifier.training.gathers import (
 )
 from coopt.verifier.training.iteration import (
     breakdown,
+    causal_flop_per_token,
     exchanges,
     hardware_flop_per_token,
     iteration_s,
@@ -365,7 +366,10 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
     for name, claimed_share, flop in (
         ("mfu", claim.mfu, model_flop_per_token(workload.model)),
         ("hfu", claim.hfu, hardware),
+        ("mfu-causal", claim.mfu_causal, causal_flop_per_token(workload.model)),
     ):
+        if claimed_share is None:  # of plans from before that was told
+            continue
         recomputed = utilisation(workload, gpu, gpus, flop, time_s)
         ledger.close(
             name,

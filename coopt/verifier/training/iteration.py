@@ -439,6 +439,21 @@ def model_flop_per_token(model: Transformer) -> float:
     return base + model.extra_predictions * further
 
 
+def causal_flop_per_token(model: Transformer) -> float:
+    """FLOPs a token costs where half of the keys are masked: a score counts as half of one."""
+    spared = 0.0
+    if model.causal:
+        predicting_model = model.prediction
+        for layers, one in ((model.layers, model), (model.extra_predictions, predicting_model)):
+            cores = sum(
+                share * met_in_core(mixer, one.seq)
+                for share, mixer in mixer_shares(one)
+                if not isinstance(mixer, ScanLayers)
+            )
+            spared += 6 * layers * cores / 2
+    return model_flop_per_token(model) - spared
+
+
 def hardware_flop_per_token(workload: Workload, recompute: str) -> float:
     """R: FLOPs a token costs, with those that are recomputed."""
     model = workload.model
