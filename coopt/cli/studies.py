@@ -26,6 +26,7 @@ from coopt.instance.texts import counted
 
 if TYPE_CHECKING:
     from coopt.validation.facts import FitSet
+    from coopt.validation.link_tests import LinkFit
     from coopt.validation.published import Measurement
 
 
@@ -242,23 +243,26 @@ def calibrate(
     lines to paste into the catalog or into an instance; the catalog itself stays as it is.
 
     FILE is a CSV as for `coopt validate`, a log of training software (docs/measurements.md lists
-    which), a trace of PyTorch's profiler (.json, .json.gz), or `nsys stats --report nvtx_sum`. With
-    a log or a trace, values are held to the catalog's, and intervals and the mapping to run next
-    are printed.
+    which), the output of nccl-tests, a trace of PyTorch's profiler (.json, .json.gz), or
+    `nsys stats --report nvtx_sum`. With a log or a trace, values are held to the catalog's, and
+    intervals and the mapping to run next are printed.
     """
     from coopt.instance.quotes import own_catalog
-    from coopt.validation.own_runs import measurements_of, table_of
+    from coopt.validation.own_runs import link_fits_of, measurements_of, table_of
     from coopt.validation.settings import check_globs, sets_selected
 
     ctx.with_resource(own_catalog(catalogs))
     sets = sets_selected(generation, precision, parameters, rows)
     measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
+    links = link_fits_of(files, _columns(stated))
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
     read = f"{counted(len(log_rows), 'row')} read from logs"
     write_file(table, lambda: table_of(log_rows), read)
-    report, lines, document = (_fitted_to_prior if posterior or log_rows else _fitted)(
-        measured, sets
+    report, lines, document = (
+        _fitted_to_prior(measured, sets, links)
+        if posterior or log_rows or links
+        else _fitted(measured, sets)
     )
     write_file(output, lambda: lines + "\n", "catalog lines")
     answer(document if as_json else report + lines)
@@ -289,15 +293,17 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
     )
 
 
-def _fitted_to_prior(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str, str, str]:
+def _fitted_to_prior(
+    measured: list[Measurement], sets: tuple[FitSet, ...], links: list[LinkFit]
+) -> tuple[str, str, str]:
     """Report, lines and document of fits that are held to the catalog's values."""
-    from coopt.report.own_runs import posterior_lines, posterior_report
+    from coopt.report.own_runs import link_lines, posterior_lines, posterior_report
     from coopt.report.words import rendered
     from coopt.validation.own_calibration import own_calibration_of
 
-    calibration = own_calibration_of(measured, sets, report=note)
+    calibration = own_calibration_of(measured, sets, note, links)
     return (
         rendered(posterior_report(calibration)),
-        posterior_lines(calibration.posteriors),
+        posterior_lines(calibration.posteriors) + link_lines(calibration.links),
         calibration.model_dump_json(indent=2),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -12,6 +13,7 @@ from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.validation import TO_PASTE, hardware_lines, value
 from coopt.report.words import figures, pieces
+from coopt.validation.link_tests import LinkFit
 from coopt.validation.own_calibration import NextRun, OwnCalibration
 from coopt.validation.posterior import Posterior
 
@@ -44,20 +46,69 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         for posterior in posteriors
     ]
     offered = [posterior for posterior in posteriors if not posterior.unphysical]
+    has_links = any(not link.why for link in calibration.links)
     return pieces(
         Text(f"{runs} of your own; the catalog is as it was.", style="bold"),
-        *_predictions(calibration),
+        *(_predictions(calibration) if calibration.rows else ()),
+        *_links(calibration.links),
         figures(
             "Values, and where nine of ten lie",
             ("of", "parameter"),
             ("catalog", "its interval", "given the runs", "interval"),
             values,
-        ),
-        figures("Error, mean", ("of",), ("runs", "catalog", "given the runs"), errors),
+        )
+        if values
+        else None,
+        figures("Error, mean", ("of",), ("runs", "catalog", "given the runs"), errors)
+        if errors
+        else None,
         *map(_doubts, posteriors),
         [f"Left out: {name}, {reason}." for name, reason in calibration.skipped.items()],
         *map(_next_run, calibration.next_runs),
-        Text(f"{TO_PASTE}\n", style="bold") if offered else "Nothing is offered to paste.\n",
+        Text(f"{TO_PASTE}\n", style="bold")
+        if offered or has_links
+        else "Nothing is offered to paste.\n",
+    )
+
+
+def _links(links: Sequence[LinkFit]) -> list[RenderableType]:
+    """What nccl-tests reached of the bandwidth of links."""
+    rows = [
+        (
+            link.id,
+            f"{link.operation}, {link.ranks} ranks in {words.counted(link.domains, 'domain')}",
+            link.parameter,
+            f"{link.bus_gbyte_s:.1f}",
+            f"{link.link_gbyte_s:g}",
+            value(link.before),
+            value(link.after),
+        )
+        for link in links
+    ]
+    numbers = ("bus GB/s", "link GB/s", "catalog", "reached")
+    table = figures("Collectives", ("test", "of", "parameter"), numbers, rows)
+    whys = [f"{link.id}: not offered: {link.why}." for link in links if link.why]
+    return [table, *whys] if links else []
+
+
+def link_lines(links: Sequence[LinkFit]) -> str:
+    """TOML as in `coopt/catalog/gpu.toml`, with the mean share of each parameter."""
+    reached: dict[str, dict[str, list[float]]] = {}
+    for link in links:
+        if not link.why:
+            shares = reached.setdefault(link.generation, {})
+            shares.setdefault(link.parameter, []).append(link.after)
+            if link.latency_s is not None:
+                shares.setdefault("latency_s", []).append(link.latency_s)
+    return "\n".join(
+        line
+        for generation, shares in reached.items()
+        for line in hardware_lines(
+            generation,
+            "16-bit",
+            {name: fmean(values) for name, values in shares.items()},
+            f"{words.counted(len(links), 'result')} of nccl-tests by `coopt calibrate`",
+        )
     )
 
 

@@ -31,6 +31,7 @@ from coopt.validation.batches import Batch, unchanged_s
 from coopt.validation.comparison import RowResult, comparison_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import Report, runs_used, set_name
+from coopt.validation.link_tests import LinkFit
 from coopt.validation.posterior import NINETY, Belief, Posterior, posterior_of
 from coopt.validation.published import COLUMNS, MEASURED, Measurement
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
@@ -84,6 +85,9 @@ class OwnCalibration(Table):
     posteriors: tuple[Posterior, ...]
     next_runs: tuple[NextRun, ...]
     skipped: Annotated[dict[str, str], Field(description="rows that cannot be predicted, and why")]
+    links: Annotated[
+        tuple[LinkFit, ...], Field(description="shares of links that nccl-tests reached")
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -103,7 +107,10 @@ class Prediction:
 
 
 def own_calibration_of(
-    rows: Sequence[Measurement], sets: Sequence[FitSet], report: Report = lambda text: None
+    rows: Sequence[Measurement],
+    sets: Sequence[FitSet],
+    report: Report = lambda text: None,
+    links: Sequence[LinkFit] = (),
 ) -> OwnCalibration:
     """Return the posterior of every set that has rows, and what to run next for the largest run of
     each.
@@ -131,7 +138,7 @@ def own_calibration_of(
         for fit_set in sets
         if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
-    if not members and not any(result.status == "evaluated" for result in results):
+    if rows and not members and not any(result.status == "evaluated" for result in results):
         places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
         reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
         raise InstanceError(
@@ -155,6 +162,7 @@ def own_calibration_of(
         posteriors=tuple(posteriors),
         next_runs=tuple(following),
         skipped=skipped,
+        links=tuple(links),
     )
 
 

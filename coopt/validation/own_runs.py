@@ -21,6 +21,7 @@ from typing import Any, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
 from coopt.perf.mapping import model_flop_per_token, total_parameters
+from coopt.validation.link_tests import LinkFit, is_link_test, link_fit_of
 from coopt.validation.log_columns import cells_of
 from coopt.validation.logs import log_formats, log_of
 from coopt.validation.published import (
@@ -51,7 +52,7 @@ REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or
 def measurements_of(
     paths: Sequence[str], stated: Mapping[str, str], nvtx_range: str | None = None
 ) -> tuple[list[Measurement], list[Measurement]]:
-    """Return all rows of the files, and those among them read from logs and traces.
+    """Return all rows of the files but those of nccl-tests, and which are of logs and traces.
 
     Parameters
     ----------
@@ -72,9 +73,14 @@ def measurements_of(
         )
     table_rows: list[Measurement] = []
     log_rows: list[Measurement] = []
+    has_links = False
     for path in paths:
         file = Path(path)
-        cells = _cells(_text(file), file.name, nvtx_range, stated)
+        text = _text(file)
+        if is_link_test(text):
+            has_links = True
+            continue
+        cells = _cells(text, file.name, nvtx_range, stated)
         if cells is None:
             table_rows += read_measurements(path)
             continue
@@ -86,11 +92,17 @@ def measurements_of(
         if complaints:
             raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
         log_rows.append(measurement)
-    if stated and not log_rows:
+    if stated and not log_rows and not has_links:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
         )
     return table_rows + log_rows, log_rows
+
+
+def link_fits_of(paths: Sequence[str], stated: Mapping[str, str]) -> list[LinkFit]:
+    """Return what the results of nccl-tests among the files say."""
+    texts = ((Path(path).name, _text(Path(path))) for path in paths)
+    return [link_fit_of(text, name, stated) for name, text in texts if is_link_test(text)]
 
 
 def _cells(text: str, name: str, nvtx_range: str | None, stated: Mapping[str, str]) -> Cells | None:

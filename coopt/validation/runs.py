@@ -117,7 +117,7 @@ def run_of(row: Measurement) -> MeasuredRun:
         if row.cell(name) != printed_row.cell(name)
     ]
     row, framework = stated(row), framework_of(row)
-    device = _device(row)
+    device = device_of(row)
     gpu, domain = find("gpu", device.gpu), find("hb_domain", device.hb_domain)
     assert isinstance(gpu, Gpu)
     assert isinstance(domain, HbDomain)
@@ -210,7 +210,8 @@ def _options(row: Measurement, framework: Framework, *, expert_tp: bool) -> Opti
         raise UnusableError(str(error)) from None
 
 
-def _device(row: Measurement) -> PublishedGpu:
+def device_of(row: Measurement) -> PublishedGpu:
+    """Return the GPU of a row with the domain and network it usually has."""
     if not row.gpu:
         raise UnusableError("GPU not published")
     # without vendor, board and memory type: `a100-80g` for `NVIDIA A100-SXM4-80GB`

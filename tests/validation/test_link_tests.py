@@ -1,0 +1,68 @@
+"""Results of nccl-tests become shares of the links they ran on."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.texts import InstanceError
+from coopt.validation.link_tests import MOVED, link_fit_of
+
+HEAD = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+
+
+def output(operation="all_reduce", n=16, gbyte_s=45.0, start_s=0.0, hosts=0, named=True):
+    """What nccl-tests prints where every byte of an operation takes its share of a rate."""
+    moved, redop = MOVED[operation](n), "sum" if "reduce" in operation else "none"
+    text = f"# Collective test starting: {operation}_perf\n" if named else ""
+    for rank in range(n if hosts else 1):
+        host = f"node-{rank * hosts // n}"
+        text += f"#  Rank {rank:2d} Group  0 Pid 1 on {host} device {rank} [0000:18:00] NVIDIA H100 80GB HBM3\n"
+    text += HEAD
+    for size in (2**10, 2**20, 2**30, 2**34):
+        seconds = start_s + size * moved / (gbyte_s * 1e9)
+        rate = size / seconds / 1e9
+        text += f"{size} {size // 4} float {redop} -1 {seconds * 1e6:.4f} {rate:.4f} {rate * moved:.4f} 0 1 1 1 0\n"
+    return text
+
+
+@pytest.mark.parametrize(
+    ("operation", "n", "hosts", "gbyte_s", "parameter", "share"),
+    [
+        ("all_reduce", 8, 1, 405.0, "hb_reduce", 0.9),
+        ("all_gather", 8, 0, 360.0, "hb", 0.8),
+        ("all_reduce", 32, 4, 360.0, "rail", 0.9),  # eight NICs of 50 GB/s side by side
+        ("reduce_scatter", 16, 0, 320.0, "rail", 0.8),
+        ("alltoall", 16, 2, 40.0, "rail", 0.8 * 8 / 15),
+        ("sendrecv", 2, 2, 46.0, "send", 0.92),
+    ],
+)
+def test_a_collective_tells_the_share_of_its_links(operation, n, hosts, gbyte_s, parameter, share):
+    link = link_fit_of(output(operation, n, gbyte_s, hosts=hosts), "mine.log", {})
+    assert (link.parameter, link.ranks, link.why) == (parameter, n, "")
+    assert link.after == pytest.approx(share, rel=0.01)
+    assert link.latency_s is None
+
+
+def test_small_sizes_tell_the_start_up_time():
+    link = link_fit_of(output("all_gather", 8, 360.0, start_s=2e-5), "mine.log", {})
+    assert link.latency_s == pytest.approx(2e-5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "complaint"),
+    [
+        (output("all_gather", named=False), {}, "collective is not printed, needs one of all_reduce"),
+        (output().replace("1024 256", "9024 256"), {}, r"line \d: 9024 bytes in"),
+        (HEAD, {}, "no line of a size"),
+        (output(n=16, hosts=2).replace("Rank 15", "Rnk 15"), {}, "15 ranks are listed"),
+        (output(), {"gpu": "H999"}, "H999 is not in the catalog"),
+        (output(), {"gpus_per_node": "5"}, "16 ranks in domains of 5"),
+    ],
+)
+def test_output_that_does_not_add_up_is_refused(text, stated, complaint):
+    with pytest.raises(InstanceError, match=complaint):
+        link_fit_of(text, "mine.log", stated)
+
+
+def test_a_rate_above_the_link_is_not_offered():
+    assert "outside what is physical" in link_fit_of(output(n=32, gbyte_s=900.0), "mine.log", {}).why
