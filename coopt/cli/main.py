@@ -24,6 +24,7 @@ COMMANDS = {  # with the file beside this one that each stands in
     "prove": "checks",
     "certify": "checks",
     "evaluate": "answers",
+    "fits": "studies",
     "simulate": "checks",
     "traffic": "flows",
     "route": "flows",

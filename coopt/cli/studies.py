@@ -1,25 +1,29 @@
 """Commands on many runs: `coopt suite` of planned cases, `validate` and `calibrate` of measured
-ones.
+ones, `fits` of mappings.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coopt.cli.arguments import (
     FAILED,
+    INFEASIBLE,
     PERCENT,
     STOPPED,
+    Settings,
     a_file,
     answer,
     check_folder,
     check_place,
     check_places,
     note,
+    settings_option,
     write_file,
 )
 from coopt.instance.texts import counted
@@ -307,3 +311,78 @@ def _fitted_to_prior(
         posterior_lines(calibration.posteriors) + link_lines(calibration.links),
         calibration.model_dump_json(indent=2),
     )
+
+
+def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for every value of a mapping."""
+    from coopt.perf.mapping import RECOMPUTE
+
+    whole = click.IntRange(min=1)
+    options: tuple[tuple[str, Any, str], ...] = (
+        ("--tp", whole, "Tensor parallel degree."),
+        ("--pp", whole, "Pipeline parallel degree; with --tp: the memory of one mapping."),
+        ("--cp", whole, "Context parallel degree."),
+        ("--ep", whole, "Expert parallel degree."),
+        ("--micro-batch", whole, "Sequences in a micro-batch.  [1]"),
+        ("--interleave", whole, "Model chunks of a GPU.  [1]"),
+        ("--recompute", click.Choice(RECOMPUTE), "Activations computed again."),
+        ("--zero", click.IntRange(0, 3), "ZeRO stage."),
+        ("--sequence-parallel/--no-sequence-parallel", None, "Norms split over TP ranks."),
+        ("--offload-percent", click.IntRange(0, 100), "Activations in the host's memory.  [0]"),
+    )
+    for name, kind, text in reversed(options):
+        command = click.option(name, type=kind, default=None, help=text)(command)
+    return command
+
+
+@click.command()
+@click.argument("question", metavar="MODEL|INSTANCE", shell_complete=a_file)
+@settings_option
+@click.option("--gpu", metavar="NAME", help="GPU: a name of the catalog, or such as H100.")
+@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="GPUs that train.")
+@click.option(
+    "--batch", metavar="N", type=click.IntRange(min=1), help="Global batch.  [2 for each GPU]"
+)
+@click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens of a sequence.")
+@click.option("--precision", metavar="NAME", help="bf16, fp16, fp8 or fp4.  [bf16]")
+@click.option("--software", metavar="NAME", help="Training framework.  [megatron-core]")
+@_mapping_options
+@click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def fits(
+    question: str,
+    settings: Settings,
+    gpu: str | None,
+    gpus: int | None,
+    batch: int | None,
+    seq: int | None,
+    precision: str | None,
+    software: str | None,
+    top: int,
+    as_json: bool,
+    **limits: Any,
+) -> None:
+    """Say which mappings fit into memory, and what takes it.
+
+    MODEL is a name of the catalog, with --gpu and --gpus; INSTANCE a file that ends in .toml. With
+    --tp and --pp the memory of one mapping is shown by component, else the mappings that fit. No
+    prices, network or times are needed.
+
+    Exit codes: 0 something fits, 3 nothing does.
+    """
+    from coopt.report.fits import fits_report
+    from coopt.report.words import rendered
+    from coopt.validation.fits import fits_of
+
+    given = {
+        "gpu": gpu,
+        "gpus": gpus,
+        "batch": batch,
+        "seq": seq,
+        "precision": precision,
+        "software": software,
+    }
+    answers = fits_of(question, given, limits, dict(settings), top)
+    document = json.dumps({"workloads": [one.model_dump() for one in answers]}, indent=2)
+    answer(document if as_json else rendered(fits_report(answers)))
+    click.get_current_context().exit(0 if any(one.fitting for one in answers) else INFEASIBLE)

@@ -6,10 +6,10 @@ expert layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -44,41 +44,109 @@ GIB = 2.0**30
 # 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
 PARAMETER_BYTES = 2
 LOGIT_BYTES = 4.0  # of a logit in fp32
+STATES = {
+    "parameters": "parameter_bytes",
+    "gradients": "gradient_bytes",
+    "optimizer states": "state_bytes",
+}
+"""Components of a model's states, with the properties of software that size them."""
+StageLoad = tuple[Ints, Any, Ints, Any]
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
     """Bytes on the fullest GPU, which holds the first, the second or the last stage; shape (n,)."""
-    m, model = mappings, workload.model
-    sequence = m.sequence_parallel.astype(np.int64)
-    rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
-    distinct_mappings = m.take(rows)
-    kept = _Kept(workload, distinct_mappings)
-    kept_of_layer = kept.activations[position]
-    predictions = 1 + model.extra_predictions
-    logits = (
-        predictions
-        * LOGIT_BYTES
-        * _rows(workload, distinct_mappings)
-        * vocab_share(model, distinct_mappings.tp)
-    )[position]
+    m = mappings
     of_layer, of_table, gathered_bytes = state_bytes(workload, m)
-    loads = tuple(_every_stage(workload, m))
-    bytes_of_stages = [
-        of_layer * layers
-        + of_table * tables
-        + kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
-        for layers, tables, activation_layers, put_off_layers in loads
-    ]
-    if workload.options.schedule != "1f1b":
-        brought_back = kept.brought_back[position]
-        bytes_of_stages = [
-            stage_bytes + brought_back * put_off_layers
-            for stage_bytes, (*_, put_off_layers) in zip(bytes_of_stages, loads, strict=True)
-        ]
-    first_bytes, second_bytes, last_bytes = bytes_of_stages
-    fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + logits)
-    always = workload.options.software.reserve_gib * GIB + kept.working[position]
+    kept = _KeptOfStages.of(workload, m)
+    first_bytes, second_bytes, last_bytes = (
+        of_layer * layers + of_table * tables + stage_bytes
+        for (layers, tables, *_), stage_bytes in zip(kept.loads, kept.bytes_of_stages, strict=True)
+    )
+    fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + kept.logits)
+    always = workload.options.software.reserve_gib * GIB + kept.working
     return np.asarray(fullest + gathered_bytes + always, dtype=np.float64)
+
+
+def memory_parts(workload: Workload, mappings: Mappings) -> dict[str, Floats]:
+    """Bytes on the fullest GPU by component; they add up to `memory_bytes`; shape (n,) each."""
+    m, software = mappings, workload.options.software
+    of_layer, of_table, gathered_bytes = state_bytes(workload, m)
+    kept = _KeptOfStages.of(workload, m)
+    last_logits = [np.zeros(len(m)), np.zeros(len(m)), kept.logits]
+    stages_bytes = np.stack(
+        [
+            np.broadcast_to(of_layer * load[0] + of_table * load[1] + stage + logits, len(m))
+            for load, stage, logits in zip(
+                kept.loads, kept.bytes_of_stages, last_logits, strict=True
+            )
+        ]
+    )
+    fullest = stages_bytes.argmax(axis=0)
+
+    def there(values: Iterable[Any]) -> Floats:
+        """Values of the fullest stage."""
+        columns = [np.broadcast_to(value, len(m)) for value in values]
+        return np.asarray(np.choose(fullest, columns), dtype=np.float64)
+
+    layers, tables = there(load[0] for load in kept.loads), there(load[1] for load in kept.loads)
+    parts: dict[str, Floats] = {}
+    for name, field in STATES.items():
+        # the bytes of one are those without the others
+        others = {other: 0 for other in STATES.values() if other != field}
+        alone = software.model_copy(update=others)
+        options = workload.options.model_copy(update={"software": alone})
+        state = state_bytes(workload.model_copy(update={"options": options}), m)
+        parts[name] = np.asarray(state[0] * layers + state[1] * tables, dtype=np.float64)
+    return parts | {
+        "gathered shards": np.asarray(gathered_bytes, dtype=np.float64),
+        "activations": there(kept.bytes_of_stages),
+        "recomputation": np.asarray(np.broadcast_to(kept.working, len(m)), dtype=np.float64),
+        "logits": there(last_logits),
+        "reserve": np.full(len(m), software.reserve_gib * GIB),
+    }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _KeptOfStages:
+    """Activations of the first, second and last stage, beside their loads; shape (n,) each."""
+
+    loads: tuple[StageLoad, ...]
+    bytes_of_stages: tuple[Any, ...]
+    logits: Floats
+    working: Floats
+
+    @classmethod
+    def of(cls, workload: Workload, m: Mappings) -> Self:
+        """Return what mappings keep for the backward pass."""
+        model, sequence = workload.model, m.sequence_parallel.astype(np.int64)
+        rows, position = rows_to_time(m.tp, m.cp, m.micro_batch, m.recompute, sequence)
+        distinct_mappings = m.take(rows)
+        kept = _Kept(workload, distinct_mappings)
+        kept_of_layer = kept.activations[position]
+        predictions = 1 + model.extra_predictions
+        logits = (
+            predictions
+            * LOGIT_BYTES
+            * _rows(workload, distinct_mappings)
+            * vocab_share(model, distinct_mappings.tp)
+        )[position]
+        loads = tuple(_every_stage(workload, m))
+        bytes_of_stages = [
+            kept_of_layer * _on_the_gpu(m, activation_layers, put_off_layers)
+            for *_, activation_layers, put_off_layers in loads
+        ]
+        if workload.options.schedule != "1f1b":
+            brought_back = kept.brought_back[position]
+            bytes_of_stages = [
+                stage_bytes + brought_back * put_off_layers
+                for stage_bytes, (*_, put_off_layers) in zip(bytes_of_stages, loads, strict=True)
+            ]
+        return cls(
+            loads=loads,
+            bytes_of_stages=tuple(bytes_of_stages),
+            logits=logits,
+            working=kept.working[position],
+        )
 
 
 def _on_the_gpu(mappings: Mappings, activation_layers: Ints, put_off_layers: Any) -> Any:
@@ -103,9 +171,6 @@ def checkpoint_bytes(workload: Workload) -> float:
     tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
     parameters = (model.layers + model.extra_predictions) * layer + tables
     return float((PARAMETER_BYTES + options.software.state_bytes) * parameters)
-
-
-StageLoad = tuple[Ints, Any, Ints, Any]
 
 
 def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:

@@ -1,0 +1,64 @@
+"""Memory of mappings as tables: `coopt fits`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from coopt.report import words
+from coopt.report.own_runs import mapping_words
+from coopt.report.words import figures, pieces
+from coopt.validation.fits import Fits, MappingMemory
+
+
+def fits_report(answers: Sequence[Fits]) -> list[RenderableType]:
+    """The memory of one mapping by component, or the mappings that fit."""
+    return [piece for fits in answers for piece in _one(fits)]
+
+
+def _one(fits: Fits) -> list[RenderableType]:
+    head = (
+        f"{fits.model} on {words.counted(fits.gpus, 'GPU')} {fits.gpu}, sequences of {fits.seq:,},"
+        f" batch {fits.global_batch:,}, {fits.precision}: {fits.memory_limit_gib:.1f} GiB a GPU."
+    )
+    if fits.mappings == 1:
+        (memory,) = fits.listed
+        return pieces(Text(head, style="bold"), *_components(memory, fits), *_instead(fits))
+    counts = (
+        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit; of equal degrees the"
+        " one that recomputes and shards least, small replicas first."
+    )
+    rows = [
+        (
+            mapping_words(memory.mapping),
+            f"{memory.memory_gib:.1f}",
+            ", ".join(f"{name} {gib:.1f}" for name, gib in [*memory.parts_gib.items()][:2]),
+        )
+        for memory in fits.listed
+    ]
+    table = figures("Mappings that fit", ("mapping",), ("GiB", "most of it"), rows)
+    return pieces(Text(head, style="bold"), counts, table if rows else None)
+
+
+def _components(memory: MappingMemory, fits: Fits) -> list[RenderableType]:
+    share = memory.memory_gib / fits.memory_limit_gib
+    state = (
+        f"{mapping_words(memory.mapping)} fits: {memory.memory_gib:.1f} GiB, {share:.0%} of a GPU."
+        if memory.fits
+        else f"{mapping_words(memory.mapping)} does not fit: {memory.memory_gib:.1f} GiB,"
+        f" {memory.memory_gib - fits.memory_limit_gib:.1f} too much."
+    )
+    rows = [(name, f"{gib:.2f}") for name, gib in memory.parts_gib.items()]
+    rows.append(("all", f"{memory.memory_gib:.2f}"))
+    return [state, figures("Memory of the fullest GPU", ("component",), ("GiB",), rows)]
+
+
+def _instead(fits: Fits) -> list[RenderableType]:
+    if fits.listed[0].fits:
+        return []
+    rows = [(mapping_words(one.mapping), f"{one.memory_gib:.1f}") for one in fits.instead]
+    if not rows:
+        return ["No single change of ZeRO, recomputation or offloading makes it fit."]
+    return [figures("With one change it fits", ("mapping",), ("GiB",), rows)]

@@ -1,0 +1,287 @@
+"""Which mappings of a model fit into the memory of its GPUs, and what takes the memory: `coopt
+fits`, without prices, network or times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from coopt.columns.grid import mappings, splits_sequences, splits_tensors
+from coopt.instance.base import Table
+from coopt.instance.catalog import entries, find, sentences
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import load
+from coopt.instance.texts import InstanceError, both
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.perf.memory import GIB, memory_bytes, memory_parts
+from coopt.validation.published import Measurement, UnusableError
+from coopt.validation.runs import device_of
+from coopt.validation.splits import BY_COST
+
+SHOWN = 20
+BATCH_PER_GPU = 2  # sequences, where no batch is given
+USUAL: dict[str, Any] = {
+    "cp": 1,
+    "micro_batch": 1,
+    "interleave": 1,
+    "recompute": "none",
+    "zero": 1,
+    "offload_percent": 0,
+}
+"""What a mapping whose degrees are given has besides, where nothing else is said."""
+OPEN = {"micro_batch": 1, "interleave": 1, "offload_percent": 0}
+"""What all mappings of a list have, where nothing else is said: other values only need more."""
+LIMITS = (
+    *("tp", "pp", "cp", "ep", "micro_batch", "interleave"),
+    *("recompute", "zero", "sequence_parallel", "offload_percent"),
+)
+# changes that save memory, in the order in which they cost time
+SAVING: tuple[tuple[str, tuple[Any, ...]], ...] = (
+    ("zero", (1, 2, 3)),
+    ("recompute", tuple(map(RECOMPUTE.index, BY_COST[1:]))),
+    ("sequence_parallel", (True,)),
+    ("offload_percent", (25, 50, 75, 100)),
+)
+
+
+class MappingMemory(Table):
+    """A mapping, and the memory of its fullest GPU (GiB)."""
+
+    mapping: dict[str, int | bool | str]
+    memory_gib: float
+    parts_gib: Annotated[dict[str, float], Field(description="by component, largest first")]
+    fits: bool
+
+
+class Fits(Table):
+    """The mappings of one workload that fit into memory."""
+
+    workload: str
+    model: str
+    gpu: str
+    gpus: int
+    seq: int
+    global_batch: int
+    precision: str
+    memory_limit_gib: Annotated[float, Field(description="of a GPU, less the margin")]
+    mappings: Annotated[int, Field(description="that were looked at")]
+    fitting: Annotated[int, Field(description="of them, those that fit")]
+    listed: Annotated[
+        tuple[MappingMemory, ...],
+        Field(description="fewest ranks of a replica first; of equal degrees, the cheapest"),
+    ]
+    instead: Annotated[
+        tuple[MappingMemory, ...],
+        Field(description="where a single mapping does not fit: single changes with which it does"),
+    ] = ()
+
+
+def fits_of(
+    question: str,
+    given: Mapping[str, Any],
+    limits: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    shown: int = SHOWN,
+) -> list[Fits]:
+    """Return what fits, for each workload of an instance file, or for a model of the catalog.
+
+    Parameters
+    ----------
+    question
+        A file that ends in `.toml`, or the name of a model.
+    given
+        `gpu`, `gpus`, `batch`, `seq`, `precision` and `software`; those of an instance otherwise.
+    limits
+        Values of a mapping, by the names of `workload.mapping`.
+    settings
+        Values of the instance to replace.
+
+    Raises
+    ------
+    InstanceError
+        For unknown names, or a mapping that does not divide.
+    """
+    asked = {name: value for name, value in given.items() if value is not None}
+    fixed = {name: value for name, value in limits.items() if value is not None}
+    if question.endswith(".toml"):
+        instance = load(question, dict(settings))
+        cluster = instance.cluster
+        gpu = _gpu(asked["gpu"]) if "gpu" in asked else cluster.gpu
+        gpus = asked.get("gpus", max(cluster.gpus))
+        workloads = [_changed(one, asked) for one in instance.workload]
+    else:
+        if settings:
+            raise InstanceError("--set: replaces values of an instance, needs its file")
+        if missing := [f"--{name}" for name in ("gpu", "gpus") if name not in asked]:
+            raise InstanceError(f"{question}: needs {both(missing)}")
+        gpu, gpus = _gpu(asked["gpu"]), asked["gpus"]
+        workloads = [_workload(question, gpus, asked)]
+    return [_fits(workload, gpu, gpus, fixed, shown) for workload in workloads]
+
+
+def _gpu(name: str) -> Gpu:
+    """Return a GPU by the name in the catalog, or by a usual one such as H100."""
+    known = entries("gpu").get(name)
+    if known is None:
+        try:
+            known = find("gpu", device_of(Measurement(id="", gpu=name)).gpu)
+        except UnusableError:
+            known = _found("gpu", name, "--gpu")
+    assert isinstance(known, Gpu)
+    return known
+
+
+def _found(kind: str, name: str, option: str) -> Any:
+    try:
+        return find(kind, name)
+    except ValueError as error:
+        raise InstanceError(f"{option} = {name!r}: {error}") from None
+
+
+def _workload(name: str, gpus: int, asked: Mapping[str, Any]) -> Workload:
+    """Return a workload that trains a model of the catalog."""
+    model = _found("model", name, "MODEL")
+    assert isinstance(model, Transformer)
+    if "seq" in asked:
+        model = model.model_copy(update={"seq": asked["seq"]})
+    software = {"options": {"software": asked["software"]}} if "software" in asked else {}
+    table = {
+        "name": name,
+        "model": model.model_dump(),
+        "global_batch": asked.get("batch", BATCH_PER_GPU * gpus),
+        "precision": asked.get("precision", "bf16"),
+        "max_iteration_time_s": 1e6,
+        **software,
+    }
+    try:
+        return Workload.model_validate(table)
+    except ValidationError as error:
+        raise InstanceError(f"{name}: {text}" for text in sentences(error, Workload)) from None
+
+
+def _changed(workload: Workload, asked: Mapping[str, Any]) -> Workload:
+    """Return a workload of an instance with what the command says otherwise."""
+    changes: dict[str, Any] = {}
+    if "seq" in asked:
+        changes["model"] = workload.model.model_copy(update={"seq": asked["seq"]})
+    if "batch" in asked:
+        changes["global_batch"] = asked["batch"]
+    if "precision" in asked:
+        changes["precision"] = asked["precision"]
+    return workload.model_copy(update=changes)
+
+
+def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], shown: int) -> Fits:
+    is_one = "tp" in fixed and "pp" in fixed
+    values = (USUAL if is_one else OPEN) | dict(fixed)
+    if is_one:
+        ranks = gpus // (fixed["tp"] * fixed["pp"])  # that shards lie on
+        values = {"sequence_parallel": fixed["tp"] > 1, **values}
+        values["zero"] = fixed.get("zero", int(ranks > 1))
+    limits = {name: (value,) for name, value in values.items()} | {"outermost": ("pp",)}
+    limited = workload.model_copy(update={"mapping": workload.mapping.model_copy(update=limits)})
+    if not gpu.peak_flop_s(workload.precision):
+        raise InstanceError(f"--precision = {workload.precision}: {gpu.name} has none")
+    rows, _ = mappings(limited, gpus)
+    if not len(rows):
+        raise InstanceError(_why_none(limited, gpus, values))
+    needed_bytes = memory_bytes(limited, rows)
+    fit = needed_bytes <= gpu.usable_bytes
+    order = _order(rows, fit)
+    is_single = len(rows) == 1
+    places = order[:shown] if fit.any() or not is_single else np.zeros(1, dtype=np.int64)
+    instead = _instead(limited, gpu, rows) if is_single and not fit.any() else ()
+    return Fits(
+        workload=workload.name,
+        model=workload.model.name,
+        gpu=gpu.name,
+        gpus=gpus,
+        seq=workload.model.seq,
+        global_batch=workload.global_batch,
+        precision=workload.precision,
+        memory_limit_gib=gpu.usable_bytes / GIB,
+        mappings=len(rows),
+        fitting=int(fit.sum()),
+        listed=tuple(_memories(limited, gpu, rows.take(places))),
+        instead=instead,
+    )
+
+
+def _order(rows: Mappings, fit: Any) -> Any:
+    """Return the places of what fits: for equal degrees only the cheapest, small replicas first."""
+    places = np.flatnonzero(fit)
+    found = rows.take(places)
+    cost = np.array([BY_COST.index(kind) for kind in RECOMPUTE])[found.recompute]
+    unsplit = (found.tp > 1) & ~found.sequence_parallel
+    keys = (found.ep, found.pp, found.tp, found.cp)
+    ranks = found.tp * found.pp * found.cp
+    order = np.lexsort((found.zero, unsplit, cost, *keys, ranks))
+    seen: set[tuple[int, ...]] = set()
+    kept = []
+    for place in order.tolist():
+        degrees = tuple(int(column[place]) for column in keys)
+        if degrees not in seen:
+            seen.add(degrees)
+            kept.append(place)
+    return places[kept]
+
+
+def _memories(workload: Workload, gpu: Gpu, rows: Mappings) -> list[MappingMemory]:
+    needed_bytes, parts = memory_bytes(workload, rows), memory_parts(workload, rows)
+    memories = []
+    for place in range(len(rows)):
+        of_row = {name: float(part[place]) / GIB for name, part in parts.items()}
+        by_size = sorted(of_row.items(), key=lambda part: -part[1])
+        memories.append(
+            MappingMemory(
+                mapping=rows.choice(place),
+                memory_gib=float(needed_bytes[place]) / GIB,
+                parts_gib={name: gib for name, gib in by_size if gib > 0.0},
+                fits=bool(needed_bytes[place] <= gpu.usable_bytes),
+            )
+        )
+    return memories
+
+
+def _instead(workload: Workload, gpu: Gpu, row: Mappings) -> tuple[MappingMemory, ...]:
+    """Return single changes of a mapping with which it fits, the cheapest of each kind."""
+    found = []
+    for name, values in SAVING:
+        if name == "sequence_parallel" and row.tp[0] == 1:
+            continue
+        for value in values:
+            column = np.array([value], dtype=getattr(row, name).dtype)
+            changed = replace(row, **{name: column})
+            if memory_bytes(workload, changed)[0] <= gpu.usable_bytes:
+                found += _memories(workload, gpu, changed)
+                break
+    return tuple(found)
+
+
+def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
+    """Return why no mapping has these values."""
+    t, p, c = (int(values.get(name, 1)) for name in ("tp", "pp", "cp"))
+    b, name = int(values.get("micro_batch", 1)), workload.model.name
+    if gpus % (t * p * c):
+        return f"TP {t} x PP {p} x CP {c} = {t * p * c} does not divide {gpus} GPUs"
+    d = gpus // (t * p * c)
+    if workload.global_batch % (d * b):
+        return (
+            f"--batch = {workload.global_batch}: needs a multiple of DP {d} x micro-batch {b} ="
+            f" {d * b}"
+        )
+    if not splits_tensors(workload, t):
+        return f"--tp = {t}: does not divide heads, widths and experts of {name}"
+    if not splits_sequences(workload, t, c):
+        return f"--cp = {c}: does not divide the sequence and heads of {name}"
+    if p * int(values.get("interleave", 1)) > workload.model.layers:
+        return f"--pp = {p}: {name} has {workload.model.layers} layers"
+    named = ", ".join(f"{key} {value}" for key, value in values.items())
+    return f"no mapping of {name} on {gpus} GPUs has {named}: they do not divide evenly"
