@@ -6,8 +6,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import get_args
 
+from coopt.instance.software import Dispatcher
 from coopt.instance.texts import InstanceError, both
+from coopt.instance.transformer import GraphModule
 from coopt.validation.logs import Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
 from coopt.validation.shapes import ALIKE, catalog_model
@@ -18,6 +21,10 @@ SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_param
 STRATEGIES = {"fsdp2": "3", "megatron_fsdp": "3", "fsdp": "3", "ddp": "0"}
 WORDS = {"bfloat16": "bf16", "bf16-mixed": "bf16", "float16": "fp16", "16-mixed": "fp16"}
 RECIPES = {"tensorwise": "fp8-cs", "rowwise": "fp8-cs", "delayed": "fp8-ds"}
+BYTES = {"float32": 4, "fp32": 4, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
+BYTES |= {"uint8": 1, "fp8": 1}
+"""Bytes of a number by the names of PyTorch and Megatron-LM."""
+DISPATCHERS = get_args(Dispatcher)
 BESIDE_NORMS = {
     "norm+act": frozenset({"moe_act", "mla_up_proj"}),
     "norm+ffn": frozenset({"moe", "mlp"}),
@@ -80,6 +87,7 @@ class _Reading:
         cells |= self._shape(notes)
         cells |= self._split(cells, notes)
         cells |= {"precision": self._precision(), "recompute": self._recompute()}
+        cells |= self._software(cells, notes)
         cells |= self._time(cells)
         defaults = [name for name, entry in log.printed.items() if not entry.line]
         silent = {SHOWN.get(name, name): name for name in (*defaults, *log.assumed)}
@@ -412,6 +420,42 @@ class _Reading:
         others = {*names} - {"layernorm"}
         norms = [kind for kind, modules in BESIDE_NORMS.items() if others <= modules]
         return norms[0] if norms and "layernorm" in names else "+".join(names)
+
+    def _software(self, cells: Cells, notes: list[str]) -> Cells:
+        """Return the columns of what the run is made of."""
+        log, compiled = self.log, self.log.get("compiled")
+        # TorchTitan under another launcher
+        framework = "fsdp" if log.get("dp_shard") else log.format.framework
+        states = ("master_type", "first_moment_type", "second_moment_type")
+        state_bytes = sum(BYTES.get(log.get(name).rpartition(".")[2], 4) for name in states)
+        backend, kind = log.get("flex_backend"), log.get("dispatcher_type")
+        dispatcher = "all-to-all" if kind == "alltoall" else backend * (kind in ("", "flex"))
+        has_experts = bool(cells.get("experts"))
+        return {
+            "framework": self.stated.get("framework", framework),
+            "compile": "1" if compiled else "",
+            "gradient_bytes": {"1": "4", "0": "2"}.get(self._flag("wide_gradients"), ""),
+            "state_bytes": str(state_bytes) if log.get("precise_optimizer") else "",
+            "dispatcher": dispatcher if has_experts and dispatcher in DISPATCHERS else "",
+            "dispatcher_multiprocessors": (
+                log.get("dispatcher_multiprocessors") if has_experts else ""
+            ),
+            **self._graphs(has_experts, notes),
+        }
+
+    def _graphs(self, has_experts: bool, notes: list[str]) -> Cells:
+        """Return which kernels belong to CUDA graphs."""
+        impl, scope = self.log.get("graphs_by"), self.log.get("graph_scope")
+        if not impl:
+            return {}
+        if "full_iteration" in impl + scope:
+            return {"graphs": "full"}
+        modules = [word for word in re.findall(r"\w+", scope) if word in get_args(GraphModule)]
+        if not modules:
+            modules = ["attn", "moe_router", "moe_preprocess"] if has_experts else ["attn", "mlp"]
+            modules += ["mamba"] * bool(self.log.get("pattern"))
+            notes.append(f"not printed: modules of its graphs, {'+'.join(modules)} as is usual")
+        return {"graphs": "scoped", "graph_modules": "+".join(modules)}
 
     def _time(self, cells: Cells) -> Cells:
         """Return the measured column, from seconds or from a rate."""

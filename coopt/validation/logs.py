@@ -46,7 +46,7 @@ OF_ONE_RUN = (
 SWITCHES = (
     *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
     *("sequence_parallel", "distributed_optimizer", "torch_fsdp", "megatron_fsdp"),
-    *("offloading", "ep_overlap"),
+    *("offloading", "ep_overlap", "wide_gradients", "precise_optimizer"),
 )
 UNITS = ("ms", "seconds", "samples_per_s", "tokens_per_s", "gpu_tokens_per_s")
 
@@ -56,6 +56,7 @@ class LogFormat(Table):
 
     name: str
     source: str
+    framework: Annotated[str, Field(description="name of the framework in facts.toml")]
     mark: Annotated[str, Field(description="pattern that tells its logs from others")]
     like: Annotated[tuple[str, ...], one_or_many] = ()
     beside: Annotated[

@@ -353,6 +353,23 @@ def test_each_software_tells_what_was_run(read, name):
     assert {column: row.cell(column) for column in expected} == expected
 
 
+def test_what_a_run_is_made_of_is_read(read):
+    switches = {
+        "cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["attn", "moe_router"],
+        "moe_token_dispatcher_type": "flex", "moe_flex_dispatcher_backend": "hybridep", "moe_hybridep_num_sms": 32,
+        "use_precision_aware_optimizer": True, "main_params_dtype": "torch.float32", "exp_avg_dtype": "torch.bfloat16",
+        "exp_avg_sq_dtype": "torch.bfloat16", "accumulate_allreduce_grads_in_fp32": False,
+    }  # fmt: skip
+    assert read(megatron(**LATENT, **switches)).software == {
+        "framework": "megatron-core", "graphs": "scoped", "graph_modules": ("attn", "moe_router"),
+        "dispatcher": "hybridep", "dispatcher_multiprocessors": 32, "state_bytes": 8, "gradient_bytes": 2,
+    }  # fmt: skip
+    full = read(megatron(cuda_graph_impl="full_iteration", moe_token_dispatcher_type="alltoall"))
+    assert full.software == {"framework": "megatron-core", "graphs": "full"}
+    unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
+    assert (unsaid.software["dispatcher"], "not printed: modules of its graphs" in unsaid.notes) == ("all-to-all", True)
+
+
 def test_any_launcher_may_stand_before_lines(read):
     wanted = read(EXPECTED["bridge"][0])
     for prefix in ("", "[rank0]:", "[1,0]<stdout>:", "worker-0: ", "2026-08-22 15:01:11,123 - INFO - ", "\x1b[32m"):
