@@ -144,7 +144,7 @@ def _share(found: coopt.Certificate) -> str:
 
 
 def on_page(row: dict[str, str]) -> str:
-    """A row as docs/library.md shows it."""
+    """A row as benchmarks/library.md shows it."""
     value, bound = (
         f"{float(text):,.2f}" if text else "none"
         for text in (row["value"], row["certified"] or row["bound"])

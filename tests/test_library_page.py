@@ -1,4 +1,4 @@
-"""docs/library.md shows what benchmarks/library.csv holds, and whoever certifies a small question finds the same."""
+"""benchmarks/library.md shows what benchmarks/library.csv holds, and whoever certifies a small question finds the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import coopt
 from coopt.plan.store import read_plan
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "library.md").read_text("utf-8")
+PAGE = (ROOT / "benchmarks" / "library.md").read_text("utf-8")
 sys.path.insert(0, str(ROOT / "benchmarks"))
 LIBRARY = importlib.import_module("library")
 ROWS = list(csv.DictReader((ROOT / "benchmarks" / "library.csv").read_text("utf-8").splitlines()))
