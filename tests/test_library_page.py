@@ -1,4 +1,4 @@
-"""benchmarks/library.md shows what benchmarks/library.csv holds, and whoever certifies a small question finds the same."""
+"""The page of the library shows its table, and whoever certifies a small question finds the same."""
 
 from __future__ import annotations
 

@@ -404,11 +404,11 @@ def best_model(
     models: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Compare the losses that models reach by the date of INSTANCE, within its limits.
+    """Compare the losses that models reach by a date.
 
-    Each MODEL, or every dense one of the catalog, is trained by its fastest cluster within [limits]
-    until `train_days` or `by`; its loss follows by the scaling law. [cluster] and [network] say
-    what may be built.
+    Each MODEL, or every dense one of the catalog, is trained by its fastest cluster within the
+    [limits] of INSTANCE until `train_days` or `by`; its loss follows by the scaling law. [cluster]
+    and [network] say what may be built.
 
     Exit codes: 0 the best model is known, 3 no model can be trained.
     """

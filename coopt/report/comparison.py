@@ -12,7 +12,6 @@ from rich.text import Text
 
 from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.texts import spoken
-from coopt.plan.explanation import SizedModel
 from coopt.plan.parts import Cost, Design
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from coopt.instance.schema import Instance
     from coopt.network.plan_networks import Baseline
     from coopt.plan.difference import Difference, Value
+    from coopt.plan.explanation import SizedModel
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (

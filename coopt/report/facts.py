@@ -15,7 +15,6 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
-from coopt.network.parts import standing_units
 from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
@@ -101,6 +100,8 @@ def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
     """
     if plan.cost is None or instance.stands is None or instance.network.given:
         return None
+    from coopt.network.parts import standing_units  # loads arrays
+
     used = Counter[tuple[str, str]]()
     for item in plan.cost.items:
         used[item.product] += item.count

@@ -171,7 +171,7 @@ def test_where_no_mapping_fits_the_ranking_says_so(coopt, written):
 
 
 def test_gpus_that_no_mapping_divides_are_refused_with_those_that_one_does(coopt, planned):
-    done = coopt("evaluate", planned[0], "--mappings", 3, "--set", "cluster.gpus=88", "--set", "network.fabrics=clos")
+    done = coopt("evaluate", planned[0], "--mappings", 3, "--set", "cluster.gpus=776", "--set", "network.fabrics=clos")
     assert done.exit_code == 1
-    assert "of 88 GPUs" in done.stderr
+    assert "of 776 GPUs" in done.stderr
     assert "GPU count (such as" in done.stderr

@@ -95,10 +95,10 @@ def test_an_even_filling_that_holds_no_group_whole_hides_no_uneven_one() -> None
 @given(st.one_of(racked(), instances()), st.sampled_from(["capex", "power", "tco"]))
 def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance, kind: Any) -> None:
     asked = instance.model_copy(update={"objective": instance.objective.model_copy(update={"minimize": kind})})
-    nic_options = Space(instance=asked).nic_options
+    space = Space(instance=asked)
     for family in families(filled(asked, "any")):
         worth = price(asked, family, kind).at(family, family.uplink_choices[0])
-        assert _floor(asked, nic_options, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
+        assert _floor(space, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
 
 
 @settings(max_examples=example_count(40))
