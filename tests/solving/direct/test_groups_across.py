@@ -63,7 +63,7 @@ def test_what_crosses_domains_is_simulated_told_proven_and_needs_its_routes(answ
     assert "edp" not in listed or instance.workload[0].model.experts
     assert {"dp" if kind == "edp" else kind for kind in listed} == crossing
     found = coopt.certify(instance, plan)
-    assert found.ok is (sorted(crossing - {"embedding"}) != ["cp", "dp", "edp"])  # whose lengths do not suffice
+    assert found.ok is (sorted(crossing - {"embedding"}) != ["cp", "dp", "ep"])  # whose lengths do not suffice
     links = plan.parts[0].links
     for number, phase in enumerate(links.phases):
         fewer = phase.model_copy(update={"routes": phase.routes[1:]})
