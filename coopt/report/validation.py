@@ -159,9 +159,18 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             f" {words.percent(order.regret_mean)} longer than the best measured on average,"
             f" {words.percent(order.regret_max)} at most."
         )
+    exhausted = (
+        f", {words.count(memory.accepted_that_ran_out)} of"
+        f" {words.counted(memory.ran_out, 'row')} that ran out of it accepted"
+        if memory.ran_out
+        else ""
+    )
+    for name, error in (("allocated", memory.allocated_error), ("reserved", memory.reserved_error)):
+        if error is not None:
+            exhausted += f"; {name} memory {words.percent(error)} off in the median"
     yield (
         f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')}"
-        " that ran refused."
+        f" that ran refused{exhausted}."
     )
     yield (
         "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured"

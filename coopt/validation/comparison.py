@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import Annotated, Literal
 
 import numpy as np
@@ -134,6 +135,14 @@ class RowResult(Table):
         float | None, Field(description="memory that the fullest GPU needs, as predicted")
     ] = None
     memory_limit_gib: Annotated[float | None, Field(description="memory of a GPU")] = None
+    allocated_error: Annotated[
+        float | None,
+        Field(description="memory that tensors take, predicted over stated, less 1"),
+    ] = None
+    reserved_error: Annotated[
+        float | None,
+        Field(description="memory that the fullest GPU needs over what its allocator held, less 1"),
+    ] = None
     states_mapping: Annotated[
         bool,
         Field(
@@ -169,6 +178,14 @@ class MemoryResult(Table):
         ),
     ]
     refused: Annotated[int, Field(description="those predicted to need more memory than a GPU has")]
+    ran_out: Annotated[int, Field(description="rows that are known to have run out of memory")]
+    accepted_that_ran_out: Annotated[int, Field(description="those predicted to fit")]
+    allocated_error: Annotated[
+        float | None, Field(description="median size of the errors of allocated memory")
+    ]
+    reserved_error: Annotated[
+        float | None, Field(description="median size of the errors of reserved memory")
+    ]
 
 
 class GroupResult(Score):
@@ -236,10 +253,7 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
         architecture=_grouped(runs, results, architecture_of),
         overall=next(iter(_grouped(runs, results, lambda run: "all")), None),
         ranking=ranking_of(predicted_rows, runs, predicted),
-        memory=MemoryResult(
-            stated=sum(result.states_mapping for result in results),
-            refused=sum(result.refused for result in results),
-        ),
+        memory=_memory_result(results, outcomes),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
         peers=tuple(
@@ -261,6 +275,39 @@ def _hardware_of(run: MeasuredRun) -> str:
     return f"{name}, hybrids" if architecture_of(run) == HYBRID else name
 
 
+def _memory_result(
+    results: Sequence[RowResult], outcomes: Sequence[MeasuredRun | SkippedRow]
+) -> MemoryResult:
+    skipped = (outcome for outcome in outcomes if isinstance(outcome, SkippedRow))
+    exhausted = [row.ran_out for row in skipped if row.ran_out is not None]
+    allocated, reserved = (
+        [abs(error) for result in results if (error := getattr(result, name)) is not None]
+        for name in ("allocated_error", "reserved_error")
+    )
+    return MemoryResult(
+        stated=sum(result.states_mapping for result in results),
+        refused=sum(result.refused for result in results),
+        ran_out=len(exhausted),
+        accepted_that_ran_out=sum(needed_gib(run) <= shown_gib(run) for run in exhausted),
+        allocated_error=median(allocated) if allocated else None,
+        reserved_error=median(reserved) if reserved else None,
+    )
+
+
+def needed_gib(run: MeasuredRun) -> float:
+    """Return the memory that the fullest GPU of a run needs, as predicted (GiB)."""
+    return float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB
+
+
+def shown_gib(run: MeasuredRun) -> float:
+    """Return the memory of a GPU of a run, as its driver shows it (GiB)."""
+    return run.gpu.hbm_gb * 1e9 / GIB
+
+
+def _over(predicted: float, stated: float | None) -> float | None:
+    return None if stated is None else predicted / stated - 1.0
+
+
 def _left_out(row: SkippedRow) -> RowResult:
     return RowResult(
         id=row.id,
@@ -275,8 +322,7 @@ def _left_out(row: SkippedRow) -> RowResult:
 def _result(
     row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]
 ) -> RowResult:
-    needed_gib = float(memory_bytes(run.workload, mappings_of([run.split]))[0]) / GIB
-    shown_gib = run.gpu.hbm_gb * 1e9 / GIB
+    memory_gib, tensors_gib = needed_gib(run), needed_gib(run) - run.software.reserve_gib
     return RowResult(
         id=run.id,
         group=run.group,
@@ -290,10 +336,12 @@ def _result(
         software=run.software.name,
         assumptions=run.assumptions,
         breakdown_s=parts,
-        memory_gib=needed_gib,
-        memory_limit_gib=shown_gib,
+        memory_gib=memory_gib,
+        allocated_error=_over(tensors_gib, row.allocated_gib),
+        reserved_error=_over(memory_gib, row.reserved_gib),
+        memory_limit_gib=shown_gib(run),
         states_mapping=row.micro_batch is not None and not _offloads(row),
-        doubt=_doubt(row, run) if needed_gib > shown_gib else "",
+        doubt=_doubt(row, run) if memory_gib > shown_gib(run) else "",
     )
 
 

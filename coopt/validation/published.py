@@ -73,11 +73,14 @@ class Measurement:
     offloads: int | None = None
     ep_overlap: int | None = None
     expert_tp: int | None = None
+    ran_out: int | None = None
     nic_gbps_per_gpu: float | None = None
     tflops_per_gpu: float | None = None
     mfu: float | None = None
     iter_time_s: float | None = None
     tokens_per_s_per_gpu: float | None = None
+    allocated_gib: float | None = None
+    reserved_gib: float | None = None
     software: Mapping[str, Any] = field(default_factory=dict)
     shape: Mapping[str, Any] = field(default_factory=dict)
 
@@ -174,6 +177,7 @@ MAY_BE_ZERO = (
     "ep_overlap",
     "expert_tp",
     "offloads",
+    "ran_out",
 )
 SMALLEST, LARGEST = 1e-12, 1e15
 SWITCH = {"0": False, "1": True, "0.0": False, "1.0": True}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import ValidationError
@@ -20,6 +20,7 @@ from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import Framework, PublishedGpu, published_facts
 from coopt.validation.published import (
     COLUMNS,
+    LONGEST,
     Measurement,
     UnusableError,
     corrected,
@@ -85,17 +86,26 @@ class MeasuredRun:
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedRow:
-    """A row that is skipped, and why."""
+    """A row that is skipped, and why; `ran_out` is a run that had too little memory."""
 
     id: str
     group: str
     measured_s: float | None
     why: str
+    ran_out: MeasuredRun | None = None
 
 
 def outcome_of(row: Measurement) -> MeasuredRun | SkippedRow:
     """Return a row as a run, or the reason why it is skipped."""
     try:
+        if row.ran_out:  # of which no time is known
+            return SkippedRow(
+                id=row.id,
+                group=row.group,
+                measured_s=None,
+                why="ran out of memory",
+                ran_out=run_of(replace(row, iter_time_s=LONGEST)),
+            )
         return run_of(row)
     except UnusableError as reason:
         return SkippedRow(id=row.id, group=row.group, measured_s=row.iter_time_s, why=str(reason))

@@ -34,7 +34,8 @@ def test_json_holds_rows_and_groups(coopt, some):
     found = json.loads(coopt("validate", some("korth", "ironwood", "automodel"), "--json").stdout)
     assert {"rows", "groups", "evaluated", "skipped", "ranking", "memory"} <= set(found)
     assert set(found["ranking"]) == {"groups", "pairs", "in_order", "spearman", "regret_mean", "regret_max"}
-    assert set(found["memory"]) == {"stated", "refused"}
+    errors = {"allocated_error", "reserved_error"}
+    assert set(found["memory"]) == {"stated", "refused", "ran_out", "accepted_that_ran_out"} | errors
     assert found["evaluated"] + found["skipped"] == len(found["rows"])
     assert found["skipped"] >= 11
     assert all({"id", "measured_s", "predicted_s", "error", "status", "why"} <= set(row) for row in found["rows"])

@@ -79,3 +79,19 @@ def test_a_mapping_that_ran_and_is_said_not_to_fit_is_counted(row):
     assert [result.states_mapping for result in found.rows] == [True, True, False]
     assert [result.refused for result in found.rows] == [False, True, False]
     assert (found.memory.stated, found.memory.refused) == (2, 1)
+
+
+def test_a_run_that_ran_out_of_memory_is_a_row_without_a_time(row):
+    small, large = (row(ran_out=1, iter_time_s=None, tp=tp, dp=16 // tp, micro_batch=8 // tp) for tp in (8, 1))
+    found = comparison_of([small, large, row()])
+    assert [result.why for result in found.rows] == ["ran out of memory", "ran out of memory", ""]
+    assert (found.memory.ran_out, found.memory.accepted_that_ran_out, found.evaluated) == (2, 1, 1)
+
+
+def test_peaks_of_memory_are_compared_with_what_tensors_and_a_gpu_need(row):
+    plain = row(recompute="full")
+    (needed,) = comparison_of([plain]).rows
+    stated = row(recompute="full", notes=f"peak {needed.memory_gib - 1.5:.6f} GiB allocated, 70.5 reserved")
+    found = comparison_of([plain, stated])
+    assert found.memory.allocated_error == pytest.approx(0.0, abs=1e-6)
+    assert found.memory.reserved_error == pytest.approx(abs(needed.memory_gib / 70.5 - 1))
