@@ -131,6 +131,7 @@ def question(**changes: Any) -> dict[str, Any]:
     table: dict[str, Any] = {
         "schema": 1,
         "name": "small",
+        "margin": "none",
         "cluster": {"gpu": "h100-sxm", "gpus": 64},
         "workload": [
             {

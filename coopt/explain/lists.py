@@ -193,8 +193,8 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
     """An entry of the catalog as it would stand in the instance: a switch with its ports that stay
     free, an HB domain with its servers where these count.
     """
-    if isinstance(entry, Switch) and instance.margin is not None:
-        return entry.with_port_margin(instance.margin.ports)
+    if isinstance(entry, Switch):
+        return entry.with_port_margin(instance.kept_margin.ports)
     if isinstance(entry, HbDomain):
         domain = entry.with_gpu(instance.cluster.gpu)
         unknown = None in (entry.host_usd_per_gpu, entry.host_w_per_gpu)

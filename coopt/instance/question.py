@@ -37,7 +37,7 @@ from coopt.instance.existing import Existing, existing_complaints, given_network
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import Network
 from coopt.instance.quotes import CatalogFiles
-from coopt.instance.reserves import Availability, Margin
+from coopt.instance.reserves import DEFAULT_MARGIN, NO_MARGIN, Availability, Margin
 from coopt.instance.texts import alternatives, both
 from coopt.instance.workload import Workload
 
@@ -337,7 +337,17 @@ class Question(Table):
         Availability | None, Field(description="what interrupts training; nothing if left out")
     ] = None
     margin: Annotated[
-        Margin | None, Field(description="what a plan keeps free; nothing if left out")
+        Margin | None,
+        BeforeValidator(
+            lambda value: NO_MARGIN if value == "none" else value,
+            json_schema_input_type=Margin | Literal["none"] | None,
+        ),
+        Field(
+            description=(
+                "what a plan keeps free: memory by software and time by the error of the model, at"
+                " 80%, if left out; 'none' is nothing"
+            )
+        ),
     ] = None
     phase: Annotated[
         tuple[Phase, ...], one_or_many, Field(description="years in which the cluster grows")
@@ -400,20 +410,26 @@ class Question(Table):
             self.__dict__["network"] = given_network(self.network, self.existing[0])
         return self
 
+    @property
+    def kept_margin(self) -> Margin:
+        """What a plan keeps free, as given or by default."""
+        return self.margin or DEFAULT_MARGIN
+
     @model_validator(mode="after")
     def _with_margin(self) -> Self:
         """Apply reserves to workloads, GPU and switches, which are copied since other instances can
         share them.
         """
-        margin = self.margin or Margin(time=0.0)
+        margin = self.kept_margin
         shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
         pairs = list(zip(shares, self.workload, strict=True))
         if any(share != workload.time_margin for share, workload in pairs):
             self.__dict__["workload"] = tuple(
                 workload.with_margin(share) for share, workload in pairs
             )
-        if margin.memory != self.cluster.gpu.memory_margin:
-            gpu = self.cluster.gpu.with_memory_margin(margin.memory)
+        memory = margin.memory_share(self.workload)
+        if memory != self.cluster.gpu.memory_margin:
+            gpu = self.cluster.gpu.with_memory_margin(memory)
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
         if any(switch.port_margin != margin.ports for switch in self.network.switches):
             switches = tuple(
@@ -679,6 +695,11 @@ class Question(Table):
         if not limited and not offloads:
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
+        tables["margin"] = (
+            {}
+            if self.kept_margin.keeps_nothing
+            else self.kept_margin.model_dump(mode="json", exclude_defaults=True)
+        )
         filled_tables = {name: table for name, table in tables.items() if table}
         return hashlib.sha256(
             json.dumps(filled_tables, sort_keys=True, separators=(",", ":")).encode()

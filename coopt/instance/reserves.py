@@ -4,7 +4,7 @@ The tables define the causes and costs of interruptions, spares, and shares kept
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Annotated, Literal, NamedTuple
 
@@ -128,7 +128,9 @@ class Availability(Table):
 
 
 class Margin(Table):
-    """Shares of time, memory and switch ports that a plan leaves free."""
+    """Shares of time, memory and switch ports that a plan leaves free; `"none"` is short for shares
+    of 0.
+    """
 
     time: Annotated[
         Literal["model"] | Annotated[float, Field(ge=0, le=10)],
@@ -148,7 +150,13 @@ class Margin(Table):
         ),
     ] = None
     memory: Annotated[
-        float, Field(ge=0, le=0.9, description="share of the memory of a GPU that stays free")
+        Literal["software"] | Annotated[float, Field(ge=0, le=0.9)],
+        Field(
+            description=(
+                "share of the memory of a GPU that stays free; software: what that of the workloads"
+                " needs, their memory_margin"
+            )
+        ),
     ] = 0.0
     ports: Annotated[
         float,
@@ -165,16 +173,26 @@ class Margin(Table):
         return 1.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
 
     def time_share(self, gpu: Gpu, workload: Workload) -> float:
-        """Return the share added to the iteration times of a workload.
-
-        Raises
-        ------
-        ValueError
-            If the model error is required but was never measured.
-        """
+        """Return the share added to the iteration times of a workload."""
         if self.time != "model":
             return self.time
         return self.standard_errors * standard_error(gpu, workload)
+
+    def memory_share(self, workloads: Iterable[Workload]) -> float:
+        """Return the share of a GPU's memory that workloads leave free."""
+        if self.memory != "software":
+            return self.memory
+        return max(workload.options.software.memory_margin for workload in workloads)
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether all shares are 0."""
+        return self.time == self.memory == self.ports == 0.0
+
+
+NO_MARGIN = Margin(time=0.0)
+DEFAULT_MARGIN = Margin(time="model", confidence=0.8, memory="software")
+"""What a plan keeps free where its question has no `[margin]`."""
 
 
 HYBRID = "hybrid"
@@ -240,7 +258,7 @@ def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
         (entry for entry in (errors[hardware], errors[kind]) if isinstance(entry, ModelError)),
         key=_left_out,
     )
-    return KnownError(error.left_out, f"{runs[error.name]} that were left out of the fit")
+    return KnownError(error.left_out, f"{runs[error.name]} left out of the fit")
 
 
 def is_catalogued(gpu: Gpu) -> bool:
@@ -260,25 +278,39 @@ def _left_out(error: ModelError) -> float:
     return error.left_out
 
 
+UNMEASURED = 1.5
+"""Mean error on hardware without published runs, over that of the nearest hardware with some."""
+
+
+class AssumedError(NamedTuple):
+    """Mean absolute error of predicted times, as a share, and whether runs tell it."""
+
+    error: float
+    measured: bool
+
+
+def assumed_error(gpu: Gpu, workload: Workload) -> AssumedError:
+    """Return the error that margins assume of a workload's predicted times.
+
+    It is that of published runs of its hardware and kind of model, or of own runs. Without either
+    it is larger than that of its generation, or of any if its generation has none.
+    """
+    own = known_error(gpu, workload)
+    if own is not None:
+        return AssumedError(own.error, measured=True)
+    errors = {
+        name: entry.left_out
+        for name, entry in entries("model_error").items()
+        if isinstance(entry, ModelError)
+    }
+    hardware, kind = error_names(gpu, workload)
+    nearest = max(errors[hardware], errors[kind]) if hardware in errors else max(errors.values())
+    return AssumedError(UNMEASURED * nearest, measured=False)
+
+
 def standard_error(gpu: Gpu, workload: Workload) -> float:
-    """Return the relative standard error of a predicted time: the larger one of hardware and kind
-    of model.
+    """Return the relative standard error of a predicted time.
 
     For normally distributed errors the mean absolute error is sqrt(2 / pi) standard errors.
-
-    Raises
-    ------
-    ValueError
-        If no run of that hardware and precision was measured.
     """
-    hardware, kind = error_names(gpu, workload)
-    catalogued: dict[str, Entry] = entries("model_error")
-    if hardware not in catalogued:
-        raise ValueError(
-            f"margin.time = 'model': no published runs tell the error on {gpu.name} in"
-            f" {workload.precision} (workload {workload.name!r}), needs a number"
-        )
-    errors = [catalogued[name] for name in (hardware, kind)]
-    return max(error.left_out for error in errors if isinstance(error, ModelError)) * math.sqrt(
-        math.pi / 2
-    )
+    return assumed_error(gpu, workload).error * math.sqrt(math.pi / 2)

@@ -34,6 +34,7 @@ from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Solver as Solver
 from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
+from coopt.instance.reserves import NO_MARGIN
 from coopt.instance.rules.agreement import disagreements, open_disagreements
 from coopt.instance.texts import (
     InstanceError,
@@ -326,6 +327,8 @@ def overridden(table: Mapping[str, Any], overrides: Mapping[str, Any], file: str
     try:
         check_numbers(table, file)
         result = copy.deepcopy(dict(table))
+        if result.get("margin") == "none" and any(key.startswith("margin.") for key in overrides):
+            result["margin"] = NO_MARGIN.model_dump()
         for key, value in overrides.items():
             check_numbers(value, f"{file}: override {key}")
             # names are read again each time, as the override before may have changed one

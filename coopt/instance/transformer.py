@@ -448,6 +448,17 @@ class Software(Entry):
             description="memory that the driver's context and communication buffers take (GiB)",
         ),
     ] = 1.5
+    memory_margin: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=0.9,
+            description=(
+                "share of a GPU's memory that stays free by default: for fragments and buffers of"
+                " its allocator, and what peaks exceed predictions by"
+            ),
+        ),
+    ] = 0.1
     fused_accumulation: Annotated[
         bool, Field(description="weight gradients are added up inside the product")
     ] = True

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.question import CostKind, Question
+from coopt.instance.reserves import Margin
 from coopt.instance.texts import names_in
 from coopt.instance.workload import BOUNDS, LONGEST_S, Workload
 
@@ -327,14 +328,14 @@ def inside_first(
     return answer(with_tp(instance, across=True)), True
 
 
-def without_margin(instance: Q) -> Q:
-    """Return the instance without reserves."""
-    switches = instance.network.switches
+def keeping(instance: Q, margin: Margin) -> Q:
+    """Return the instance with another margin."""
+    gpu, workloads, switches = instance.cluster.gpu, instance.workload, instance.network.switches
     return instance.having(
-        margin=None,
-        cluster={"gpu": instance.cluster.gpu.with_memory_margin(0.0)},
-        workload=tuple(workload.with_margin(0.0) for workload in instance.workload),
-        network={"switches": tuple(switch.with_port_margin(0.0) for switch in switches)},
+        margin=margin,
+        cluster={"gpu": gpu.with_memory_margin(margin.memory_share(workloads))},
+        workload=tuple(run.with_margin(margin.time_share(gpu, run)) for run in workloads),
+        network={"switches": tuple(switch.with_port_margin(margin.ports) for switch in switches)},
     )
 
 

@@ -12,12 +12,20 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from statistics import NormalDist
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
-from coopt.instance.reserves import KnownError, Margin, is_catalogued, known_error
+from coopt.instance.reserves import (
+    KnownError,
+    Margin,
+    assumed_error,
+    is_catalogued,
+    known_error,
+    standard_error,
+)
 from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.transformer import FLOP_PER_PARAMETER
@@ -265,7 +273,7 @@ def remarks(instance: Instance, plan: Plan, without_margin: float | None = None)
     return [
         *numbers_between(instance, plan),
         *idle_note(instance, plan),
-        *accuracy(instance, plan.runs),
+        " ".join([*accuracy(instance, plan.runs), *certainty(instance, plan.runs)]),
         *memory_note(instance, plan.runs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),
         *margin_note(instance, plan, without_margin),
@@ -309,6 +317,7 @@ def reading_notes(
             else []
         ),
         *accuracy(instance, runs),
+        *certainty(instance, runs),
         *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),
         *notes_by_part(building),
@@ -359,6 +368,34 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         yield from _origin(gpu)
 
 
+SURE = 0.80, 0.95
+"""Probabilities at which times are stated beside the predicted ones."""
+
+
+def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """How sure the time of the run with the least slack is by the error of the model, and on what
+    that rests where no published run tells it.
+    """
+    gpu = instance.cluster.gpu
+    asked_of = {workload.name: workload for workload in instance.workload}
+    runs = sorted((run for run in workloads if run.name in asked_of), key=attrgetter("slack"))
+    for run in runs[:1]:
+        workload = asked_of[run.name]
+        errors = (NormalDist().inv_cdf(chance) * standard_error(gpu, workload) for chance in SURE)
+        longer_s = [run.promised_s * (1.0 + error) for error in errors]
+        dated = workload.train_tokens is not None
+        times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
+        error, measured = assumed_error(gpu, workload)
+        basis = (
+            ""
+            if measured
+            else f"By an error of {words.percent(error)}, as assumed where no published run of"
+            f" {gpu.name} is known: "
+        )
+        name = f" ({run.name})" if len(asked_of) > 1 else ""
+        yield f"{basis}{SURE[0]:.0%} sure of {times[0]}, {SURE[1]:.0%} of {times[1]}{name}."
+
+
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
     """That numbers of GPUs between those listed were not asked for, where one of them may do
     better.
@@ -384,7 +421,7 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
     narrow = [
         f"{words.percent(room)} ({name})" for name, room in rooms.items() if room < LITTLE_MEMORY
     ]
-    if narrow and (instance.margin is None or instance.margin.memory <= 0):
+    if narrow and not instance.cluster.gpu.memory_margin:
         yield (
             f"Only {words.both(narrow)} of GPU memory is free, and fragmentation may exhaust it:"
             " margin.memory = 0.05 keeps a twentieth free."
@@ -455,8 +492,8 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
     without
         The objective (USD or W) of the best plan that keeps nothing free.
     """
-    margin, kind, value = instance.margin, plan.objective.kind, plan.objective.value
-    if margin is None:
+    margin, kind, value = instance.kept_margin, plan.objective.kind, plan.objective.value
+    if margin.keeps_nothing or not plan.parts:
         return []
     cost = ""
     if without is not None and value is not None:
@@ -470,7 +507,8 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         if switch.free_ports and switch.name in built
     )
     of_switches = f" ({ports})" if ports else ""
-    return [f"Kept free: {kept_free(instance, margin)}{of_switches}{cost}."]
+    by_default = "" if instance.margin else " by default (margin = 'none' keeps nothing)"
+    return [f"Kept free{by_default}: {kept_free(instance, margin)}{of_switches}{cost}."]
 
 
 def _origin(gpu: Gpu) -> Iterator[str]:
@@ -507,10 +545,15 @@ def kept_free(instance: Instance, margin: Margin) -> str:
         else "one standard error"
     )
     error = f" ({errors} of the model: in time with {chance})" if margin.time == "model" else ""
-    times = dict.fromkeys(words.percent(workload.time_margin) for workload in instance.workload)
-    memory = f", {words.percent(margin.memory)} of the memory" if margin.memory else ""
-    ports = f", {words.percent(margin.ports)} of the ports of each switch" if margin.ports else ""
-    return f"{words.both(times)} on top of iteration times{error}{memory}{ports}"
+    times = dict.fromkeys(
+        words.percent(workload.time_margin) for workload in instance.workload if workload.bounded
+    )
+    shares = {
+        f"{words.both(times)} on top of iteration times{error}": margin.time and times,
+        f"{words.percent(instance.cluster.gpu.memory_margin)} of the memory": margin.memory,
+        f"{words.percent(margin.ports)} of the ports of each switch": margin.ports,
+    }
+    return ", ".join(text for text, share in shares.items() if share)
 
 
 FAR = 100.0

@@ -255,7 +255,7 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
         "Minimised": MINIMISED[terms.minimize].format(owned=" plus ".join(owning(instance))),
         "Limits": ", ".join(_limit_row(key, cap) for key, cap in instance.limits.given.items()),
         "Failures": _failures(instance),
-        "Kept free": "" if instance.margin is None else kept_free(instance, instance.margin),
+        "Kept free": kept_free(instance, instance.kept_margin),
         **{f"Site {site.name}": _site(instance, site) for site in instance.site},
         **dict(phase_rows(instance)),
         **_joint_purchases(instance),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from coopt.instance.numerics import SOLVED
+from coopt.instance.reserves import DEFAULT_MARGIN, NO_MARGIN
 from coopt.instance.schema import (
     Chosen,
     Instance,
@@ -26,8 +27,8 @@ from coopt.instance.schema import (
     instance_of,
     seconds_weight,
 )
-from coopt.instance.texts import InstanceError, alternatives
-from coopt.instance.variants import inside_first, leaves_tp_open, with_tp, without_margin
+from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.variants import inside_first, keeping, leaves_tp_open, with_tp
 from coopt.plan.schema import OnProgress, Plan, Witness
 from coopt.solving.driver import bound_of, claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.highs import interrupts_heard
@@ -157,7 +158,36 @@ def solve(
                 on_progress=on_progress,
             )
             plan = with_witness(plan, witness, lambda: plan_of(second))
+        if reasons and plan.status == "infeasible" and question.margin is None:
+            plan = plan.model_copy(
+                update={"explanation": (*_blamed_margin(question, plan), *plan.explanation)}
+            )
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
+
+
+WITHOUT = {
+    "margin = { confidence = 0.8 }": {"memory": 0.0},
+    "margin = { time = 0, memory = 'software' }": {"time": 0.0},
+    "margin = 'none'": {"memory": 0.0, "time": 0.0},
+}
+"""What turns off parts of the default margin, as typed and as what it changes."""
+
+
+def _blamed_margin(question: Instance, plan: Plan) -> tuple[str, ...]:
+    """Which part of what is kept free by default leaves no plan, where a search that took no longer
+    finds one without it.
+    """
+    for typed_key, shares in WITHOUT.items() if plan.timing_s.total <= QUICK_S else ():
+        eased = keeping(question, DEFAULT_MARGIN.model_copy(update=shares))
+        if solve(eased, time_limit_s=QUICK_S, reasons=False).parts:
+            memory = f"{question.cluster.gpu.memory_margin:.1%} of GPU memory"
+            times = alternatives(f"{run.time_margin:.1%}" for run in question.workload)
+            kept = {"memory": memory, "time": f"{times} on top of iteration times"}
+            return (
+                f"The default margin, {both(kept[key] for key in shares)}, leaves no plan; there is"
+                f" one with {typed_key}.",
+            )
+    return ()
 
 
 def solve_measured(
@@ -200,13 +230,13 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
     None for a regret as well, which is no cost: the best plans that it is measured from keep as
     much free.
     """
-    if instance.margin is None or instance.minimizes_regret:
+    if instance.kept_margin.keeps_nothing or instance.minimizes_regret:
         return None
     if plan.status != "optimal" or plan.timing_s.total > QUICK_S:
         return None
     left_s = float(plan.solver.options["time_limit_s"]) - plan.timing_s.total
     optimum = solve(
-        without_margin(instance),
+        keeping(instance, NO_MARGIN),
         time_limit_s=min(4 * QUICK_S, max(left_s, 1e-9)),
         objective=plan.objective.kind,
     )

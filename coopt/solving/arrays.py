@@ -157,10 +157,9 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
-    charged_iteration = replace(
-        pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0
-    )
-    parts = charged_iteration.breakdown_s(charged)
+    # what is charged needs neither a choice of algorithms nor a limit any more
+    iterations = replace(pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0)
+    parts = iterations.breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     return WorkloadPlan(

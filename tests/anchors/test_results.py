@@ -39,7 +39,7 @@ def megatron(model: str, recompute: str = "selective", *, sp: bool = True, **cha
         "mapping": mapping | {"recompute": recompute, "sequence_parallel": sp},
     }
     cluster = {"gpu": {"extends": "a100-80g", "hbm_gb": 300}, "gpus": gpus}
-    table = {"schema": 1, "name": "a", "cluster": cluster, "workload": workload, "network": NETWORK}
+    table = {"schema": 1, "name": "a", "margin": "none", "cluster": cluster, "workload": workload, "network": NETWORK}
     return coopt.Instance.model_validate(table | changes)
 
 
@@ -111,7 +111,7 @@ def test_networks_of_32768_gpus_cost_what_rail_only_says(fabric: str) -> None:
         **{"name": "w", "model": "gpt-1t", "global_batch": 4096, "max_iteration_time_s": 1000},
         "mapping": mapping | {"cp": 1, "zero": 1, "sequence_parallel": True},
     }
-    table: dict[str, Any] = {"schema": 1, "name": "a", "cluster": {"gpu": "h100-sxm", "gpus": 32_768}}
+    table: dict[str, Any] = {"schema": 1, "name": "a", "margin": "none", "cluster": {"gpu": "h100-sxm", "gpus": 32_768}}
     table |= {"workload": workload, "network": network, "objective": {"include": ["switch", "optics"]}}
     instance = coopt.Instance.model_validate(table)
     plan = coopt.solve(instance)

@@ -12,7 +12,7 @@ from coopt.instance.couplings import Discount, Limits, Prices, corners, part_of
 from coopt.instance.designs import ByHbDomain, PublishedDesign
 from coopt.instance.hardware import Gpu, Nic, Optic, Switch, mate
 from coopt.instance.network import Hall, HallRows, SpareRates, WorkRates, not_counted
-from coopt.instance.reserves import Availability, Margin, known_error
+from coopt.instance.reserves import NO_MARGIN, Availability, Margin, known_error
 from coopt.instance.schema import Instance, seconds_weight
 from coopt.instance.transformer import Transformer
 from coopt.instance.variants import (
@@ -20,8 +20,8 @@ from coopt.instance.variants import (
     at_efficiency,
     at_prices,
     inside_first,
+    keeping,
     required_bounds,
-    without_margin,
     years_of,
 )
 from coopt.instance.workload import Workload
@@ -30,6 +30,7 @@ DAY_S, YEAR_S = 24 * 60 * 60, 365 * 24 * 60 * 60
 LLAMA: dict[str, Any] = {"name": "w", "model": "llama3-405b", "global_batch": 2048}
 QUESTION: dict[str, Any] = {
     "schema": 1,
+    "margin": "none",
     "name": "anchor",
     "cluster": {"gpu": "h100-sxm", "gpus": 16_384},
     "workload": LLAMA | {"train_days": 54.0, "train_tokens": 15.6e12},
@@ -278,9 +279,9 @@ def test_tp_groups_extend_over_domains_where_nothing_inside_is_enough() -> None:
 
 
 def test_without_a_margin_nothing_is_kept_free() -> None:
-    bare = without_margin(question(margin={"time": 0.25, "memory": 0.1, "ports": 0.1}))
+    bare = keeping(question(margin={"time": 0.25, "memory": 0.1, "ports": 0.1}), NO_MARGIN)
     kept = (bare.workload[0].time_margin, bare.cluster.gpu.memory_margin, bare.network.switches[0].radix)
-    assert (*kept, bare.margin) == (0.0, 0.0, 64, None)
+    assert (*kept, bare.margin) == (0.0, 0.0, 64, NO_MARGIN)
 
 
 def test_flows_that_are_sprayed_reach_a_share_of_links_and_pinned_ones_all() -> None:

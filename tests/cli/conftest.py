@@ -14,8 +14,8 @@ INSTANCES = Path(__file__).parents[2] / "instances"
 
 TINY = """\
 schema = 1
+margin = "none"
 name = "tiny"
-
 [cluster]
 gpu = "h100-sxm"
 gpus = 64

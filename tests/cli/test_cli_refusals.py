@@ -60,6 +60,12 @@ CHANGES = {  # what is replaced, by what, and what is said of it
         f"[limits]\nracks = 4\n[network]\nhb_domains = {OWN_DOMAIN}",
         "limits.racks: HB domain 'mine' does not say how many racks it fills",
     ),
+    "word-or-number": (
+        'margin = "none"',
+        'margin = { time = "15%" }',
+        "margin.time = '15%': needs 'model' or a number",
+    ),
+    "margin-word": ('margin = "none"', 'margin = "nothing"', "margin = 'nothing': needs"),
     "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "line 6: a number of 5,000 digits"),
     "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
 }
@@ -93,7 +99,6 @@ IN_NETWORK = {  # keys of the network, or other tables before it
     "three-factors": ("[robust]\nefficiency = [0.8, 0.9, 1]", "3 entries, needs a list of 2, [least, most]"),
     "energy-in-doubt": ("[robust]\nprices.energy = [0.8, 1.2]", "prices.energy: unknown key, needs one of hb, nic,"),
     "a-factor-elsewhere": ("[robust]\nprices.energy = 1.2", "unknown key, needs phase.price.energy in its place"),
-    "word-or-number": ('[margin]\ntime = "15%"', "margin.time = '15%': needs 'model' or a number"),
     "words-of-two-lists": ('[objective]\nminimize = "co2"', "'co2': needs one of 'capex', 'power', 'tco', 'time', "),
     "two-needs-at-once": (
         '[objective]\nminimize = "carbon"',

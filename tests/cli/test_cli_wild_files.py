@@ -35,7 +35,7 @@ def test_whole_numbers_without_end_are_refused(coopt, tmp_path, value, size):
     long, plan = tmp_path / "long.toml", tmp_path / "plan.json"
     long.write_text(TINY.read_text("utf-8").replace("gpus = 64", f"gpus = {value}"), "utf-8")
     plan.write_text(f'{{"schema":\n{DIGITS}}}', "utf-8")
-    cases = [(["solve", long], "long.toml: line 8:"), (["evaluate", TINY, "--set", f"cluster.gpus={value}"], "line 1:")]
+    cases = [(["solve", long], "long.toml: line 9:"), (["evaluate", TINY, "--set", f"cluster.gpus={value}"], "line 1:")]
     for words, where in cases if "digits" in size else [(words, "gpus") for words, _ in cases]:
         done = coopt(*words)
         assert (done.exit_code, where in done.stderr, size in done.stderr) == (1, True, True), done.stderr

@@ -20,6 +20,7 @@ FORGET = "sessionStorage.clear(); localStorage.clear()"
 ALERT = "<script>alert(1)</script>"
 SMALL_CLOS = f"""\
 schema = 1
+margin = "none"
 name = "{ALERT} & co"
 description = "Two <b>workloads</b>"
 

@@ -14,6 +14,7 @@ from coopt.plan.schema import Plan
 
 INSTANCE: dict[str, Any] = {
     "schema": 1,
+    "margin": "none",
     "name": "by hand",
     "cluster": {"gpu": "h100-sxm", "gpus": 32768},
     "workload": {"name": "pre-training", "model": "gpt-1t", "global_batch": 4096, "max_iteration_time_s": 12.0},

@@ -10,6 +10,7 @@ from coopt.serve.tasks import TASKS
 
 OPEN = """
 schema = 1
+margin = "none"
 name = "open"
 
 [cluster]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import runpy
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from statistics import NormalDist, fmean
@@ -16,8 +17,9 @@ import coopt
 from coopt.explain.prices import prices_of
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain, Nic
+from coopt.instance.reserves import NO_MARGIN
 from coopt.instance.schema import Instance
-from coopt.instance.variants import of_phase, with_scaled_bounds, within, without_margin
+from coopt.instance.variants import keeping, of_phase, with_scaled_bounds, within
 from coopt.network.parts import usd_per_w
 from coopt.plan.schema import Plan
 from coopt.report.notes import margin_note
@@ -56,7 +58,7 @@ def test_what_a_margin_costs_is_told_with_the_ports_it_keeps() -> None:
     assert note.endswith(f"that costs {amount('capex', plan.objective.value)}.")
     ports = {"margin": {"time": 0.0, "ports": 0.2}, "network__switches": [switch(16, 11000)], "cluster__gpus": 256}
     for changes, more in (
-        (ports, "0.0% on top of iteration times, 20.0% of the ports of each switch (4 of 16 on 16-port)."),
+        (ports, "20.0% of the ports of each switch (4 of 16 on 16-port)."),
         ({"margin": {"time": 0.1}, "robust": regret}, "10.0% on top of iteration times."),
     ):
         asked = ask(**changes)
@@ -86,15 +88,15 @@ def test_a_margin_on_ports_is_smaller_switches(changes: dict[str, Any]) -> None:
     assert plan.status == "optimal"
     assert plan.objective.value == value(small)
     assert verify(kept, plan).accepted
-    whole = solve(without_margin(kept))
+    whole = solve(keeping(kept, NO_MARGIN))
     assert whole.objective.value == value(ask(network__switches=switches, cluster__gpus=256, **changes))
 
 
 def test_a_plan_that_uses_ports_that_stay_free_is_rejected() -> None:
     kept = ask(margin={"time": 0.0, "ports": 0.2}, cluster__gpus=512)
-    whole = solve(without_margin(kept))
+    whole = solve(keeping(kept, NO_MARGIN))
     claim = whole.model_copy(update={"instance": solve(kept).instance})
-    assert verify(without_margin(kept), whole).accepted
+    assert verify(keeping(kept, NO_MARGIN), whole).accepted
     assert not verify(kept, claim).accepted
 
 
@@ -167,9 +169,70 @@ def test_intervals_that_claim_nine_tenths_hold_for_85_to_95_percent_of_rows_whos
     assert f"({dense} of dense models, {experts} of mixtures of experts)" in PAGE
 
 
-def test_hardware_without_measurements_needs_a_number():
-    with pytest.raises(ValueError, match="no published runs tell the error on mi300x"):
-        Instance.model_validate(question(cluster={"gpu": "mi300x", "gpus": 64}, margin={}))
+@pytest.mark.parametrize(
+    ("gpu", "error"),
+    [
+        ("mi300x", 1.5 * 0.1665),  # no run of its generation: of the largest error
+        ({"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 1150}, 1.5 * 0.0733),
+        ("h100-sxm", 0.0733),
+    ],
+)
+def test_hardware_without_measurements_takes_a_larger_error(gpu: Any, error: float) -> None:
+    table = question(cluster={"gpu": gpu, "gpus": 64})
+    del table["margin"]
+    instance = Instance.model_validate(table)
+    share = NormalDist().inv_cdf(0.8) * error * math.sqrt(math.pi / 2)
+    assert instance.workload[0].time_margin == pytest.approx(share, rel=1e-9)
+    assert instance.cluster.gpu.memory_margin == 0.1
+
+
+@pytest.mark.parametrize(
+    ("bound", "memory", "typed_key"),
+    [
+        (1.01, 2.0, "margin = { time = 0, memory = 'software' }"),
+        (2.0, 1.01, "margin = { confidence = 0.8 }"),
+        (1.01, 1.01, "margin = 'none'"),
+        (0.5, 2.0, None),
+    ],
+)
+def test_the_default_that_leaves_no_plan_is_named(bound: float, memory: float, typed_key: str | None) -> None:
+    """Bound and memory are multiples of what the only mapping takes; the plan is there with the typed key."""
+    mapping = {"tp": 8, "pp": 1, "cp": 1, "micro_batch": 1, "recompute": "none", "zero": 0}
+    (run,) = accepted(ask(workload__0__mapping=mapping, objective={"minimize": "time"})).workloads
+    gpu = {"extends": "h100-sxm", "hbm_gb": memory * run.memory_gib * 2**30 / 1e9}
+    table = question(cluster={"gpu": gpu, "gpus": 64}, workload__0__mapping=mapping)
+    table["workload"][0]["max_iteration_time_s"] = bound * run.iteration_time_s
+    del table["margin"]
+    plan = accepted(Instance.model_validate(table))
+    assert plan.status == "infeasible"
+    (sentence, *_) = plan.explanation
+    assert sentence.endswith(f"there is one with {typed_key}.") == (typed_key is not None)
+    if typed_key is not None:
+        table |= tomllib.loads(typed_key.replace("'", '"'))
+        assert accepted(Instance.model_validate(table)).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "software", "unkept"),
+    [
+        ("nemotron-3-nano", 16, {"gradient_bytes": 2}, "optimal"),  # 77.1 of 79.6 GiB
+        ("nemotron-3-nano", 16, {}, "infeasible"),
+        ("qwen3-30b-a3b", 8, {}, "infeasible"),
+    ],
+)
+def test_what_ran_out_of_memory_is_refused(model: str, gpus: int, software: dict[str, Any], unkept: str) -> None:
+    """Runs without recomputation on H100 that are known to have had too little."""
+    mapping = {"tp": 1, "pp": 1, "cp": 1, "ep": 8, "micro_batch": 1, "recompute": "none", "zero": 1}
+    options = {"software": {"extends": "megatron-core", "name": "run", **software}}
+    table = question(
+        cluster__gpus=gpus,
+        network__hb_domains="hgx-h100-8",
+        objective={"minimize": "time"},
+        workload={"name": "w", "model": model, "global_batch": 1024, "mapping": mapping, "options": options},
+    )
+    assert solve(Instance.model_validate(table), reasons=False).status == unkept
+    del table["margin"]
+    assert solve(Instance.model_validate(table), reasons=False).status == "infeasible"
 
 
 OWNED = {"minimize": "tco", "labour_share": 0.05, "support_share": 0.06}

@@ -25,7 +25,7 @@ GPU = {
     "bf16_tflop_s": 300,
     "hbm_gb": 40,
     "hbm_gbyte_s": 2000,
-    "host_gbyte_s": 20,
+    "host_gbyte_s": 60,
     "sm_count": 100,
     "usd": 20_000,
     "w": 500,
@@ -105,6 +105,7 @@ def question(**changes: Any) -> dict[str, Any]:
     """An instance as a table; dotted keys with `__` replace values."""
     table: dict[str, Any] = {
         "schema": 1,
+        "margin": "none",
         "name": "case",
         "cluster": {"gpu": GPU, "gpus": 64},
         "workload": [

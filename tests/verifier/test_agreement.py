@@ -44,7 +44,7 @@ def network(asked: Question, seed: int) -> tuple[Context, int, DesignFamily, Rea
     ledger, built = Ledger(), design_of(family, uplinks)
     seen = check_design(ledger, asked.instance, built)
     ports = check_ports(ledger, asked.instance, seen, built.fabric, "capex")
-    seen = seen if seed % 3 == 0 else seen._replace(hb=seen.hb.with_nics_at(inf))
+    seen = seen._replace(hb=seen.hb.with_nics_at(inf if seed % 3 else 20))
     return context_of(family), uplinks, seen, reach_of(seen, ports)
 
 

@@ -18,6 +18,7 @@ from coopt.verifier.parts.standing import standing_network
 TIER = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4"}
 GIVEN = {
     "schema": 1,
+    "margin": "none",
     "name": "given",
     "cluster": {"gpu": "h100-sxm", "gpus": 64},
     "workload": {
