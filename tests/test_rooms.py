@@ -27,10 +27,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf", "columns"},
+    "models": {"instance"},
     "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "explain", "report", "verifier"},
-    "cli": {*STAIRS, "explain", "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
+    "cli": {
+        *STAIRS,
+        "explain",
+        "formulations",
+        "verifier",
+        "validation",
+        "report",
+        "suite",
+        "serve",
+        "models",
+        "coopt",
+    },
     "coopt": {*STAIRS, "explain", "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}

@@ -40,6 +40,7 @@ COMMANDS = {  # with the file beside this one that each stands in
     "calibrate": "studies",
     "suite": "studies",
     "catalog": "networks",
+    "model": "models",
     "schema": "files",
     "new": "files",
 }

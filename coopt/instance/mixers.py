@@ -106,7 +106,7 @@ class Attention(Table):
 class AttentionLayers(Attention):
     """Layers of a model with an attention of their own."""
 
-    kind: Annotated[Literal["attention"], Field(description="`attention`")] = "attention"
+    kind: Annotated[Literal["attention"], Field(description="`attention`")]
     layers: Annotated[Count, Field(description="layers that have it")]
 
 
@@ -124,6 +124,10 @@ class ScanLayers(Table):
     state: Annotated[Count, Field(description="size of such a head, rows of the state")]
     gate_rank: Annotated[
         OrNone, Field(description="rank of the gate on what it gives; 0 for full")
+    ] = 0
+    decay_rank: Annotated[
+        OrNone,
+        Field(description="rank of the decay of KDA, which is one of each key column; 0: full"),
     ] = 0
 
     @model_validator(mode="after")
@@ -153,6 +157,9 @@ class Encoder(Table):
         OrNone,
         Field(description="width inside the projector to the model; 0 where it is one matrix"),
     ] = 0
+    projectors: Annotated[
+        Count, Field(description="projectors, of the last layer and of some before it")
+    ] = 1
 
 
 Mixer = Attention | ScanLayers

@@ -109,6 +109,14 @@ class Transformer(Attention, Entry):
     streams: Annotated[
         Count, Field(le=64, description="residual streams (hyper-connections); 1 for plain ones")
     ] = 1
+    published_total: Annotated[
+        float | None,
+        Field(gt=0, le=1e6, description="parameters as published (10^9), to compare with"),
+    ] = None
+    published_active: Annotated[
+        float | None,
+        Field(gt=0, le=1e6, description="those that a token meets, as published (10^9)"),
+    ] = None
     encoders: Annotated[
         tuple[Encoder, ...],
         one_or_many,

@@ -416,9 +416,10 @@ def encoder_parameters(model: Transformer, t: Any) -> Any:
 def projector_widths(encoder: Encoder, hidden: int, t: Any) -> tuple[tuple[Any, Any], ...]:
     """Columns and depth of the products between an encoder and the model behind it."""
     merged = encoder.merge * encoder.hidden
-    if not encoder.projector:
-        return ((hidden, merged / t),)
-    return (encoder.projector / t, merged), (hidden, encoder.projector / t)
+    one: tuple[tuple[Any, Any], ...] = ((hidden, merged / t),)
+    if encoder.projector:
+        one = (encoder.projector / t, merged), (hidden, encoder.projector / t)
+    return one * encoder.projectors
 
 
 def residual_width(model: Transformer) -> float:
@@ -593,9 +594,10 @@ class Component(NamedTuple):
 
 
 def components(model: Transformer) -> list[Component]:
-    """Parameters of a whole model by component, without norms, biases and convolutions.
+    """Parameters of a whole model by component, without norms, biases, convolutions and layers that
+    predict further tokens.
 
-    Layers that predict further tokens come last, and count in no total.
+    Of a mixture of experts those count as active that a token of text meets.
     """
     own = [Component("embeddings", *[float(_tables(model))] * 2)]
     mixers = Counter[str]()
@@ -612,7 +614,7 @@ def components(model: Transformer) -> list[Component]:
         "experts": (experts * model.experts, experts * model.top_k),
         "shared experts": (mixed * matrix * model.shared_ffn,) * 2,
         "routers and latents": (around, around),
-        "encoders": (encoders, encoders),
+        "encoders": (encoders, 0.0 if model.experts else encoders),
     }
     return own + [Component(name, *size) for name, size in sizes.items() if size[0]]
 

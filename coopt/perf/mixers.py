@@ -465,20 +465,18 @@ class DeltaLaw(ScanLaw):
 
 
 class KdaLaw(DeltaLaw):
-    """Kimi Delta Attention: as Gated DeltaNet, with a decay of each column of a key, of the rank of
-    a head.
-    """
+    """Kimi Delta Attention: as Gated DeltaNet, with a decay of each column of a key."""
 
     steps = 1
 
     def inputs(self, t: Any) -> tuple[Projection, ...]:
-        m = self.mixer
-        decay = Projection(m.head_dim, self.hidden), Projection(self._keys / 2 / t, m.head_dim)
-        return *super().inputs(t), *decay
+        rank, columns = self.mixer.decay_rank, self._keys / 2 / t
+        narrowed = (Projection(rank, self.hidden),) if rank else ()
+        return *super().inputs(t), *narrowed, Projection(columns, rank or self.hidden)
 
     @property
     def _narrowed(self) -> int:
-        return self.mixer.gate_rank + self.mixer.head_dim
+        return self.mixer.gate_rank + self.mixer.decay_rank
 
 
 class LightningLaw(ScanLaw):

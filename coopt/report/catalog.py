@@ -16,6 +16,7 @@ from coopt.instance.catalog import KINDS, entries
 from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, toml_text
+from coopt.instance.transformer import Transformer
 from coopt.plan.parts import Item
 from coopt.report.words import figures, pieces
 
@@ -74,6 +75,7 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         (
             Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold"),
             figures("", columns, (), _rows(entry, entry.sources)),
+            *_parameters(entry),
         )
         for kind, entry in entries_by_kind.items()
     )
@@ -83,6 +85,15 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         for source in entry.sources
     ]
     return pieces(*shown, TAGS, sources)
+
+
+def _parameters(entry: Entry) -> list[RenderableType]:
+    """The parameters of a model by component; nothing of other entries."""
+    if not isinstance(entry, Transformer):
+        return []
+    from coopt.report.models import parameter_report  # needs arrays, which other entries do not
+
+    return [parameter_report(entry)]
 
 
 def entries_json(entries_by_kind: Mapping[str, Entry]) -> str:

@@ -208,7 +208,7 @@ def _kinds(draw: Random, layers: int) -> dict[str, Any]:
     scan = {"layers": 1, "heads": 16, "head_dim": draw.choice([32, 64]), "groups": draw.choice([4, 8, 16])}
     scan |= {"state": draw.choice([16, 64])}
     kinds: list[dict[str, Any]] = [scan | {"kind": "gated-deltanet"}, scan | {"kind": "lightning"}]
-    kinds += [scan | {"kind": "kda", "gate_rank": draw.choice([0, 32])}]
+    kinds += [scan | {"kind": "kda", "gate_rank": draw.choice([0, 32]), "decay_rank": draw.choice([0, 64])}]
     attention = {"kind": "attention", "layers": 1, "heads": 16, "head_dim": 64, "causal": draw.random() < 0.7}
     index = {"index_heads": 8, "index_dim": 32, "index_tokens": draw.choice([256, 4096])}
     latent = {"kv_heads": 16, "kv_rank": 256, "rope_dim": 32, "q_rank": draw.choice([0, 512])}
@@ -217,7 +217,12 @@ def _kinds(draw: Random, layers: int) -> dict[str, Any]:
     kinds += [attention | pooled | {"compression": 128}, attention | {"kv_heads": 2, "output_gate": True}]
     mixers = draw.sample(kinds, 4)
     encoder = {"layers": 3, "hidden": 256, "heads": 8, "head_dim": 32, "ffn": 768, "tokens": 512, "merge": 4}
-    encoder |= {"inputs": draw.choice([1, 4]), "projector": draw.choice([0, 512]), "gated": draw.random() < 0.5}
+    encoder |= {
+        "inputs": draw.choice([1, 4]),
+        "projector": draw.choice([0, 512]),
+        "projectors": 2,
+        "gated": draw.random() < 0.5,
+    }
     mamba = dict.fromkeys(("mamba_layers", "mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state"), 0)
     own = {"mixers": mixers, "streams": draw.choice([1, 4]), "encoders": draw.choice([[], [encoder]])}
     own |= {"attention_layers": None, "ffn_layers": draw.choice([None, layers - 4])}

@@ -137,7 +137,8 @@ def _before_scan(scan: ScanLayers, cut: Cut) -> list[MatrixProduct]:
     if scan.gate_rank:
         shapes += [MatrixProduct(n, scan.gate_rank, h), MatrixProduct(n, values, scan.gate_rank)]
     if scan.kind == "kda":
-        shapes += [MatrixProduct(n, scan.head_dim, h), MatrixProduct(n, pairs / 2, scan.head_dim)]
+        shapes.append(MatrixProduct(n, pairs / 2, scan.decay_rank or h))
+        shapes += [MatrixProduct(n, scan.decay_rank, h)] if scan.decay_rank else []
     return shapes
 
 

@@ -396,9 +396,9 @@ def projector_shapes(
 ) -> list[MatrixProduct]:
     """The products that lead from an encoder into the model."""
     merged, inner = encoder.hidden * encoder.merge, encoder.projector // tp
-    if not inner:
-        return [MatrixProduct(rows, model.hidden, merged // tp)]
-    return [MatrixProduct(rows, inner, merged), MatrixProduct(rows, model.hidden, inner)]
+    one = [MatrixProduct(rows, model.hidden, inner or merged // tp)]
+    one += [MatrixProduct(rows, inner, merged)] if inner else []
+    return one * encoder.projectors
 
 
 def encoder_split(encoder: Encoder, split: ScalarMapping) -> ScalarMapping:

@@ -1,0 +1,1 @@
+"""Models read from the files of other tools."""

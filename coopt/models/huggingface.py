@@ -1,0 +1,618 @@
+"""Models from `config.json` of Hugging Face transformers, by their `model_type`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from coopt.instance.texts import InstanceError, alternatives
+from coopt.models.keys import Keys
+
+Values = dict[str, Any]
+NESTED = ("text_config", "llm_config", "language_config")
+
+
+class ModelFamily(NamedTuple):
+    """What configurations of a `model_type` leave to its code."""
+
+    tied: bool = False
+    gated: bool = True
+    gates_output: bool = False
+    linear: str = "gated-deltanet"
+    """mixer of layers that are called linear"""
+    shares_expert: bool = False
+    """each layer with experts has one more that every token visits"""
+    defaults: Mapping[str, Any] = {}
+    why_not: str = ""
+    """what cannot be imported"""
+
+
+PLAIN = """
+    llama mistral ministral ministral3 mixtral qwen2 qwen3 qwen3_moe qwen2_moe qwen2_vl
+    qwen2_vl_text qwen2_5_vl qwen2_5_vl_text phi3 qwen3_vl qwen3_vl_text qwen3_vl_moe
+    qwen3_vl_moe_text phimoe olmo2 olmo3 olmoe internlm3 internlm2 gpt_oss deepseek deepseek_v2
+    deepseek_v3 deepseek_v32 deepseek_v4 kimi_k2 kimi_linear kimi_k3 glm glm4 glm4_moe
+    glm4_moe_lite glm_moe_dsa glm4v_text glm4v_moe_text minimax_m2 minimax_m3 minimax_m3_text
+    bailing_moe bailing_moe_v2 exaone4 exaone_moe dots1 seed_oss step3_text step3p5 mimo
+    mimo_v2_flash granite granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hunyuan
+"""
+"""Those that leave nothing to their code but what every other has."""
+GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
+GEMMA3 |= {"vocab_size": 262208, "sliding_window": 4096, "sliding_window_pattern": 6}
+NO_MAMBA_1 = "Mamba-2, as no kind of Mamba-1 is known"
+NO_PARALLEL = "one mixer in a layer"
+FAMILIES: dict[str, ModelFamily] = {
+    **dict.fromkeys(PLAIN.split(), ModelFamily()),
+    **dict.fromkeys(("ernie4_5", "ernie4_5_moe", "smollm3", "cohere2"), ModelFamily(tied=True)),
+    **dict.fromkeys(
+        ("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
+        ModelFamily(gates_output=True),
+    ),
+    "gemma": ModelFamily(tied=True, defaults={"head_dim": 256}),
+    "gemma2": ModelFamily(tied=True, defaults={"head_dim": 256, "sliding_window_pattern": 2}),
+    **dict.fromkeys(("gemma3", "gemma3_text"), ModelFamily(tied=True, defaults=GEMMA3)),
+    **dict.fromkeys(("llama4", "llama4_text"), ModelFamily(shares_expert=True)),
+    **dict.fromkeys(
+        ("minimax", "minimax_m1", "minimax_text_01", "bailing_moe_linear", "bailing_hybrid"),
+        ModelFamily(linear="lightning"),
+    ),
+    **dict.fromkeys(("granitemoehybrid", "bamba"), ModelFamily(tied=True, linear="mamba-2")),
+    **dict.fromkeys(("nemotron", "arcee", "apertus", "starcoder2"), ModelFamily(gated=False)),
+    "nemotron_h": ModelFamily(gated=False),
+    "jamba": ModelFamily(why_not=NO_MAMBA_1),
+    "mamba": ModelFamily(why_not=NO_MAMBA_1),
+    "falcon_mamba": ModelFamily(why_not=NO_MAMBA_1),
+    "falcon_h1": ModelFamily(why_not=NO_PARALLEL),
+    "hymba": ModelFamily(why_not=NO_PARALLEL),
+    "longcat_flash": ModelFamily(why_not="experts that all compute, and one mixer in a layer"),
+    "ernie4_5_vl_moe": ModelFamily(why_not="experts of one size in a layer"),
+    "ernie4_5_moe_vl": ModelFamily(why_not="experts of one size in a layer"),
+    "gemma3n": ModelFamily(why_not="one embedding of a token, and keys and values of each layer"),
+    "gemma3n_text": ModelFamily(
+        why_not="one embedding of a token, and keys and values of each layer"
+    ),
+    "lfm2": ModelFamily(
+        why_not="attention or a linear mixer that is known, as convolutions are not"
+    ),
+    "nemotron-nas": ModelFamily(why_not="layers of one width"),
+}
+SEQ = 4096
+"""Tokens of a sequence where a file says none."""
+ATTENTION, WINDOWED, LINEAR, MAMBA, NONE = "attention", "windowed", "linear", "mamba-2", "none"
+LAYER_TYPES = {
+    **dict.fromkeys(
+        ("full_attention", "attention", "global", "full", "hybrid_attention"), ATTENTION
+    ),
+    **dict.fromkeys(("sliding_attention", "chunked_attention", "local"), WINDOWED),
+    **dict.fromkeys(("deepseek_sparse_attention", "sparse_attention"), ATTENTION),
+    "linear_attention": LINEAR,
+    "mamba": MAMBA,
+    "mamba2": MAMBA,
+}
+PATTERN = {"M": (MAMBA, ""), "*": (ATTENTION, ""), "-": (NONE, "dense"), "E": (NONE, "experts")}
+BLOCKS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+
+
+def model_of(config: Mapping[str, Any], place: str) -> tuple[Values, list[str]]:
+    """Return the keys of a model, and notes on what they leave out.
+
+    Raises
+    ------
+    InstanceError
+        If something is not known, missing or contradictory.
+    """
+    outer = Keys(config, place)
+    text = outer.table(*NESTED) or outer
+    family = _family(outer, text)
+    return Reader(outer, text.over(family.defaults), family).values()
+
+
+def _family(outer: Keys, text: Keys) -> ModelFamily:
+    """Return the family of the language model inside."""
+    own, whole = text.value("model_type", default=None), outer.value("model_type", default=None)
+    if not isinstance(whole or own, str):
+        raise InstanceError(f"{outer.place}: model_type is missing, needs that of a known model")
+    known = [name for name in (own, whole) if isinstance(name, str) and name in FAMILIES]
+    family = FAMILIES[known[0]] if known else None
+    if family is None:
+        place = text if own else outer
+        near = sorted(FAMILIES, key=lambda known: -_alike(known, str(own or whole)))[:3]
+        raise place.refuse("model_type", f"a known one, such as {alternatives(near)}")
+    if family.why_not:
+        raise outer.refuse("model_type", family.why_not)
+    return family
+
+
+def _alike(a: str, b: str) -> int:
+    return next(
+        (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
+
+
+class Reader:
+    """A configuration on its way to the keys of a model."""
+
+    def __init__(self, outer: Keys, text: Keys, family: ModelFamily) -> None:
+        self._outer, self._text, self._family = outer, text, family
+        self._kind = str(text.value("model_type", default=""))
+        self._layers = text.number("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+        self._hidden = text.number("hidden_size", "n_embd", "d_model", "dim")
+        self._notes = list[str]()
+        self._own_ffn: list[str] | None = None
+        """what a pattern says that layers have, each a mixer or a feed-forward part"""
+
+    def values(self) -> tuple[Values, list[str]]:
+        """Return the keys of the model, and notes."""
+        text = self._text
+        if not self._layers or not self._hidden:
+            raise text.refuse("num_hidden_layers", "layers of some width")
+        values: Values = {"layers": self._layers, "hidden": self._hidden}
+        values |= self._mixers()
+        values |= self._feed_forward() | {
+            "vocab": text.number("vocab_size", "padded_vocab_size"),
+            "seq": text.number("seq_length", "train_seq_len", default=0) or self._default_seq(),
+            "tied_embeddings": self._tied(),
+            "streams": text.number("hc_mult", default=1),
+            "extra_predictions": self._predictions(),
+            "encoders": self._encoders(),
+        }
+        unknown = list(text.left())
+        if unknown:
+            raise text.refuse(unknown[0], f"a key that is known of model_type = {self._kind!r}")
+        if text.has("attn_res_block_size"):
+            self._notes.append("attention to residuals of earlier layers is not counted")
+        return {key: value for key, value in values.items() if value not in (None, [])}, self._notes
+
+    def _default_seq(self) -> int:
+        names = ("max_position_embeddings", "max_seq_len", "max_sequence_length")
+        seq = min(self._text.number(*names, default=SEQ), SEQ)
+        self._notes.append(
+            f"seq = {seq:,}: the file does not say how long sequences are in training"
+        )
+        return seq
+
+    def _tied(self) -> bool:
+        inner = self._text.value("tie_word_embeddings", default=None)
+        outer = self._outer.value("tie_word_embeddings", default=None)
+        said = [value for value in (inner, outer) if isinstance(value, bool)]
+        return said[0] if said else self._family.tied
+
+    def _predictions(self) -> int:
+        text = self._text
+        modules = text.number("num_mtp_modules", default=0)
+        used = modules if text.flag("use_mtp", default=modules > 0) else 0
+        names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers")
+        return text.number(*names, default=used)
+
+    def _attention(self, text: Keys) -> Values:
+        """Return the keys of attention that a table holds."""
+        heads = text.number("num_attention_heads", "n_head", "n_heads")
+        if not heads:
+            raise text.refuse("num_attention_heads", "a number from 1")
+        latent = text.number("kv_lora_rank", default=0)
+        rope, nope = (
+            text.number("qk_rope_head_dim", default=0),
+            text.number("qk_nope_head_dim", default=0),
+        )
+        size = text.number(
+            "head_dim", "attention_head_dim", "kv_channels", "qk_head_dim", default=0
+        )
+        kv_names = (
+            "num_key_value_heads",
+            "num_attention_groups",
+            "n_kv_heads",
+            "multi_query_group_num",
+        )
+        values: Values = {"heads": heads, "kv_heads": text.number(*kv_names, default=heads)}
+        if latent:
+            values |= {
+                "kv_heads": heads,
+                "head_dim": nope + rope,
+                "kv_rank": latent,
+                "rope_dim": rope,
+            }
+        else:
+            if not size and self._hidden % heads:
+                raise text.refuse(
+                    "num_attention_heads", f"a divisor of hidden_size = {self._hidden}"
+                )
+            values["head_dim"] = size or self._hidden // heads
+        values["value_dim"] = text.number("v_head_dim", default=0)
+        values["q_rank"] = text.number("q_lora_rank", "share_q_dim", default=0)
+        if values["value_dim"] == values["head_dim"]:
+            values["value_dim"] = 0
+        gate_names = ("attn_output_gate", "attention_output_gate", "mla_use_output_gate")
+        values["output_gate"] = text.flag(*gate_names, default=self._family.gates_output)
+        index = ("index_n_heads", "index_head_dim", "index_topk")
+        names = ("index_heads", "index_dim", "index_tokens")
+        if text.has("index_topk") and self._kind != "deepseek_v4":
+            values |= {ours: text.number(theirs) for ours, theirs in zip(names, index, strict=True)}
+            text.value("indexer_types", "index_topk_freq", "index_topk_pattern", default=None)
+        return values
+
+    def _mixers(self) -> Values:
+        """Return the keys of mixers, by the layers that have each."""
+        if self._kind == "deepseek_v4":
+            return self._compressed()
+        own = self._attention(self._text)
+        layers = Counter(self._layer_kinds())
+        mixers, values = list[Values](), dict(own)
+        full, windowed = layers[ATTENTION], layers[WINDOWED]
+        if windowed:
+            window = self._window()
+            other = self._windowed_attention(own)
+            if other == own:
+                values |= {"window": window, "window_layers": windowed}
+            else:
+                mixers.append(
+                    {"kind": "attention", "layers": windowed} | other | {"window": window}
+                )
+        sparse = self._text.table("sparse_attention_config")
+        if sparse and sparse.flag("use_sparse_attention", default=True):
+            chosen = self._sparse(sparse)
+            few = full - sum(sparse.entries("sparse_attention_freq", self._layers) or [1] * full)
+            if few:
+                mixers.append({"kind": "attention", "layers": few} | own)
+            values |= chosen
+        if layers[LINEAR]:
+            mixers.append({"layers": layers[LINEAR]} | self._scan(layers[LINEAR]))
+        values |= {"mixers": [_filled_table(mixer) for mixer in mixers]}
+        if layers[MAMBA]:
+            values |= {"mamba_layers": layers[MAMBA]} | self._mamba()
+        if layers[NONE]:
+            values |= {"attention_layers": full + windowed}
+        return values
+
+    def _layer_kinds(self) -> list[str]:
+        """Return the kind of mixer of every layer."""
+        text, count = self._text, self._layers
+        pattern = self._pattern()
+        if pattern:
+            return pattern
+        blocks = text.entries("layers_block_type", count) or text.entries("layer_types", count)
+        if blocks:
+            unknown = next((kind for kind in blocks if kind not in LAYER_TYPES), None)
+            if unknown is not None:
+                name = text.has("layers_block_type", "layer_types") or ""
+                raise InstanceError(
+                    f"{text.place}: {name} has {unknown!r}, needs"
+                    f" {alternatives(map(repr, LAYER_TYPES))}"
+                )
+            kinds = [LAYER_TYPES[kind] for kind in blocks]
+        else:
+            kinds = self._kinds_by_rule()
+        if WINDOWED in kinds and not self._window():
+            return [ATTENTION if kind == WINDOWED else kind for kind in kinds]
+        return kinds
+
+    def _pattern(self) -> list[str] | None:
+        """Return the mixers of a pattern of letters, as Nemotron-H has it."""
+        text = self._text
+        blocks = (
+            text.value("layers_block_type", default=None) if self._kind == "nemotron_h" else None
+        )
+        letters = text.value("hybrid_override_pattern", "hybrid_layer_pattern", default=blocks)
+        if not isinstance(letters, str) and letters is not blocks:
+            return None
+        if letters is None:
+            return None
+        letters = [BLOCKS.get(block, block) for block in letters if block != "|"]
+        unknown = next((letter for letter in letters if letter not in PATTERN), None)
+        if unknown is not None or len(letters) != self._layers:
+            name = text.has("hybrid_override_pattern", "hybrid_layer_pattern", "layers_block_type")
+            need = f"one of M, *, - and E for each of {self._layers} layers"
+            raise text.refuse(str(name), need)
+        self._own_ffn = [PATTERN[letter][1] for letter in letters if PATTERN[letter][1]]
+        return [PATTERN[letter][0] for letter in letters]
+
+    def _kinds_by_rule(self) -> list[str]:
+        """Return the kinds that intervals, lists of layers and switches say."""
+        text, layers = self._text, range(self._layers)
+        listed = text.entries("attn_type_list", self._layers)
+        if listed:
+            return [ATTENTION if kind else LINEAR for kind in listed]
+        listed = text.entries("hybrid_layer_pattern", self._layers)
+        if listed:
+            return [WINDOWED if kind else ATTENTION for kind in listed]
+        linear = text.table("linear_attn_config")
+        if linear:
+            full = linear.numbers("full_attn_layers")
+            if len(full) + len(linear.numbers("kda_layers")) != self._layers:
+                raise linear.refuse("full_attn_layers", f"all {self._layers} layers, or kda_layers")
+            return [ATTENTION if layer + 1 in full else LINEAR for layer in layers]
+        every = text.number("full_attention_interval", default=0)
+        if every:
+            return [LINEAR if (layer + 1) % every else ATTENTION for layer in layers]
+        every = text.number("layer_group_size", default=0)
+        if every > 1:
+            whole = self._layers // every * every
+            is_full = [(layer + 1) % every == 0 or layer >= whole for layer in layers]
+            return [ATTENTION if full else LINEAR for full in is_full]
+        some = text.numbers("attn_layer_indices")
+        if some:
+            return [ATTENTION if layer in some else MAMBA for layer in layers]
+        return self._windowed_by_rule()
+
+    def _windowed_by_rule(self) -> list[str]:
+        text, layers = self._text, range(self._layers)
+        pattern = text.value("sliding_window_pattern", "_sliding_window_pattern", default=None)
+        rope = text.value("no_rope_layers", default=None)
+        every = text.number("global_attn_every_n_layers", "no_rope_layer_interval", default=4)
+        if text.has("attention_chunk_size") and self._kind.startswith("llama4"):
+            is_local = (
+                rope if isinstance(rope, list) and rope else [(i + 1) % every for i in layers]
+            )
+            return [WINDOWED if local else ATTENTION for local in is_local[: self._layers]]
+        if isinstance(pattern, str) and pattern:
+            return [WINDOWED if pattern[i % len(pattern)] == "L" else ATTENTION for i in layers]
+        if isinstance(pattern, int) and pattern > 1:
+            return [WINDOWED if (i + 1) % pattern else ATTENTION for i in layers]
+        if self._window() and self._kind in ("mistral", "mixtral", "phi3", "qwen2", "starcoder2"):
+            return [WINDOWED] * self._layers
+        return [ATTENTION] * self._layers
+
+    def _window(self) -> int:
+        """Return the tokens of a window; 0 where it is as long as sequences."""
+        text = self._text
+        names = ["sliding_window", "sliding_window_size"]
+        if self._kind.startswith("llama4"):
+            names.insert(0, "attention_chunk_size")
+        window = text.number(*names, default=0)
+        if not text.flag("use_sliding_window", default=True):
+            return 0
+        whole = text.number("max_position_embeddings", default=window + 1)
+        return window if window < whole else 0
+
+    def _windowed_attention(self, own: Values) -> Values:
+        """Return the attention of layers with a window, which may have a shape of its own."""
+        text = self._text
+        other = text.table("attention_other_setting")
+        if other:
+            return own | {key: value for key, value in self._attention(other).items() if value}
+        swa = {
+            "heads": "swa_num_attention_heads",
+            "kv_heads": "swa_num_key_value_heads",
+            "head_dim": "swa_head_dim",
+            "value_dim": "swa_v_head_dim",
+        }
+        values = own | {ours: text.number(name, default=own[ours]) for ours, name in swa.items()}
+        return (
+            values | {"value_dim": own["value_dim"]}
+            if values["value_dim"] == values["head_dim"]
+            else values
+        )
+
+    def _sparse(self, sparse: Keys) -> Values:
+        """Return the indexer of attention that chooses blocks of keys."""
+        blocks = sparse.number("sparse_topk_blocks") * sparse.number("sparse_block_size")
+        heads, size = sparse.number("sparse_num_index_heads"), sparse.number("sparse_index_dim")
+        return {"index_heads": heads, "index_dim": size, "index_tokens": blocks}
+
+    def _scan(self, layers: int) -> Values:
+        """Return the linear mixer of a family."""
+        text = self._text
+        config = text.table("linear_attn_config")
+        if config:  # Kimi
+            heads, size = config.number("num_heads"), config.number("head_dim")
+            full = config.flag("use_full_rank_gate")
+            values = {"kind": "kda", "heads": heads, "head_dim": size, "groups": heads}
+            return values | {"state": size, "gate_rank": 0 if full else size, "decay_rank": size}
+        if text.has("linear_num_value_heads"):
+            return {
+                "kind": self._family.linear,
+                "heads": text.number("linear_num_value_heads"),
+                "head_dim": text.number("linear_value_head_dim"),
+                "groups": text.number("linear_num_key_heads"),
+                "state": text.number("linear_key_head_dim"),
+            }
+        heads = text.number("num_attention_heads")
+        size = text.number("head_dim", default=self._hidden // heads)
+        values = {"heads": heads, "head_dim": size, "groups": heads, "state": size}
+        if "V3" in str(self._outer.value("architectures", default="")):
+            rank = 0 if text.flag("no_kda_lora") else size
+            return values | {"kind": "kda", "gate_rank": rank, "decay_rank": rank}
+        return values | {"kind": self._family.linear}
+
+    def _mamba(self) -> Values:
+        text = self._text
+        heads = text.number("mamba_num_heads", "mamba_n_heads")
+        size = text.number("mamba_head_dim", "mamba_d_head", default=0)
+        size = size or text.number("mamba_expand", "expand", default=2) * self._hidden // heads
+        text.value("expand", "mamba_expand", default=None)
+        return {
+            "mamba_heads": heads,
+            "mamba_head_dim": size,
+            "mamba_groups": text.number("n_groups", "mamba_n_groups"),
+            "mamba_state": text.number("ssm_state_size", "mamba_d_state"),
+        }
+
+    def _compressed(self) -> Values:
+        """Return the attention of DeepSeek-V4: windows alone, or with compressed keys."""
+        text, count = self._text, self._layers
+        ratios = text.entries("compress_ratios", count)
+        if ratios is None:
+            rates = text.value("compress_rates")
+            kinds = text.entries("layer_types", count) or []
+            unknown = next((k for k in kinds if k != "sliding_attention" and k not in rates), None)
+            if unknown is not None or not kinds:
+                raise text.refuse("layer_types", "a rate of compress_rates for each")
+            ratios = [rates.get(kind, 0) for kind in kinds]
+        own = self._attention(text) | {
+            "shared_kv": True,
+            "window": text.number("sliding_window"),
+            "output_rank": text.number("o_lora_rank"),
+            "output_groups": text.number("o_groups"),
+        }
+        index = {
+            "index_heads": text.number("index_n_heads"),
+            "index_dim": text.number("index_head_dim"),
+            "index_tokens": text.number("index_topk"),
+        }
+        text.value("num_hash_layers", default=None)
+        kinds_of = Counter(ratios)
+        mixers = [
+            {"kind": "attention", "layers": layers, "compression": max(ratio, 1)}
+            | _filled_table(own)
+            | (index if 1 < ratio < 16 else {})
+            for ratio, layers in kinds_of.items()
+        ]
+        # the layers of the first kind are those that the model's own keys describe
+        first = mixers.pop(0)
+        layers, _ = first.pop("layers"), first.pop("kind")
+        alone = {"window_layers": layers} if first["compression"] == 1 else {}
+        return first | alone | {"mixers": mixers}
+
+    def _feed_forward(self) -> Values:
+        """Return the keys of feed-forward parts."""
+        text = self._text
+        expert_names = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
+        experts = text.number(*expert_names, "num_moe_experts", default=0)
+        dense = text.number("dense_intermediate_size", "intermediate_size_mlp", default=0)
+        wide_names = ("intermediate_size", "ffn_hidden_size", "n_inner", "hidden_dim")
+        wide = text.number(*wide_names, default=0)
+        values: Values = {"gated": self._gated()}
+        if self._own_ffn is not None:
+            values["ffn_layers"] = len(self._own_ffn)
+        shared = text.number("shared_intermediate_size", default=0)
+        if not experts:
+            width = shared if self._kind == "granitemoehybrid" else dense or wide
+            if not width:
+                raise text.refuse("intermediate_size", "a width from 1")
+            return values | {"ffn": width}
+        ffn = text.number("moe_intermediate_size", "moe_ffn_hidden_size", default=wide)
+        plain = self._plain_layers()
+        top_names = (
+            "num_experts_per_tok",
+            "num_experts_per_token",
+            "experts_per_token",
+            "moe_topk",
+        )
+        values |= {
+            "ffn": ffn,
+            "experts": experts,
+            "top_k": text.number(*top_names, "moe_top_k", "moe_k", "top_k_experts"),
+            "shared_ffn": self._shared(ffn, shared),
+            "expert_latent": text.number("routed_expert_hidden_size", "moe_latent_size", default=0),
+        }
+        groups, chosen = text.number("n_group", default=0), text.number("topk_group", default=0)
+        if groups > 1:
+            values |= {"expert_groups": groups, "top_groups": chosen}
+        if plain:
+            values |= {"dense_layers": plain, "dense_ffn": dense or wide}
+        return values
+
+    def _gated(self) -> bool:
+        act = self._text.value("mlp_hidden_act", "hidden_act", "hidden_activation", default="silu")
+        return self._family.gated and act not in ("relu2", "xielu")
+
+    def _shared(self, ffn: int, shared: int) -> int:
+        """Return the width of all experts together that every token visits."""
+        text = self._text
+        count_names = ("n_shared_experts", "num_shared_experts", "num_shared_expert")
+        count = text.number(*count_names, "moe_num_shared_experts", default=0)
+        each_name = "moe_shared_expert_intermediate_size"
+        each = text.number(each_name, default=ffn)
+        whole = text.number("shared_expert_intermediate_size", "share_expert_dim", default=0)
+        if whole:
+            return whole
+        if shared:
+            return shared * max(count, 1)
+        if text.has(each_name) and not text.has(*count_names):
+            count = 1
+        if self._family.shares_expert or text.flag("use_mixed_mlp_moe"):
+            count = max(count, 1)
+        return count * each
+
+    def _plain_layers(self) -> int:
+        """Return how many layers of a mixture of experts have a plain feed-forward part."""
+        text, count = self._text, self._layers
+        if self._own_ffn is not None:
+            return self._own_ffn.count("dense")
+        kinds = text.entries("mlp_layer_types", count)
+        if kinds:
+            return sum(kind == "dense" for kind in kinds)
+        frequency = text.value("moe_layer_freq", default=1) or 1
+        if isinstance(frequency, list):
+            return sum(not is_mixed for is_mixed in (text.entries("moe_layer_freq", count) or []))
+        listed = text.numbers("moe_layers", "moe_layers_enum")
+        step = text.number("interleave_moe_layer_step", default=0)
+        if listed:
+            return count - sum(layer < count for layer in listed)
+        if step:
+            return count - count // step
+        skipped = text.numbers("mlp_only_layers")
+        first_names = ("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers")
+        first = text.number(*first_names, "moe_layer_num_skipped", default=0)
+        last = text.number("moe_layer_end_index", default=count - 1) + 1
+        every = text.number("decoder_sparse_step", "moe_layer_interval", default=frequency)
+        mixed = [
+            layer
+            for layer in range(first, min(last, count))
+            if layer not in skipped and (layer + 1) % max(every, 1) == 0
+        ]
+        return count - len(mixed)
+
+    def _encoders(self) -> list[Values]:
+        """Return the vision tower, if there is one."""
+        vision = self._outer.table("vision_config")
+        for name in ("audio_config", "thinker_config", "audio_encoder_config"):
+            if self._outer.has(name):
+                raise self._outer.refuse(name, "text and images, as no kind of audio is known")
+        if vision is None or not vision.has(*LAYERS):
+            return []
+        layers = vision.number(*LAYERS)
+        hidden = vision.number("hidden_size", "embed_dim", "width", "vt_hidden_size")
+        if vision.has("embed_dim") and vision.has("hidden_size"):  # Qwen2-VL
+            hidden = vision.number("embed_dim")
+        heads = vision.number("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
+        if not heads or hidden % heads:
+            raise vision.refuse("hidden_size", f"a multiple of its {heads} heads")
+        ratio = vision.value("mlp_ratio", default=4)
+        ffn_names = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
+        merge_names = ("spatial_merge_size", "merge_size")
+        merge = (
+            vision.number(*merge_names, default=self._outer.number(*merge_names, default=0)) ** 2
+        )
+        patch = vision.number("patch_size", "vt_patch_size", default=14)
+        side = vision.value("image_size", "init_pos_emb_height", default=0)
+        side = side if isinstance(side, int) else 0
+        tokens = (side // patch) ** 2 if side > patch else 1024
+        if not side:
+            self._notes.append(
+                f"{vision.place} says no size of an image: 1,024 patches, one image a sequence"
+            )
+        merge = merge or (4 if self._kind.startswith(MERGING) else 1)
+        deep = vision.numbers("deepstack_visual_indexes")
+        is_pixtral = vision.value("model_type", default="") == "pixtral"
+        gated = is_pixtral or vision.value("hidden_act", default="") == "silu"
+        wide = int(ratio * hidden) if isinstance(ratio, int | float) else 4 * hidden
+        encoder = {
+            "layers": layers,
+            "hidden": hidden,
+            "heads": heads,
+            "head_dim": hidden // heads,
+            "ffn": vision.number(*ffn_names, default=wide),
+            "gated": gated,
+            "tokens": max(tokens // merge * merge, merge),
+            "merge": merge,
+            "projector": self._projector(hidden * merge),
+            "projectors": 1 + len(deep),
+        }
+        return [encoder]
+
+    def _projector(self, merged: int) -> int:
+        """Return the width inside the projector of a tower; 0 where it is one matrix."""
+        if self._kind.startswith("gemma"):  # which pools patches behind it
+            return 0
+        return merged if self._kind.startswith(("qwen", "kimi")) else self._hidden
+
+
+MERGING = ("llama4", "kimi", "minimax", "step3")
+"""Those that make one token of four patches and do not say so."""
+LAYERS = ("num_hidden_layers", "depth", "layers", "vt_num_hidden_layers", "num_layers")
+
+
+def _filled_table(values: Values) -> Values:
+    """Return a table without what is as if left out."""
+    return {key: value for key, value in values.items() if value not in (0, False, None)}
