@@ -36,6 +36,7 @@ from coopt.instance.question import Solver as Solver
 from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
 from coopt.instance.reserves import NO_MARGIN
 from coopt.instance.rules.agreement import disagreements, open_disagreements
+from coopt.instance.standing_plans import with_plans
 from coopt.instance.texts import (
     InstanceError,
     both,
@@ -297,7 +298,7 @@ def load(
     table = overridden(content, overrides or {}, origin)
     origin = f"{origin} with overrides" if overrides else origin
     try:
-        return validated(Instance, table, folder)
+        return validated(Instance, with_plans(table, folder), folder)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
         complaints = (

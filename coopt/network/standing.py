@@ -52,6 +52,14 @@ def family_of(
     assert nic is not None, "checked as soon as the instance is read"
     origin = f"{file}: design {stands.id!r}"
     chain = chain_of(stands, file)
+    if stands.published and stands.published.switches != tuple(
+        tier.switches for tier in chain.levels
+    ):
+        counts = both(str(tier.switches) for tier in chain.levels)
+        raise InstanceError(
+            f"{origin}: published.switches = {list(stands.published.switches)}: the design counts"
+            f" {counts}, needs one that counts to what stands"
+        )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, origin)
     rate = stands.link_gbit_s

@@ -1,0 +1,180 @@
+"""A plan as the design that stands: rows of [[existing]] that name the file of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.texts import InstanceError, read_text
+
+KEYS = ("plan", "part")
+
+
+def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The raw table of a question with the designs of the plans that [[existing]] names; keys that
+    stand beside the name of a file take precedence.
+
+    Parameters
+    ----------
+    folder
+        Folder that file names are relative to.
+
+    Raises
+    ------
+    InstanceError
+        Where a file holds no plan, or one of networks that no design describes.
+    """
+    rows = table.get("existing", ())
+    rows = [rows] if isinstance(rows, Mapping) else rows
+    if not isinstance(rows, list | tuple) or not any(
+        isinstance(row, Mapping) and "plan" in row for row in rows
+    ):
+        return table
+    return {
+        **table,
+        "existing": [
+            _row(row, table.get("network", {}), folder, f"existing[{n}].plan")
+            if isinstance(row, Mapping) and "plan" in row
+            else row
+            for n, row in enumerate(rows)
+        ],
+    }
+
+
+def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
+    file, part = row["plan"], row.get("part")
+    if not isinstance(file, str):
+        raise InstanceError(f"{key} = {file!r}: needs the name of a file")
+    origin = f"{key} = {file!r}"
+    text = read_text(folder / file, "a plan", "a plan that `coopt solve INSTANCE -o FILE` wrote")
+    try:
+        design = _design(json.loads(text), part, origin)
+        listed = network if isinstance(network, Mapping) else {}
+        found = _as_row(design, row, listed, origin)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        if isinstance(error, InstanceError):
+            raise
+        raise InstanceError(f"{origin}: holds no plan, needs one that coopt wrote") from None
+    beside = {name: value for name, value in row.items() if name not in KEYS}
+    return {"id": Path(file).stem, **found, **beside}
+
+
+def _design(plan: Any, part: Any, origin: str) -> dict[str, Any]:
+    """The design of a plan, or of one of its parts."""
+    parts = {one["name"]: one.get("design") for one in plan["parts"]}
+    if part is None and len(parts) != 1:
+        raise InstanceError(
+            f"{origin}: the plan has {len(parts)} parts, needs existing[0].part with one of"
+            f" {', '.join(map(repr, parts))}"
+        )
+    design = parts[part] if part in parts else next(iter(parts.values())) if part is None else None
+    if not design or not design["fabric"]["tier"]:
+        raise InstanceError(f"{origin}: holds no network of switches there, needs a part with one")
+    return dict(design)
+
+
+def _as_row(
+    design: dict[str, Any], row: Mapping[str, Any], listed: Mapping[str, Any], origin: str
+) -> dict[str, Any]:
+    """The keys of a design, with the products that the question lists by their names."""
+    fabric, hb = design["fabric"], design["hb_domain"]
+    nic = row.get("nic", _listed(listed, "nics", fabric["nic"]["name"]))
+    planes, per_gpu = fabric["nic"]["planes"], fabric["nic"]["per_gpu"]
+    if fabric["nic"]["shared_by"] > 1 or fabric["pod_bundle"] > 1:
+        raise InstanceError(
+            f"{origin}: GPUs share NICs there, or leaves have bundles in pods, which no"
+            " design says, needs another network"
+        )
+    rate = _rate(nic, origin) / planes
+    return {
+        "hb_domain": _listed(listed, "hb_domains", hb["name"]),
+        "domains": hb["count"],
+        "gpus_per_domain": hb["size"],
+        "fabric": fabric["kind"],
+        "nic": nic,
+        "nic_ports": per_gpu * planes,
+        "planes": planes,
+        **_fill(design, origin),
+        "tiers": [
+            {
+                **ports,
+                "gbit_s": rate,
+                "switch": _listed(listed, "switches", tier["switch"] or fabric["switch"]["name"]),
+                "optic": _listed(listed, "optics", tier["optic"]),
+                "optic_below": _listed(listed, "optics", tier["optic_below"] or tier["optic"]),
+            }
+            for tier, ports in zip(fabric["tier"], _ports(design), strict=True)
+        ],
+        "published": {"switches": [tier["switches"] for tier in fabric["tier"]]},
+    }
+
+
+def _listed(listed: Mapping[str, Any], key: str, name: str) -> Any:
+    """A product as the question lists it, its name where that is in the catalog."""
+    entries = listed.get(key, ())
+    entries = entries if isinstance(entries, list | tuple) else [entries]
+    return next(
+        (entry for entry in entries if isinstance(entry, Mapping) and entry.get("name") == name),
+        name,
+    )
+
+
+def _rate(nic: Any, origin: str) -> float:
+    if isinstance(nic, Mapping) and "gbit_s" in nic:
+        return float(nic["gbit_s"])
+    name = nic.get("extends") if isinstance(nic, Mapping) else nic
+    try:
+        return float(getattr(find("nic", str(name)), "gbit_s"))  # noqa: B009 - of any entry
+    except UnknownNameError:
+        raise InstanceError(
+            f"{origin}: the catalog has no NIC {name!r}, needs existing[0].nic with its table"
+        ) from None
+
+
+def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
+    """How leaves are filled."""
+    fabric, hb = design["fabric"], design["hb_domain"]
+    down, domains = fabric["tier"][0]["down_ports"], hb["count"]
+    ends = hb["size"] * fabric["nic"]["per_gpu"]
+    bundles = {} if _is_even(design) else {"bundles": "any"}
+    if fabric["tiers"] == 1:
+        return bundles
+    if fabric["kind"] == "clos":
+        return {**bundles, **({} if down % ends else {"leaf_domains": down // ends})}
+    if down < domains or fabric["kind"] == "rail-only":
+        return {**bundles, "leaf_domains": down}
+    rails, rest = divmod(ends, down // domains)
+    if rest or hb["size"] % rails:
+        raise InstanceError(
+            f"{origin}: a leaf has {down // domains} of {ends} rails there, which no design says,"
+            " needs another network"
+        )
+    return {**bundles, "rails": rails, "leaf_domains": domains}
+
+
+def _is_even(design: dict[str, Any]) -> bool:
+    """Whether spines divide the uplinks of a leaf."""
+    fabric = design["fabric"]
+    if fabric["tiers"] != 2:
+        return True
+    spines = fabric["tier"][1]["switches"] // fabric["planes"]
+    uplinks: int = fabric["tier"][0]["uplinks_per_switch"]
+    return uplinks % int(spines) == 0
+
+
+def _ports(design: dict[str, Any]) -> Iterator[dict[str, int]]:
+    """Ports in use of the switches of each tier."""
+    fabric = design["fabric"]
+    tiers: Sequence[dict[str, Any]] = fabric["tier"]
+    if len(tiers) == 1:
+        rails = fabric["planes"] // fabric["nic"]["planes"]
+        together = -(-rails * fabric["nic"]["planes"] // tiers[0]["switches"])
+        ports = tiers[0]["down_ports"] * together
+        yield {"ports": max(ports, 2), "down": ports}
+        return
+    for tier in tiers:
+        down, up = tier["down_ports"], tier["uplinks_per_switch"]
+        yield {"ports": max(down + up, 2), "down": down, **({"up": up} if up else {})}
