@@ -28,7 +28,8 @@ HEAD = re.compile(r"^# *size +count +type", re.MULTILINE)
 RANK = re.compile(r"^# +Rank +(\d+) .*? on +(\S+) device +\d+ \[[^\]]*\] (.+?)\s*$", re.MULTILINE)
 STARTING = re.compile(r"Collective test starting: (\w+?)_perf")
 # size, count, type, operation, root, then time, algbw, busbw and errors out of place
-ROW = re.compile(r"(\d+) +\d+ +\w+ +(\w+) +-?\d+ +([\d.]+) +([\d.]+) +([\d.]+) +\S+")
+NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)(?!\S)"
+ROW = re.compile(rf"(\d{{1,15}}) +\d+ +\w+ +(\w+) +-?\d+ +{NUMBER} +{NUMBER} +{NUMBER} +\S+")
 ROUNDED = 0.02  # of bandwidths that are printed with two digits
 SURE = 64  # ranks that bandwidths of five digits tell apart
 LATENCY_SHARE = 0.5  # of the shortest time, from which a start-up time is told apart

@@ -11,7 +11,7 @@ from typing import get_args
 from coopt.instance.software import Dispatcher
 from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import GraphModule
-from coopt.validation.logs import Log, log_formats
+from coopt.validation.logs import MOST_DIGITS, Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
 from coopt.validation.shapes import ALIKE, catalog_model
 
@@ -112,7 +112,7 @@ class _Reading:
     def _number(self, name: str) -> int:
         """Return a whole number above 0, or 0 where it is not printed."""
         text = self.log.get(name).replace(",", "")
-        if text and not text.isdecimal():
+        if text and not (text.isdecimal() and len(text) <= MOST_DIGITS):
             entry = self.log.printed[name]
             raise self._fault(
                 f"line {entry.line}: {entry.key} = {entry.value!r}, needs a whole number"
@@ -181,7 +181,7 @@ class _Reading:
             return self._number("first_dense_layers")
         if text.isdecimal() and int(text):
             return layers - math.ceil(layers / int(text))  # every n-th has experts, from the first
-        runs = re.findall(r"\[?([01](?:, ?[01])*)\]?(?: ?\* ?(\d+))?", text)
+        runs = re.findall(r"\[?([01](?:, ?[01])*)\]?(?: ?\* ?(\d{1,4}))?", text)
         kinds = [kind for kinds, times in runs for kind in kinds.split(",") * int(times or 1)]
         if not kinds or len(kinds) > max(layers, 1):
             raise self._fault(
@@ -253,7 +253,7 @@ class _Reading:
         if not layout or "[" in layout:
             return
         text = layout.replace("'", "")
-        for pattern in (r"\(([^()]*)\)\*(\d+)", r"(\w)\*(\d+)"):
+        for pattern in (r"\(([^()]{1,99})\)\*(\d{1,3})", r"(\w)\*(\d{1,3})"):
             text = re.sub(pattern, lambda match: match[1] * int(match[2]), text)
         layers, stages = text.count("t"), text.count("|") + 1
         of_log = self._number("layers"), self._number("pp") * max(1, self._number("interleave"))
@@ -287,6 +287,7 @@ class _Reading:
         split = {name: str(degree) for name, degree in degrees.items() if degree}
         t, p, c, _ = (max(1, degree) for degree in degrees.values())
         gpus = self._gpus(t * p * c) or (cells.get("gpus") or self.stated.get("gpus", ""))
+        gpus = gpus if len(gpus) <= MOST_DIGITS else ""
         replicas = int(gpus) // (t * p * c) if gpus.isdecimal() else 0
         dp = self._number("dp")
         if dp and gpus.isdecimal() and t * p * c * dp != int(gpus):
@@ -318,7 +319,7 @@ class _Reading:
         """Return a degree; of two for inside and across slices, their product."""
         sides = [self.log.printed.get(f"{name}_{side}") for side in ("inside", "across")]
         for entry in filter(None, sides):
-            if not entry.value.isdecimal():
+            if not entry.value.isdecimal() or len(entry.value) > MOST_DIGITS:
                 raise self._fault(f"line {entry.line}: {entry.key} = {entry.value}, needs a number")
         printed = [int(entry.value) for entry in sides if entry is not None]
         return math.prod(printed) if printed else self._number(name)
@@ -352,9 +353,9 @@ class _Reading:
         if seq:
             batch = batch or self._number("tokens_per_step") // seq
             local = local or self._number("tokens_per_rank") // seq
-        device_batch = log.get("device_batch")
+        device_batch = re.fullmatch(r"\d{1,9}(?:\.\d+)?", log.get("device_batch"))
         if device_batch and not batch and gpus.isdecimal():
-            batch = round(float(device_batch) * int(gpus))
+            batch = round(float(device_batch[0]) * int(gpus))
         batch = int(log.batch or batch)
         rounds = max(1, self._number("accumulation"))
         parts = self._number("micro_batches") if stages > 1 else 1

@@ -36,6 +36,7 @@ RANK = re.compile(r"^\s*(?:\[?(?:rank|default|worker|node)?-?\d+(?:[,/]\d+)*\]?(
 UNPRINTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 HEADER = re.compile(r"\[\w+\](?::\s*$| \w)")  # of a section of settings
 CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]{2,})$")  # a word that ends a line
+MOST_DIGITS = 15  # of a whole number that means anything
 MLLOG = ":::MLLOG "
 # what cannot differ within one run
 OF_ONE_RUN = (
@@ -259,7 +260,7 @@ def _all_printed(
                 entry = Printed(value=_value(match[2], lines[number:]), line=number, key=match[1])
                 yield entry, form.keys[match[1]]
     for number, event in events:
-        if (key := event.get("key")) in form.keys:
+        if (key := str(event.get("key"))) in form.keys:
             yield Printed(value=str(event.get("value")), line=number, key=key), form.keys[key]
     patterns = [re.compile(text) for text in (*form.sentences, *log_formats().common)]
     for number, line in enumerate(lines, 1):
@@ -341,13 +342,18 @@ def _step(match: re.Match[str], line: str, number: int) -> LoggedStep:
     batch, samples, tflops = (beside[name] for name in ("batch", "samples", "tflops"))
     return LoggedStep(
         line=number,
-        iteration=int(groups["iteration"]) if groups.get("iteration") else None,
+        iteration=_whole(groups.get("iteration")),
         measured=_float(groups[unit]),
         unit=unit,
         batch=batch[1] if batch else "",
-        samples=int(samples[1]) if samples else None,
+        samples=_whole(samples[1]) if samples else None,
         tflops=_float(tflops[1]) if tflops else None,
     )
+
+
+def _whole(text: str | None) -> int | None:
+    """Return a number of iterations or samples; None where there is none of a usual size."""
+    return int(text) if text and len(text) <= MOST_DIGITS else None
 
 
 def _float(text: str) -> float:
@@ -462,8 +468,9 @@ def _steps_of_events(
         ]
         if values:
             return values
-    batch = printed.get("global_batch")
-    if batch is None or not batch.value.isdecimal():
+    entry = printed.get("global_batch")
+    batch = _whole(entry.value) if entry is not None and entry.value.isdecimal() else None
+    if not batch:
         return []
     starts = {line: event for line, event in events if event.get("key") == "block_start"}
     stops: list[tuple[int, dict[str, Any]]] = [(0, {})]
@@ -473,9 +480,14 @@ def _steps_of_events(
         started = [event for number, event in starts.items() if number < line]
         samples = _count(stop, "samples_count") - _count(before, "samples_count")
         if started and samples > 0:
-            seconds = (stop.get("time_ms", 0) - started[-1].get("time_ms", 0)) / 1000.0
-            found.append(step(line, seconds * int(batch.value) / samples, "seconds"))
+            seconds = (_time_ms(stop) - _time_ms(started[-1])) / 1000.0
+            found.append(step(line, seconds * batch / samples, "seconds"))
     return found
+
+
+def _time_ms(event: Mapping[str, Any]) -> float:
+    value = event.get("time_ms")
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _count(event: Mapping[str, Any], key: str) -> int:

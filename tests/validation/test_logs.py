@@ -379,6 +379,9 @@ def test_any_launcher_may_stand_before_lines(read):
 @pytest.mark.parametrize(
     ("text", "stated", "complaint"),
     [
+        (megatron(num_layers="9" * 5000), {}, "layers = .*needs a whole number"),
+        (megatron(pipeline_model_parallel_layout="E(t*999)*999999999L"), {}, "layout = .* layers in 1 stages"),
+        (MLPERF + "\n" + mllog("block_stop", time_ms="soon", metadata=[]), {}, "no line with the time of an iteration"),
         ("hello\nworld\n", {}, "no form that is known, needs a log of .*Megatron Bridge.*MaxText"),
         (lines(BRIDGE), {}, "no line with the time of an iteration"),
         (megatron() + megatron(), {}, r"line \d+: iteration 1 after 5: more than one run"),
