@@ -27,7 +27,6 @@ FLAVORS = {
     "llama3 405B": "llama3-405b",
     "llama4 17bx16e": "llama4-scout",
     "llama4 17bx128e": "llama4-maverick",
-    "deepseek_v3 16B": "moonlight-16b-a3b",
     "deepseek_v3 671B": "deepseek-v3",
     "qwen3 30B-A3B": "qwen3-30b-a3b",
     "qwen3 235B-A22B": "qwen3-235b-a22b",

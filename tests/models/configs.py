@@ -219,3 +219,16 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
         sliding_window=128, sliding_window_size=128, n_routed_experts=256, num_experts_per_tok=8, n_group=1,
         topk_group=1, moe_intermediate_size=2048, n_shared_experts=None, moe_layer_freq=[0] + [1] * 47, **MIMO)),
 }
+CATALOGUED = {  # what the catalog calls them
+    "DeepSeek-V3": "deepseek-v3", "DeepSeek-V3.2": "deepseek-v3.2", "DeepSeek-V4-Flash": "deepseek-v4-flash",
+    "Kimi-K2": "kimi-k2", "Kimi-Linear-48B-A3B": "kimi-linear-48b-a3b", "Moonlight-16B-A3B":
+    "moonlight-16b-a3b", "GLM-4.5": "glm-4.7", "GLM-4.5-Air": "glm-4.5-air", "GLM-4.7-Flash": "glm-4.7-flash",
+    "GLM-5": "glm-5.2", "Qwen3-8B": "qwen3-8b", "Qwen3-32B": "qwen3-32b", "Qwen3-30B-A3B": "qwen3-30b-a3b",
+    "Qwen3-235B-A22B": "qwen3-235b-a22b", "Qwen3-Next-80B-A3B": "qwen3-next-80b-a3b", "Qwen3.5-397B-A17B":
+    "qwen3.5-397b-a17b", "gpt-oss-20b": "gpt-oss-20b", "gpt-oss-120b": "gpt-oss-120b", "Llama-3.1-8B":
+    "llama3-8b", "Llama-3.1-405B": "llama3-405b", "Llama-4-Scout": "llama4-scout", "Llama-4-Maverick":
+    "llama4-maverick", "MiniMax-M2.5": "minimax-m2.5", "MiniMax-M3": "minimax-m3", "Nemotron-Nano-9B-v2":
+    "nemotron-nano-9b-v2", "Nemotron-3-Nano-30B": "nemotron-3-nano", "Ling-mini-2.0": "ling-mini-2.0",
+    "Ling-flash-2.0": "ling-flash-2.0", "Ring-mini-linear-2.0": "ring-mini-linear-2.0", "MiMo-V2-Flash":
+    "mimo-v2-flash",
+}

@@ -13,7 +13,7 @@ from coopt.models.documents import imported
 from coopt.perf.mapping import further_parameters, model_parameters
 from coopt.report.catalog import entries_toml
 from tests.conftest import accepted, ask, question
-from tests.models.configs import MODELS, nemotron, plain
+from tests.models.configs import CATALOGUED, MODELS, nemotron, plain
 
 
 def read(folder: Path, said: Any, name: str = "config.json", **options: Any) -> Any:
@@ -39,6 +39,13 @@ def test_parameters_are_those_published(tmp_path: Path, name: str) -> None:
     total, active = published.split()
     assert near([whole, whole + further], total, 0.005), (whole, further)
     assert near([met, met - table, met - tables], active, 0.02), (met, table)
+
+
+def test_models_of_the_catalog_are_those_of_their_configurations(tmp_path: Path) -> None:
+    for name, ours in CATALOGUED.items():
+        same = read(tmp_path, MODELS[name][1]).same
+        assert same is not None, name
+        assert same.name == ours
 
 
 LLAMA = plain("llama", 4, 512, (8, 2), 2048, 32000)
