@@ -18,7 +18,7 @@ from coopt.validation.shapes import ALIKE, catalog_model
 Cells = dict[str, str]
 
 SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
-STRATEGIES = {"fsdp2": "3", "megatron_fsdp": "3", "fsdp": "3", "ddp": "0"}
+STRATEGIES = {"fsdp2": "3", "megatron_fsdp": "3", "fsdp": "3", "hsdp": "3", "ddp": "0"}
 WORDS = {"bfloat16": "bf16", "bf16-mixed": "bf16", "float16": "fp16", "16-mixed": "fp16"}
 RECIPES = {"tensorwise": "fp8-cs", "rowwise": "fp8-cs", "delayed": "fp8-ds"}
 BYTES = {"float32": 4, "fp32": 4, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
@@ -374,7 +374,7 @@ class _Reading:
         if log.get("megatron_fsdp"):
             return SHARDED.get(log.get("sharded") or "no_shard", "")
         if strategy := log.get("strategy"):
-            return STRATEGIES.get(strategy, "")
+            return STRATEGIES.get(strategy.lower(), "")
         fsdp = [log.printed.get(f"fsdp_{side}") for side in ("inside", "across")]
         if any(entry and entry.value != "1" for entry in fsdp):
             return "3"

@@ -32,7 +32,10 @@ DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|#.*)?$")  # what may stand behi
 ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
 ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
 # the rank that a launcher puts before a line: `0: `, `[rank0]:`, `[default63]:`, `[1,3]<stdout>:`
-RANK = re.compile(r"^\s*(?:\[?(?:rank|default|worker|node)?-?\d+(?:[,/]\d+)*\]?(?:<\w+>)?:)(?!\d)")
+RANK = re.compile(
+    r"^\s*(?:\[?(?:rank|default|worker|node)?-?\d+(?:[,/]\d+)*\]?(?:<\w+>)?:)(?!\d)"
+    r"|\[(?:rank|default)-?\d+(?:/\d+)?\]"
+)
 UNPRINTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 HEADER = re.compile(r"\[\w+\](?::\s*$| \w)")  # of a section of settings
 CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]{2,})$")  # a word that ends a line
@@ -223,6 +226,12 @@ def _keys(form: LogFormat) -> re.Pattern[str]:
     )
 
 
+def _setting(pattern: re.Pattern[str], line: str) -> re.Match[str] | None:
+    """Find a key with its value; values with bars are those of iterations."""
+    match = None if MLLOG in line else pattern.search(line)
+    return None if match is None or " | " in match[2] else match
+
+
 def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
     """Refuse lines of settings that end early: within a key, before the value or behind it."""
     pattern = _keys(form)
@@ -230,7 +239,7 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
     for number, line in enumerate(lines, 1):
         if form.section and HEADER.search(line):
             in_section = re.search(form.section, line) is not None
-        match = pattern.search(line) if " | " not in line and MLLOG not in line else None
+        match = _setting(pattern, line)
         word = CUT.search(line) if match is None else None
         is_cut = word is not None and (was_key or "_" in word[1])
         ends_early = (
@@ -255,8 +264,7 @@ def _all_printed(
     if form.keys:
         pattern = _keys(form)
         for number, line in enumerate(lines, 1):
-            # lines with bars are those of iterations
-            if MLLOG not in line and " | " not in line and (match := pattern.search(line)):
+            if (match := _setting(pattern, line)) is not None:
                 entry = Printed(value=_value(match[2], lines[number:]), line=number, key=match[1])
                 yield entry, form.keys[match[1]]
     for number, event in events:
@@ -443,9 +451,9 @@ def _events(lines: Sequence[str], name: str) -> list[tuple[int, dict[str, Any]]]
 def _steps_of_events(
     events: Sequence[tuple[int, dict[str, Any]]], printed: Mapping[str, Printed]
 ) -> list[LoggedStep]:
-    """Return iterations of MLPerf's events: step times, throughput, or blocks between evaluations.
+    """Return iterations of MLPerf's events: step times, blocks between evaluations, or throughput.
 
-    NVIDIA's `tracked_stats` have the first two.
+    NVIDIA's `tracked_stats` have the first and the last.
     """
 
     def step(line: int, measured: float, unit: str) -> LoggedStep:
@@ -459,30 +467,35 @@ def _steps_of_events(
             tflops=None,
         )
 
-    for key, unit in (("train_step_time", "seconds"), ("throughput", "samples_per_s")):
-        values = [
+    def tracked(key: str, unit: str) -> list[LoggedStep]:
+        return [
             step(line, float(event["value"][key]), unit)
             for line, event in events
             if isinstance(event.get("value"), dict)
             and isinstance(event["value"].get(key), int | float)
         ]
-        if values:
-            return values
+
+    if times := tracked("train_step_time", "seconds"):
+        return times
     entry = printed.get("global_batch")
     batch = _whole(entry.value) if entry is not None and entry.value.isdecimal() else None
     if not batch:
-        return []
+        return tracked("throughput", "samples_per_s")
     starts = {line: event for line, event in events if event.get("key") == "block_start"}
     stops: list[tuple[int, dict[str, Any]]] = [(0, {})]
     stops += [(line, event) for line, event in events if event.get("key") == "block_stop"]
     found = []
     for (_, before), (line, stop) in pairwise(stops):
         started = [event for number, event in starts.items() if number < line]
-        samples = _count(stop, "samples_count") - _count(before, "samples_count")
+        until = _count(stop, "samples_count")
+        since = _count(before, "samples_count")
+        if not before and started and (first := _count(started[-1], "samples_count")) < until:
+            since = first  # a log that begins late
+        samples = until - since
         if started and samples > 0:
             seconds = (_time_ms(stop) - _time_ms(started[-1])) / 1000.0
             found.append(step(line, seconds * batch / samples, "seconds"))
-    return found
+    return found or tracked("throughput", "samples_per_s")
 
 
 def _time_ms(event: Mapping[str, Any]) -> float:

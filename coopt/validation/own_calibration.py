@@ -33,7 +33,7 @@ from coopt.validation.facts import FitSet
 from coopt.validation.fitting import Report, runs_used, set_name
 from coopt.validation.link_tests import LinkFit
 from coopt.validation.posterior import NINETY, Belief, Posterior, posterior_of
-from coopt.validation.published import COLUMNS, MEASURED, Measurement
+from coopt.validation.published import COLUMNS, MEASURED, Measurement, printed_cell
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
 from coopt.validation.splits import mappings_of, ranks_inside
 
@@ -170,9 +170,9 @@ def _columns_read(row: Measurement) -> str:
     """Return the columns of a row but its name, its address and what was measured."""
     names = [name for name in COLUMNS if name not in ("id", "source_url", *MEASURED)]
     stated = {name: value for name in names if (value := row.cell(name)) not in (None, "")}
-    return ", ".join(f"{name} {value}" for name, value in stated.items() if name != "notes") + (
-        f"; {row.notes}" if row.notes else ""
-    )
+    notes = stated.pop("notes", "")
+    columns = ", ".join(f"{name} {printed_cell(value)}" for name, value in stated.items())
+    return "; ".join(filter(None, (columns, notes)))
 
 
 def fits_memory(result: RowResult) -> bool:

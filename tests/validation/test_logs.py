@@ -372,7 +372,15 @@ def test_what_a_run_is_made_of_is_read(read):
 
 def test_any_launcher_may_stand_before_lines(read):
     wanted = read(EXPECTED["bridge"][0])
-    for prefix in ("", "[rank0]:", "[1,0]<stdout>:", "worker-0: ", "2026-08-22 15:01:11,123 - INFO - ", "\x1b[32m"):
+    for prefix in (
+        "",
+        "[rank0]:",
+        "[1,0]<stdout>:",
+        "node-0  | ",
+        "worker-0: ",
+        "2026-08-22 15:01:11,123 - INFO - ",
+        "\x1b[32m",
+    ):
         assert read(lines(BRIDGE, steps(), prefix=prefix)) == wanted
 
 
