@@ -21,7 +21,8 @@ def fits_report(answers: Sequence[Fits]) -> list[RenderableType]:
 def _one(fits: Fits) -> list[RenderableType]:
     head = (
         f"{fits.model} on {words.counted(fits.gpus, 'GPU')} {fits.gpu}, sequences of {fits.seq:,},"
-        f" batch {fits.global_batch:,}, {fits.precision}: {fits.memory_limit_gib:.1f} GiB a GPU."
+        f" batch {fits.global_batch:,}, {fits.precision}: {fits.memory_limit_gib:.1f} GiB a GPU"
+        + (f", {fits.memory_margin:.0%} left free." if fits.memory_margin else ".")
     )
     if fits.mappings == 1:
         (memory,) = fits.listed

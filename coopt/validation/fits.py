@@ -15,6 +15,7 @@ from coopt.columns.grid import mappings, splits_sequences, splits_tensors
 from coopt.instance.base import Table
 from coopt.instance.catalog import entries, find, sentences
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.instance.schema import load
 from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import Transformer
@@ -71,6 +72,7 @@ class Fits(Table):
     global_batch: int
     precision: str
     memory_limit_gib: Annotated[float, Field(description="of a GPU, less the margin")]
+    memory_margin: Annotated[float, Field(description="share of a GPU's memory that stays free")]
     mappings: Annotated[int, Field(description="that were looked at")]
     fitting: Annotated[int, Field(description="of them, those that fit")]
     listed: Annotated[
@@ -115,14 +117,18 @@ def fits_of(
         cluster = instance.cluster
         gpu = _gpu(asked["gpu"]) if "gpu" in asked else cluster.gpu
         gpus = asked.get("gpus", max(cluster.gpus))
-        workloads = [_changed(one, asked) for one in instance.workload]
+        workloads, margin = (
+            [_changed(one, asked) for one in instance.workload],
+            instance.kept_margin,
+        )
     else:
         if settings:
             raise InstanceError("--set: replaces values of an instance, needs its file")
         if missing := [f"--{name}" for name in ("gpu", "gpus") if name not in asked]:
             raise InstanceError(f"{question}: needs {both(missing)}")
         gpu, gpus = _gpu(asked["gpu"]), asked["gpus"]
-        workloads = [_workload(question, gpus, asked)]
+        workloads, margin = [_workload(question, gpus, asked)], DEFAULT_MARGIN
+    gpu = gpu.with_memory_margin(margin.memory_share(workloads))
     return [_fits(workload, gpu, gpus, fixed, shown) for workload in workloads]
 
 
@@ -207,6 +213,7 @@ def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], sho
         global_batch=workload.global_batch,
         precision=workload.precision,
         memory_limit_gib=gpu.usable_bytes / GIB,
+        memory_margin=gpu.memory_margin,
         mappings=len(rows),
         fitting=int(fit.sum()),
         listed=tuple(_memories(limited, gpu, rows.take(places))),

@@ -21,7 +21,7 @@ def asked(coopt, *words, code=0):
 
 
 def test_the_components_of_one_mapping_add_up_to_what_the_planner_needs(coopt):
-    one = (*LLAMA, "--tp", "8", "--pp", "16", "--recompute", "norm+act")
+    one = (*LLAMA, "--tp", "8", "--pp", "16", "--recompute", "norm+ffn")
     (fits,) = asked(coopt, *one)
     (memory,) = fits["listed"]
     assert (fits["mappings"], fits["fitting"], memory["fits"]) == (1, 1, True)
