@@ -269,8 +269,10 @@ LONGEST_S = 1e15
 """The longest iteration that a bound may allow (s), and what counts where there is no bound."""
 
 
-MOST_TOLERANCE = 0.2
-"""The largest share by which a batch may differ from the one that was given."""
+MOST_TOLERANCE, NEAR_BATCH = 0.2, 0.02
+"""The largest share by which a batch may differ from the one that was given, and one by which it is
+still near.
+"""
 
 
 def batches_within(batch: Any, tolerance: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import NEAR_BATCH
 from coopt.plan.schema import BetterNumber, Cliff, Plan
 from coopt.report import words
 
@@ -45,7 +46,7 @@ def _less(better: BetterNumber) -> str:
     saved = f"{words.percent(better.saved)} less time for the same training"
     if better.key == "cluster.idle_gpus":
         return f"{saved}: {better.key} = true lets the search leave GPUs idle"
-    return f"{saved}: {better.key} = 0.02 lets the search choose the batch"
+    return f"{saved}: {better.key} = {NEAR_BATCH:g} lets the search choose the batch"
 
 
 def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:

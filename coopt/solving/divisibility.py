@@ -30,7 +30,7 @@ from coopt.columns.pools import in_orders, place
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Cluster, Instance
 from coopt.instance.variants import within
-from coopt.instance.workload import Workload, batches_within
+from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
 from coopt.network.plan_networks import family_of_plan
 from coopt.perf.mapping import Floats, Ints, Mappings
@@ -41,8 +41,6 @@ from coopt.solving.arrays import fastest_row
 
 SAVED = 0.05
 """Share of the time of a training from which a better number is told."""
-NEAR = 0.02
-"""Share by which a batch may differ to be near the one that was typed."""
 STEP = 1.25
 """From one bound to the next, from the ideal time up to what has to be beaten."""
 
@@ -93,7 +91,7 @@ def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
     gpus, context = network.family.gpus, context_of(network.family)
     usable = gpus * math.lcm(*workload.mapping.micro_batch)
     best: dict[int, int] = {}
-    for batch in batches_within(workload.global_batch, NEAR):
+    for batch in batches_within(workload.global_batch, NEAR_BATCH):
         factor = math.gcd(batch, usable)
         best[factor] = max(best.get(factor, 0), batch)
     own = math.gcd(workload.global_batch, usable)

@@ -24,7 +24,7 @@ from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.texts import alternatives, both, change_text, counted
-from coopt.instance.workload import Workload
+from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
@@ -348,10 +348,17 @@ def no_split(instance: Instance, workload: Workload) -> str:
     """Why no mapping of a workload divides evenly, and what would: a sentence without its full
     stop.
     """
-    batches, counts = (
-        _such_as(_batches_near(instance, workload)),
-        _such_as(_counts_near(instance, workload)),
+    near_batches, near_counts = (
+        list(_batches_near(instance, workload)),
+        list(_counts_near(instance, workload)),
     )
+    batches, counts = _such_as(near_batches), _such_as(near_counts)
+    room = ""
+    if not {*near_batches}.isdisjoint(batches_within(workload.global_batch, NEAR_BATCH)):
+        room += f", batch_tolerance = {NEAR_BATCH:g}"
+    idle = instance.cluster.having(idle_gpus=not instance.beyond_one_network)
+    if any(idle.bought_for(count) for count in near_counts):
+        room += ", cluster.idle_gpus = true"
     keys = [
         key
         for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch")
@@ -366,7 +373,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
         f" {workload.global_batch} within workload.mapping"
         f" ({f'{lists}; ' if lists else ''}the first and the"
         f" last stage alone may have fewer layers): needs another batch{batches}, GPU count{counts}"
-        f" or wider mapping lists{_defaults(instance, workload, ('cp',))}"
+        f"{room} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
     )
 
 

@@ -115,7 +115,7 @@ def test_lists_that_defaults_keep_narrow_are_named() -> None:
 def test_batches_and_counts_that_divide_are_offered_near_those_that_do_not() -> None:
     asked = {"cluster__gpus": 56, "workload__0__mapping": {"dp": 7}}
     (said,) = solve(ask(**asked)).explanation
-    near = re.search(r"another batch \(such as (\d+) or (\d+)\), GPU count or wider mapping lists", said)
+    near = re.search(r"another batch \(such as (\d+) or (\d+)\), GPU count, batch_tolerance = 0.02 or wider", said)
     assert near, "a batch that 7 does not divide is one on any number of GPUs"
     for batch in map(int, near.groups()):
         assert batch % 7 == 0

@@ -248,6 +248,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from direct_disagreements(instance)
     yield from switch_disagreements(instance)
     yield from _failures(instance)
+    yield from _idle_elsewhere(instance)
     yield from _idle_gpus(instance)
     yield from _timed_objective(instance)
 
@@ -259,6 +260,7 @@ def open_disagreements(instance: Question) -> Iterator[str]:
     yield from _missing_bounds(instance)
     yield from regrets_of_choices(instance)
     yield from _shared_batches(instance)
+    yield from _idle_elsewhere(instance)
 
 
 def _shared_batches(instance: Question) -> Iterator[str]:
@@ -333,29 +335,30 @@ def _failures(instance: Question) -> Iterator[str]:
 
 
 def _idle_gpus(instance: Question) -> Iterator[str]:
-    """Yield complaints about idle GPUs where islands, sites or phases decide how many train, and
-    where they leave too many numbers to search.
-    """
+    """Yield complaints about idle GPUs where they leave too many numbers to search."""
     cluster = instance.cluster
-    if not cluster.idle_gpus:
-        return
-    place = f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}"
-    several = [reason for reason in instance.beyond_one_network if not reason.startswith("lists")]
-    if several:
-        yield (
-            f"{place}: GPUs are left idle beside one network that all workloads have in turn, needs"
-            f" an instance without {both(several)}"
-        )
-        return
     count = sum(
         len(cluster.idle_sites(bought, domain.size))
         for bought in cluster.gpus
         for domain in instance.network.hb_domains
+        if cluster.idle_gpus
     )
     if count > MOST_IDLE_SITES:
         yield (
-            f"{place}: leaves {count:,} numbers of GPUs and domains to choose from, needs at most"
-            f" {MOST_IDLE_SITES:,}: a smaller number of GPUs that may be idle"
+            f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} numbers of"
+            f" GPUs and domains to choose from, needs at most {MOST_IDLE_SITES:,}: a smaller"
+            " number of GPUs that may be idle"
+        )
+
+
+def _idle_elsewhere(instance: Question) -> Iterator[str]:
+    """Yield complaints about idle GPUs where islands, sites or phases decide how many train."""
+    several = [reason for reason in instance.beyond_one_network if not reason.startswith("lists")]
+    if instance.cluster.idle_gpus and several:
+        yield (
+            f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: GPUs are left idle"
+            " beside one network that all workloads have in turn, needs an instance without"
+            f" {both(several)}"
         )
 
 
