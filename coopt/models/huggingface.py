@@ -157,10 +157,13 @@ class Reader:
             "extra_predictions": self._predictions(),
             "encoders": self._encoders(),
         }
+        has_residual_attention = text.value("attn_res_block_size", default=None) is not None
+        for name in MAMBA_KEYS if not values.get("mamba_layers") else ():
+            text.value(name, default=None)
         unknown = list(text.left())
         if unknown:
             raise text.refuse(unknown[0], f"a key that is known of model_type = {self._kind!r}")
-        if text.has("attn_res_block_size"):
+        if has_residual_attention:
             self._notes.append("attention to residuals of earlier layers is not counted")
         return {key: value for key, value in values.items() if value not in (None, [])}, self._notes
 
@@ -236,6 +239,8 @@ class Reader:
         if self._kind == "deepseek_v4":
             return self._compressed()
         own = self._attention(self._text)
+        if self._text.flag("use_cla"):
+            raise self._text.refuse("use_cla", "keys and values of its own in every layer")
         layers = Counter(self._layer_kinds())
         mixers, values = list[Values](), dict(own)
         full, windowed = layers[ATTENTION], layers[WINDOWED]
@@ -336,7 +341,8 @@ class Reader:
 
     def _windowed_by_rule(self) -> list[str]:
         text, layers = self._text, range(self._layers)
-        pattern = text.value("sliding_window_pattern", "_sliding_window_pattern", default=None)
+        names = ("sliding_window_pattern", "_sliding_window_pattern", "layer_switch")
+        pattern = text.value(*names, default=None)
         rope = text.value("no_rope_layers", default=None)
         every = text.number("global_attn_every_n_layers", "no_rope_layer_interval", default=4)
         if text.has("attention_chunk_size") and self._kind.startswith("llama4"):
@@ -529,6 +535,9 @@ class Reader:
         text, count = self._text, self._layers
         if self._own_ffn is not None:
             return self._own_ffn.count("dense")
+        listed = text.entries("is_moe_layer", count)
+        if listed:
+            return sum(not is_mixed for is_mixed in listed)
         kinds = text.entries("mlp_layer_types", count)
         if kinds:
             return sum(kind == "dense" for kind in kinds)
@@ -608,6 +617,11 @@ class Reader:
         return merged if self._kind.startswith(("qwen", "kimi")) else self._hidden
 
 
+MAMBA_KEYS = (
+    *("mamba_num_heads", "mamba_n_heads", "mamba_head_dim", "mamba_d_head", "mamba_expand"),
+    *("n_groups", "mamba_n_groups", "ssm_state_size", "mamba_d_state", "expand"),
+)
+"""What files say of Mamba-2 though no layer has it."""
 MERGING = ("llama4", "kimi", "minimax", "step3")
 """Those that make one token of four patches and do not say so."""
 LAYERS = ("num_hidden_layers", "depth", "layers", "vt_num_hidden_layers", "num_layers")

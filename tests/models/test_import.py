@@ -67,6 +67,7 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         (LLAMA | {"ngram_memory_size": 4096}, "ngram_memory_size = 4096: needs a key that is known"),
         (LLAMA | {"num_local_experts": 4, "num_experts_per_tok": 8}, "1 <= top_k <= experts"),
         (HYBRID | {"hybrid_override_pattern": "M-M*X"}, "hybrid_override_pattern = 'M-M*X': needs one of M, *, -"),
+        (LLAMA | {"use_cla": True, "cla_share_factor": 2}, "use_cla = True: needs keys and values"),
         (HYBRID | {"num_hidden_layers": 9}, "for each of 9 layers"),
         ({"zero_optimization": {"stage": 3}}, "a configuration of DeepSpeed says no shape"),
         ([1, 2], "says no shape"),
