@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ PATTERN = {
     "D": "sparse attention with an indexer",
     "+": "latent attention",
 }
-"""Layers of a hybrid by the letters of Megatron-Core's pattern; the first four have columns."""
+"""Layers of a hybrid by the letters of Megatron-Core's pattern; the first five have columns."""
 EXPERT_COLUMNS = (
     "topk",
     "expert_groups",
@@ -50,6 +51,9 @@ EXPERT_COLUMNS = (
     "expert_latent",
 )
 LATENT_COLUMNS = ("q_rank", "kv_rank", "rope_dim", "value_dim")
+INDEX_COLUMNS = ("index_heads", "index_dim", "index_tokens")
+LINEAR_SIZES = ("heads", "head_dim", "groups", "state")
+DELTANETS = ("gdn", "gated_delta_net")
 MAMBA_COLUMNS = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 SHOWN = {"distributed_optimizer": "zero", "fp8_recipe": "precision"}
 """Columns that follow from settings of other names."""
@@ -142,6 +146,7 @@ class _Reading:
             "vocab": log.get("padded_vocab") or log.get("vocab"),
             "layers": log.get("layers"),
             "window": "",
+            "output_gate": self._flag("output_gate"),
             "extra_predictions": log.get("extra_predictions"),
         }
         if self._flag("grouped") == "0":  # then num_query_groups is a default that nothing reads
@@ -197,15 +202,39 @@ class _Reading:
     def _attention_cells(self) -> Cells:
         log = self.log
         kind = log.get("attention_type")
-        if variant := log.get("attention_variant"):
+        variant = log.get("attention_variant")
+        if variant not in ("", "dsa", *DELTANETS):
             raise self._fault(
                 f"{log.printed['attention_variant'].key} = {variant}: such layers have no columns,"
-                " needs ordinary or latent attention, or Mamba-2"
+                f" needs dsa, {' or '.join(DELTANETS)}, or none"
             )
+        sparse = {} if variant == "dsa" else dict.fromkeys(INDEX_COLUMNS, "")
+        if variant in DELTANETS:
+            sparse["mixers"] = self._deltanet(self._linear_layers())
         if not (log.get("latent") or kind == "mla"):
-            return dict.fromkeys(LATENT_COLUMNS, "")
+            return dict.fromkeys(LATENT_COLUMNS, "") | sparse
         head_dim = self._number("nope_dim") + self._number("rope_dim")
-        return {"head_dim": str(head_dim), "kv_heads": log.get("heads")}
+        return {"head_dim": str(head_dim), "kv_heads": log.get("heads"), **sparse}
+
+    def _linear_layers(self) -> int:
+        """Return the layers with linear attention: all but every n-th, or those with a 1."""
+        text, layers = self.log.get("linear_layers"), self._number("layers")
+        if text.isdecimal() and 0 < len(text) <= MOST_DIGITS and int(text):
+            return layers - layers // int(text)
+        kinds = re.findall(r"[01]", text)
+        if len(kinds) != layers:
+            raise self._fault(
+                f"linear_attention_freq = {text!r}: needs a number, or an entry for each of"
+                f" {layers} layers"
+            )
+        return kinds.count("1")
+
+    def _deltanet(self, layers: int) -> str:
+        """Return the cell of layers with gated DeltaNet."""
+        sizes = {name: self._number(f"linear_{name}") for name in LINEAR_SIZES}
+        if not all(sizes.values()):
+            raise self._fault(f"gated DeltaNet needs sizes of its heads, but has {sizes}")
+        return json.dumps([{"kind": "gated-deltanet", "layers": layers, **sizes}])
 
     def _window_cells(self) -> Cells:
         window = re.search(r"\d+", self.log.get("window_size"))
@@ -225,11 +254,11 @@ class _Reading:
             return dict.fromkeys(MAMBA_COLUMNS, "")
         letters = main.replace("|", "")
         for letter in dict.fromkeys(letters):
-            if letter not in "M*-E":
+            if letter not in "M*-EG":
                 kind = PATTERN.get(letter, "no kind that is known")
                 raise self._fault(
                     f"hybrid_layer_pattern has {letter} ({kind}): such layers have no columns,"
-                    " needs M, *, - and E"
+                    " needs M, *, -, E and G"
                 )
         layers = self._number("layers")
         if layers and layers != len(letters):
@@ -242,6 +271,7 @@ class _Reading:
             "mamba_layers": str(letters.count("M")),
             "attention_layers": str(letters.count("*")),
             "ffn_layers": str(letters.count("E") + plain),
+            **({"mixers": self._deltanet(letters.count("G"))} if "G" in letters else {}),
             "dense_layers": str(plain) if has_experts and plain else "",
             "dense_ffn": dense_width if has_experts and plain else "",
             **({"extra_predictions": str(len(further))} if further else {}),
@@ -275,7 +305,9 @@ class _Reading:
             for column, field in pairs.items():
                 value = cells[column] if column in cells else self.log.get(column)
                 of_model = getattr(model, field)
-                if value and value.isdecimal() and int(value) != int(of_model or 0):
+                if not (value.isdecimal() and len(value) <= MOST_DIGITS):
+                    continue
+                if int(value) != int(of_model or 0):
                     raise self._fault(
                         f"{column} = {value}, but model = {names[0] or names[1]} has {field} ="
                         f" {int(of_model or 0)}: needs the model that was run"

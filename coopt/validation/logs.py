@@ -50,7 +50,7 @@ OF_ONE_RUN = (
 SWITCHES = (
     *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
     *("sequence_parallel", "distributed_optimizer", "torch_fsdp", "megatron_fsdp"),
-    *("offloading", "ep_overlap", "wide_gradients", "precise_optimizer"),
+    *("offloading", "ep_overlap", "wide_gradients", "precise_optimizer", "output_gate"),
 )
 UNITS = ("ms", "seconds", "samples_per_s", "tokens_per_s", "gpu_tokens_per_s")
 

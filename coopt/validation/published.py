@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -116,8 +117,10 @@ SHAPE_COLUMNS = [
     name
     for name, info in Transformer.model_fields.items()
     if name not in {*Entry.model_fields, *Measurement.__dataclass_fields__, "top_k"}
+    and not name.startswith("published")
     and _kinds(info.annotation) <= {bool, int, float, type(None)}
 ]
+SHAPE_COLUMNS.append("mixers")  # as JSON
 TABLES = dict.fromkeys(RunSoftware.model_fields, "software") | dict.fromkeys(SHAPE_COLUMNS, "shape")
 COLUMNS = {f.name: str(f.type) for f in fields(Measurement) if f.name not in TABLES.values()}
 COLUMNS |= dict.fromkeys(TABLES, "a key")
@@ -286,6 +289,11 @@ def value_of(column: str, cell: str) -> Any:
         return _number(cell, is_whole=kind.startswith("int"), minimum=least)
     if cell.lower() in UNPUBLISHED:
         return None
+    if column == "mixers":
+        try:
+            return tuple(json.loads(cell))
+        except (ValueError, TypeError, RecursionError):
+            raise ValueError("needs a list of tables in JSON") from None
     table = RunSoftware if TABLES[column] == "software" else Transformer
     kinds = _kinds(table.model_fields[column].annotation)
     if bool in kinds:
@@ -316,7 +324,9 @@ def choices() -> dict[str, tuple[str, ...]]:
 def printed_cell(value: Any) -> Any:
     """Return the cell of a table that `value_of` reads as this value."""
     if isinstance(value, tuple):
-        return "+".join(value)
+        return (
+            "+".join(value) if all(isinstance(part, str) for part in value) else json.dumps(value)
+        )
     return int(value) if isinstance(value, bool) else "" if value is None else value
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
 from coopt.instance.texts import InstanceError
-from coopt.validation.own_runs import measurements_of
-from coopt.validation.published import COLUMNS
+from coopt.validation.own_runs import measurements_of, table_of
+from coopt.validation.published import COLUMNS, read_measurements
+from coopt.validation.runs import run_of
 from tests.validation.own import megatron
 
 STEP = " iteration {i}/ 50 | consumed samples: {n} | elapsed time per iteration (ms): {ms} | global batch size: {b} |"
@@ -353,6 +355,32 @@ def test_each_software_tells_what_was_run(read, name):
     assert {column: row.cell(column) for column in expected} == expected
 
 
+def test_linear_and_sparse_attention_have_columns(read, tmp_path):
+    linear = {
+        **{"linear_num_value_heads": 32, "linear_value_head_dim": 128},
+        **{"linear_num_key_heads": 16, "linear_key_head_dim": 128},
+    }
+    row = read(
+        megatron(experimental_attention_variant="gdn", linear_attention_freq=4, attention_output_gate=True, **linear)
+    )
+    sizes = {"kind": "gated-deltanet", "layers": 60, "heads": 32, "head_dim": 128, "groups": 16, "state": 128}
+    assert (row.shape["mixers"], row.shape["output_gate"]) == ((sizes,), True)
+    assert run_of(measured(tmp_path, row)).workload.model.with_attention == 20
+    pattern = read(megatron(**HYBRID | linear | {"hybrid_layer_pattern": "MG*E" * 3})).shape
+    assert (pattern["mixers"][0]["layers"], pattern["mamba_layers"], pattern["attention_layers"]) == (3, 3, 3)
+    indexer = {"dsa_indexer_n_heads": 64, "dsa_indexer_head_dim": 128, "dsa_indexer_topk": 2048}
+    sparse = read(megatron(**LATENT, **indexer, experimental_attention_variant="dsa")).shape
+    assert (sparse["index_heads"], sparse["index_dim"], sparse["index_tokens"]) == (64, 128, 2048)
+
+
+def measured(tmp_path, row):
+    """The row as a table has it, of some GPU."""
+    file = tmp_path / "rows.csv"
+    file.write_text(table_of([replace(row, gpu="H100")]), "utf-8")
+    (again,) = read_measurements(file)
+    return again
+
+
 def test_what_a_run_is_made_of_is_read(read):
     switches = {
         "cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["attn", "moe_router"],
@@ -407,16 +435,17 @@ def test_any_launcher_may_stand_before_lines(read):
         (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),
         (megatron(**HYBRID | {"num_layers": 88}), {}, "pattern has 12 layers, but num_layers = 88"),
         (
-            megatron(**HYBRID | {"hybrid_layer_pattern": "MG*E" * 3}),
+            megatron(**HYBRID | {"hybrid_layer_pattern": "MD*E" * 3}),
             {},
-            r"has G \(gated DeltaNet\): such layers have no columns",
+            r"has D \(sparse attention with an indexer\): such layers have no columns",
         ),
         (
             megatron(**LATENT | {"num_layers": 60}),
             {},
             "layout = .* has 61 layers in 16 stages, but the log has 60 in 16|entries",
         ),
-        (megatron(experimental_attention_variant="dsa"), {}, "experimental_attention_variant = dsa"),
+        (megatron(experimental_attention_variant="gdn2"), {}, "experimental_attention_variant = gdn2: such layers"),
+        (megatron(experimental_attention_variant="gdn"), {}, "linear_attention_freq = '': needs a number"),
         (
             EXPECTED["titan"][0].replace("llama3 70B", "llama3 8B"),
             {},
