@@ -473,6 +473,7 @@ def _steps_of_events(
             for line, event in events
             if isinstance(event.get("value"), dict)
             and isinstance(event["value"].get(key), int | float)
+            and abs(event["value"][key]) < 10**MOST_DIGITS
         ]
 
     if times := tracked("train_step_time", "seconds"):
@@ -500,10 +501,10 @@ def _steps_of_events(
 
 def _time_ms(event: Mapping[str, Any]) -> float:
     value = event.get("time_ms")
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) and abs(value) < 10**MOST_DIGITS else 0.0
 
 
 def _count(event: Mapping[str, Any], key: str) -> int:
     metadata = event.get("metadata")
     value = metadata.get(key) if isinstance(metadata, dict) else None
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and abs(value) < 10**MOST_DIGITS else 0
