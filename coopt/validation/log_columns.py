@@ -280,6 +280,10 @@ class _Reading:
     def _check_layout(self, notes: list[str]) -> None:
         """Refuse a layout of the pipeline with other layers or stages than the rest of the log."""
         layout = self.log.get("layout")
+        ends = [f"{name}_stage" for name in ("first", "last") if self._number(f"{name}_stage")]
+        if ends:
+            layers = both(f"{self._number(name)} layers ({name})" for name in ends)
+            notes.append(f"stages of {layers} as even ones".replace("_stage", ""))
         if not layout or "[" in layout:
             return
         text = layout.replace("'", "")

@@ -140,7 +140,9 @@ def own_calibration_of(
     ]
     if rows and not members and not any(result.status == "evaluated" for result in results):
         places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
-        reasons = "; ".join([*(f"{name}: {reason}" for name, reason in skipped.items()), *places])
+        notes = [f"{row.id}: {row.notes}" for row in rows if row.notes and row.gpus is None]
+        whys = (f"{name}: {reason}" for name, reason in skipped.items())
+        reasons = "; ".join([*whys, *places, *notes])
         raise InstanceError(
             f"no run to fit anything to ({reasons}), needs one; --set adds what a log leaves out"
         )

@@ -13,6 +13,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
@@ -91,7 +92,7 @@ def measurements_of(
             complaints += _contradictions(measurement, cells)
         if complaints:
             raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
-        log_rows.append(measurement)
+        log_rows.append(_with_gpus_implied(measurement, cells))
     if stated and not log_rows and not has_links:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
@@ -149,6 +150,21 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
                 f"it reports {reported:,.0f} TFLOP/s of a GPU, but {row.gpus} GPUs, the model and"
                 f" the batch make {flop:,.0f}: one of them is other than was run"
             )
+
+
+def _with_gpus_implied(row: Measurement, cells: Cells) -> Measurement:
+    """Return a row without GPU count with a note of how many make its time and TFLOP/s."""
+    reported = float(cells.get("reported", "0"))
+    if row.gpus or not (reported and row.global_batch and row.iter_time_s):
+        return row
+    try:
+        model = transformer_of(row, [])
+    except UnusableError:
+        return row
+    flop = row.global_batch * model.seq * model_flop_per_token(model)
+    count = flop / (reported * 1e12 * row.iter_time_s)
+    told = f"GPU count not printed: batch, time and TFLOP/s make about {count:,.0f}"
+    return replace(row, notes="; ".join(filter(None, (row.notes, told))))
 
 
 def table_of(rows: Sequence[Measurement]) -> str:

@@ -398,6 +398,15 @@ def test_what_a_run_is_made_of_is_read(read):
     assert (unsaid.software["dispatcher"], "not printed: modules of its graphs" in unsaid.notes) == ("all-to-all", True)
 
 
+def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
+    row = read(
+        lines(BRIDGE, steps().replace(" global batch", " throughput per GPU (TFLOP/s/GPU): 2403.0 | global batch"))
+    )
+    assert (row.gpus, "make about 2" in row.notes) == (None, True)
+    ends = read(megatron(decoder_first_pipeline_num_layers=18, virtual_pipeline_model_parallel_size=None))
+    assert "stages of 18 layers (first) as even ones" in ends.notes
+
+
 def test_any_launcher_may_stand_before_lines(read):
     wanted = read(EXPECTED["bridge"][0])
     for prefix in (
