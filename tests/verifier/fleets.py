@@ -20,7 +20,7 @@ ISLANDS: dict[str, Any] = {
             "gpus": sizes,
             "mapping": {"micro_batch": 1, "recompute": "none", "zero": 1, "sequence_parallel": True, "interleave": 1},
         }
-        for name, bound_s, sizes in (("first", 0.36, [8, 16]), ("second", 1.6, [4, 8]))
+        for name, bound_s, sizes in (("first", 0.37, [8, 16]), ("second", 1.6, [4, 8]))
     ],
     "network__hb_domains": list(DOMAINS[:2]),
     "network__fabrics": ["rail-only", "clos"],

@@ -40,6 +40,7 @@ Forgery = Callable[[Document, random.Random], None]
 def answered(name: str) -> Answered:
     """A question of islands, its plan and a proof of the plan's bound."""
     instance, plan = solved("partition") if name == "partition" else _solved(FLEETS[name]())
+    assert plan.status == "optimal", plan.explanation
     return instance, plan, prove(instance, plan)
 
 

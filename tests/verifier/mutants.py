@@ -47,6 +47,9 @@ NO_NETWORK: tuple[Path, ...] = (
 )
 """Names that a plan of one domain has to fill in and that buy nothing there: any listed name is as true as another."""
 
+OPTIONAL = ("mfu_causal",)
+"""Fields that older plans do not have, which claim nothing where they are left out."""
+
 REPEATED = ("design", "workloads", "cost")
 """What the top of a plan repeats of its only part."""
 
@@ -130,8 +133,9 @@ def alternatives(path: Path, value: Any, names: dict[str, list[str]]) -> Iterato
     elif isinstance(value, list):
         found = [value[:i] + value[i + 1 :] for i in range(len(value))] + [[*value, item] for item in value[:1]] + [[]]
     elif isinstance(value, dict):
-        found = [{k: v for k, v in value.items() if k != key} for key in value] + [{**value, "another": 1}]
-    if value is not None:
+        needed = [key for key in value if key not in OPTIONAL]
+        found = [{k: v for k, v in value.items() if k != key} for key in needed] + [{**value, "another": 1}]
+    if value is not None and path[-1] not in OPTIONAL:
         found.append(None)
     yield from (other for other in found if not _same(other, value))
 

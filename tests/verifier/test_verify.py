@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coopt.instance.schema import Instance
-from coopt.plan.schema import Overrides, Plan
+from coopt.plan.schema import BetterNumber, Cliff, Overrides, Plan
 from coopt.plan.store import with_replaced
 from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
@@ -61,6 +61,13 @@ def test_every_check_is_made_for_some_plan() -> None:
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
+    asked = ask()
+    plan = solve(asked)
+    near = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.parts[0].design, "pace": 0.9, "value": 1.0}
+    batch = {"key": "workload.0.batch_tolerance", "workload": "w", "value": 2, "now": 1}
+    better = BetterNumber(**batch, iteration_time_s=1.0, saved=0.1)
+    said = {"cliffs": (Cliff(buys="time", **near),), "better_numbers": (better,)}
+    made |= {check.name for check in verify(asked, plan.model_copy(update=said)).checks}
     pinned, plan, table = routed("clos of two tiers")
     made |= {check.name for check in verify(pinned, plan, routes=table).checks}
     made |= {check.name for check in verify(pinned, with_replaced(plan, {"name": pinned.name})).checks}
