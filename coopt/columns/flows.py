@@ -623,7 +623,7 @@ class PodParts:
             row_layouts, nics, inside, *line
         )
         row, segment = self._spread(layout)
-        nic, single = send[row], (send // stages)[row]
+        nic, single = send[row], -(-send // stages)[row]
         ends = count_ends(self.a[segment], self.b[segment], *(column[row] for column in arguments))
         first_rails, last_rails = (
             self._rails(segment, 0, single),

@@ -150,14 +150,20 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
             "most_up": most_up,
         }
     counts = {"leaves": family.leaves, "planes": family.all_planes} if at_random else {}
-    gpus = (
-        site.active if site.alike else 1
-    )  # of domains that are filled otherwise each mapping says how many
+    # of domains that are filled otherwise each mapping says how many
+    gpus = site.active if site.alike else 1
+    of_leaf, _ = family.leaf_block if span else (1, 0)
+    in_turn = family.fabric == "rail-optimized" and of_leaf > 1 and span < domains
+    groups = family.rail_groups if in_turn else 1
     return NicLayout(
         domains=domains,
         span=span,
-        nics=gpus * family.nics_per_gpu // family.gpus_per_nic if is_clos or mixed else 1,
-        ends=family.nics_of_domain if is_clos else 1,
+        nics=(
+            gpus * family.nics_per_gpu // family.gpus_per_nic // groups
+            if is_clos or mixed or in_turn
+            else 1
+        ),
+        ends=family.nics_of_domain // groups if is_clos or in_turn else 1,
         room=room,
         **(ports | counts | pods),
     )
@@ -190,7 +196,7 @@ def _pod_span(family: Family, all_domains: int) -> int:
     if family.discipline.charge == "ratio":
         return min(family.pod_span, all_domains)
     if family.fabric == "rail-optimized":
-        of_a_rail = -(-family.domains // family.down)
+        of_a_rail = -(-family.domains // family.leaf_span)
         # whole rails lie in a pod, and nothing of them leaves it
         if family.pods.leaves % of_a_rail == 0:
             return all_domains

@@ -467,6 +467,20 @@ class Family(EquippedDomains, Wiring):
         return self.hb.size * self.nics_per_gpu // self.gpus_per_nic
 
     @property
+    def leaf_block(self) -> tuple[int, int]:
+        """Rails and consecutive domains of which a leaf holds the NICs, unless the fabric is clos:
+        as many whole rails as fit, or some domains of one.
+        """
+        return self.down // self.leaf_span, self.leaf_span
+
+    @property
+    def rail_groups(self) -> int:
+        """Leaves that the NICs of a domain lead to in a plane, where each serves several rails of
+        some domains.
+        """
+        return -(-self.nics_of_domain // self.planes // self.leaf_block[0])
+
+    @property
     def active_nics(self) -> int:
         """NICs of the GPUs of a domain that train; of all its GPUs where domains are not filled
         alike.

@@ -75,18 +75,24 @@ def _leaves(family: Family) -> Holders:
             ports,
             last_ports * family.down,
         )
-    rails, domains, down = family.nics_of_domain // family.planes, family.domains, family.down
-    rows, of_row = (
-        (rails, domains) if family.fabric != "clos" and domains > down else (1, rails * domains)
+    rails, domains, planes = (
+        family.nics_of_domain // family.planes,
+        family.domains,
+        family.all_planes,
     )
-    filled = (
-        down if family.fabric == "clos" or domains > down else down // domains * domains
-    )  # of whole rails
-    full_switches, last_ports = divmod(of_row, filled)
-    return (family.all_planes * rows * full_switches, filled), (
-        family.all_planes * rows,
-        last_ports,
+    if family.fabric == "clos":
+        return dealt_out(planes, rails * domains, family.down)
+    return tuple(
+        (rows * switches, of_rails * of_domains)
+        for rows, of_rails in dealt_out(planes, rails, family.leaf_block[0])
+        for switches, of_domains in dealt_out(1, domains, family.leaf_block[1])
     )
+
+
+def dealt_out(times: int, ends: int, filled: int) -> Holders:
+    """Switches of which each takes so many ends, and one the rest of them, so many times."""
+    full_switches, rest = divmod(ends, filled)
+    return (times * full_switches, filled), (times, rest)
 
 
 def cage_note(

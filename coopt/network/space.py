@@ -357,10 +357,10 @@ def leaf_numbers(family: Family) -> Ints:
     rail, domain = np.indices((rails, domains))
     if family.fabric == "clos":
         return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
-    # A leaf takes whole rails as long as one fits, and else a rail takes leaves of its own.
-    if domains <= family.down:
-        return np.asarray(rail // (family.down // domains), dtype=np.int64)
-    return np.asarray(rail * -(-domains // family.down) + domain // family.down, dtype=np.int64)
+    rails_of_leaf, span = family.leaf_block
+    # where leaves take turns in the rails of a domain, neighbours are on different ones
+    group = rail % family.rail_groups if span < domains else rail // rails_of_leaf
+    return np.asarray(group * -(-domains // span) + domain // span, dtype=np.int64)
 
 
 def domain_counts(

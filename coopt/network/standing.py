@@ -61,7 +61,7 @@ def family_of(
             f" {counts}, needs one that counts to what stands"
         )
     above = _above(stands, chain, origin)
-    _check_leaves(stands, chain, origin)
+    _check_leaves(stands, chain, gpus, origin)
     rate = stands.link_gbit_s
     leaf, *upper = (
         switch.model_copy(
@@ -128,18 +128,23 @@ def _as_laid(optic: Optic, rate: float) -> Optic:
     return optic.model_copy(update={"breakout": (round(optic.gbit_s / rate),), "usd": 0.0})
 
 
-def _check_leaves(stands: Existing, chain: TierChain, origin: str) -> None:
+def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) -> None:
     """Refuse leaves that are filled as no network of ours is."""
     span = chain.fill // stands.block if chain.pods else stands.installed
-    if (
-        stands.block > 1
-        and stands.fabric != "clos"
-        and (stands.fabric == "rail-only" or span < stands.installed)
+    in_turn = stands.block > 1 and stands.fabric == "rail-optimized" and span < stands.installed
+    if (stands.block > 1 and stands.fabric == "rail-only") or (
+        in_turn and (chain.cores or stands.ports_in_plane > 1)
     ):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: a leaf has {stands.block} ports of each of"
             f" {span:,} domains, needs a leaf for each GPU of a domain (rails ="
-            f" {stands.gpus_per_domain}) or leaves that hold all domains, to be timed"
+            f" {stands.gpus_per_domain}), or two tiers that join rails, to be timed"
+        )
+    if in_turn and gpus % (stands.installed * stands.leaf_rails):
+        raise InstanceError(
+            f"{origin}: rails = {stands.leaf_rails}: {gpus:,} GPUs that train are not as many on"
+            f" each rail of {stands.installed:,} domains, needs a multiple of"
+            f" {stands.installed * stands.leaf_rails:,} in cluster.gpus, to be timed"
         )
     of_unit = stands.unit * stands.block
     sized = -(-stands.installed // stands.unit) * -(-of_unit // chain.fill)

@@ -435,10 +435,8 @@ def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:
     domains, rails = family.domains, family.rails
     if family.network.kind == "clos":
         return [(domains * rails // down, down), (1, domains * rails % down)]
-    if family.network.kind == "rail-optimized" and domains <= down:
-        rails_of_leaf = down // domains
-        return [
-            (rails // rails_of_leaf, rails_of_leaf * domains),
-            (1, rails % rails_of_leaf * domains),
-        ]
-    return [(rails * (domains // down), down), (rails, domains % down)]
+    of_leaf, span = family.leaf_block(down)
+    # whole leaves, and what is left of rails and of domains
+    by_rails = [(rails // of_leaf, of_leaf), (1, rails % of_leaf)]
+    by_domains = [(domains // span, span), (1, domains % span)]
+    return [(m * n, r * d) for m, r in by_rails for n, d in by_domains]

@@ -62,16 +62,29 @@ def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFa
         Where nothing can be built from them.
     """
     family = check_domains(ledger, instance, design)
+    joined = attached(ledger, instance, design, family)
+    if family.domains == 1:
+        return family
+    if joined is None:
+        raise UnsoundError
+    return joined
+
+
+def attached(
+    ledger: Ledger, instance: Instance, design: Design, family: DesignFamily
+) -> DesignFamily | None:
+    """The domains with what joins them, which is listed or stands; None where parts do not go
+    together.
+    """
     standing = standing_network(instance, design.gpus)
     if standing is not None and (instance.network.given or is_standing(standing, design)):
         check_standing(ledger, standing, design.fabric)
-        return family._replace(attachment=standing.family.attachment, stands=True)
+        own = standing.family
+        return family._replace(
+            attachment=own.attachment, stands=True, leaf_domains=own.leaf_domains
+        )
     attachment = check_attachment(ledger, instance, design)
-    if family.domains == 1:
-        return family
-    if attachment is None:
-        raise UnsoundError
-    return family._replace(attachment=attachment)
+    return None if attachment is None else family._replace(attachment=attachment)
 
 
 def _pick(entries: Iterable[T], name: str) -> T | None:

@@ -294,9 +294,8 @@ def pod_shapes(
 def leaf_count(family: DesignFamily, down: int) -> int:
     """Leaves of one plane when a leaf holds `down` end points."""
     if family.network.kind == "rail-optimized":
-        if family.domains <= down:
-            return ceil_ratio(family.rails, down // family.domains)
-        return family.rails * ceil_ratio(family.domains, down)
+        rails, domains = family.leaf_block(down)
+        return ceil_ratio(family.rails, rails) * ceil_ratio(family.domains, domains)
     return ceil_ratio(family.ends, down)
 
 

@@ -318,7 +318,7 @@ RailRange = tuple[int, int, int, int]  # rails from, up to; domains from, up to
 def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tuple[Holding, ...]]:
     """What every `leaves` consecutive leaves of a plane hold together; alike ones once."""
     nics = layout.nics(senders.gpus)
-    ends = nics // senders.stages
+    ends = -(-nics // senders.stages)
 
     @cache
     def sending(low: int, high: int) -> tuple[int, ...]:

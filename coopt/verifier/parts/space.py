@@ -139,7 +139,8 @@ class DesignFamily(NamedTuple):
 
     `to_core` is how many links an island needs at least into a core shared with others,
     `core_module` how many of them a module at their lower ends carries, `spares` how many HB
-    domains stand by without links of their own. What `stands` is none of the designs of this space.
+    domains stand by without links of their own. What `stands` is none of the designs of this space,
+    and `leaf_domains` are those of which its leaves hold NICs (0 where their ports say so).
     """
 
     gpus: int
@@ -150,6 +151,7 @@ class DesignFamily(NamedTuple):
     spares: int = 0
     core_module: int = 1
     stands: bool = False
+    leaf_domains: int = 0
 
     @property
     def network(self) -> NicAttachment:
@@ -213,6 +215,13 @@ class DesignFamily(NamedTuple):
     def planes(self) -> int:
         """Networks that share no link, of those that one port of each NIC leads to."""
         return self.rails if self.attachment and self.attachment.kind == "rail-only" else 1
+
+    def leaf_block(self, down: int) -> tuple[int, int]:
+        """Rails and consecutive domains whose NICs are on a leaf with `down` of them: whole rails
+        as long as one fits. Leaves of a clos take end points one after the other.
+        """
+        domains = self.leaf_domains or min(down, self.domains)
+        return down // domains, domains
 
     @property
     def copies(self) -> int:

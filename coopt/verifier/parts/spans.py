@@ -96,16 +96,22 @@ def reach_of(family: DesignFamily, ports: Ports) -> Reach:
     pods, planes = ceil_ratio(leaves, pod_leaves) if has_pods else 0, family.planes * family.copies
     return reach._replace(
         pod_span=whole_pod_span(family, ports) if has_pods else domains,
-        layout=LeafLayout(
-            attachment.kind,
-            domains,
-            family.rails,
-            attachment.per_gpu,
-            ports.down,
-            pod_leaves,
-            attachment.gpus_per_nic,
-        ),
+        layout=_layout(family, ports, pod_leaves),
         links=SharedLinks(*_serving(family, ports), leaves * planes, pods * planes),
+    )
+
+
+def _layout(family: DesignFamily, ports: Ports, pod_leaves: int) -> LeafLayout:
+    """Who shares a leaf. Where leaves take turns in the rails of a domain, each holds its share of
+    every stage there, as a leaf of domains with so many fewer NICs does.
+    """
+    attachment = family.network
+    kind, rails, sharers = attachment.kind, family.rails, attachment.gpus_per_nic
+    of_leaf, span = family.leaf_block(ports.down)
+    if kind == "rail-optimized" and of_leaf > 1 and span < family.domains:
+        kind, rails, sharers = "clos", of_leaf, rails // of_leaf
+    return LeafLayout(
+        kind, family.domains, rails, attachment.per_gpu, ports.down, pod_leaves, sharers
     )
 
 
@@ -149,14 +155,14 @@ def leaf_span(family: DesignFamily, down: int) -> int:
     """Consecutive domains on a leaf."""
     if family.network.kind == "clos":
         return down // family.rails
-    return min(down, family.domains)
+    return family.leaf_block(down)[1]
 
 
 def pod_span(family: DesignFamily, ports: Ports) -> int:
     """Consecutive domains in a pod of three tiers."""
     leaves = leaf_count(family, ports.down)
     if family.network.kind == "rail-optimized":
-        leaves = -(-family.domains // ports.down)
+        leaves = ceil_ratio(family.domains, leaf_span(family, ports.down))
     leaf = leaf_span(family, ports.down)
     if leaves >= ports.pod_leaves and leaves % ports.pod_leaves == 0:
         return ports.pod_leaves * leaf
@@ -168,7 +174,7 @@ def whole_pod_span(family: DesignFamily, ports: Ports) -> int:
     rails or domains.
     """
     if family.network.kind == "rail-optimized":
-        leaves = -(-family.domains // ports.down)
+        leaves = ceil_ratio(family.domains, leaf_span(family, ports.down))
         if ports.pod_leaves % leaves == 0:
             return family.domains
         if leaves % ports.pod_leaves:

@@ -99,7 +99,16 @@ def counted_network(
         above=tuple(switches[1:]),
     )
     optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
-    family = DesignFamily(gpus, hb, stands.installed, attachment, stands=True)
+    of_leaf = stands.gpus_per_domain * per_gpu // (stands.rails or stands.gpus_per_domain)
+    by_rails = ports.tiers > 1 and stands.fabric != "clos"
+    family = DesignFamily(
+        gpus,
+        hb,
+        stands.installed,
+        attachment,
+        stands=True,
+        leaf_domains=ports.down // of_leaf if by_rails else 0,
+    )
     return StandingNetwork(family, ports, optics)
 
 

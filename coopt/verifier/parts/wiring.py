@@ -34,29 +34,38 @@ class Numbering(NamedTuple):
     """NICs of a domain that this plane holds: 1 for rail-only."""
     down: int
     leaves: int
+    leaf_rails: int
+    """Rails whose NICs are on one leaf, of so many consecutive domains."""
+    leaf_domains: int
 
     def leaf(self, domain: int, rail: int) -> int:
         """The leaf of a NIC."""
         if self.kind == "clos":
             return (domain * self.rails + rail) // self.down
-        if self.down >= self.domains:
-            return rail // (self.down // self.domains)
-        return rail * ceil_ratio(self.domains, self.down) + domain // self.down
+        leaves_of_rails = ceil_ratio(self.domains, self.leaf_domains)
+        groups = ceil_ratio(self.rails, self.leaf_rails)
+        # several rails of some domains alone: neighbours are on different leaves
+        group = rail % groups if self.leaf_domains < self.domains else rail // self.leaf_rails
+        return group * leaves_of_rails + domain // self.leaf_domains
 
     def ends(self) -> list[int]:
         """End points on each leaf."""
         if self.kind == "clos":
             return _fillings(self.domains * self.rails, self.down)
-        if self.down >= self.domains:
-            rails_of_leaf = self.down // self.domains
-            return [rails * self.domains for rails in _fillings(self.rails, rails_of_leaf)]
-        return _fillings(self.domains, self.down) * self.rails
+        return [
+            rails * domains
+            for rails in _fillings(self.rails, self.leaf_rails)
+            for domains in _fillings(self.domains, self.leaf_domains)
+        ]
 
 
 def numbering_of(family: DesignFamily, down: int) -> Numbering:
     """The numbering of a plane."""
     rails = family.rails // family.planes
-    return Numbering(family.network.kind, family.domains, rails, down, leaf_count(family, down))
+    leaves = leaf_count(family, down)
+    return Numbering(
+        family.network.kind, family.domains, rails, down, leaves, *family.leaf_block(down)
+    )
 
 
 def _fillings(total: int, size: int) -> list[int]:

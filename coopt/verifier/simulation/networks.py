@@ -13,7 +13,7 @@ from coopt.instance.texts import InstanceError
 from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
-from coopt.verifier.parts.design_checks import check_attachment, held_in_cages
+from coopt.verifier.parts.design_checks import attached, held_in_cages
 from coopt.verifier.parts.direct_links import LinkNics
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.link_demands import StageGrid, grid_of, phases_of, sends_by_kind
@@ -211,10 +211,10 @@ def network_of(
     if choice.count == 1:
         return FabricNetwork(family, Ports(0, 0), None)
     ledger = Ledger()
-    attachment = check_attachment(ledger, question, network)
-    if attachment is None:
+    joined = attached(ledger, question, network, family)
+    if joined is None:
         raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
-    family = held_in_cages(question.network, family._replace(attachment=attachment), network.fabric)
+    family = held_in_cages(question.network, joined, network.fabric)
     ports, wiring = _wired(question, name, family, network.fabric)
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
