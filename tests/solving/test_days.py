@@ -140,7 +140,7 @@ def test_days_without_a_bound_are_those_without_failures_and_on_average() -> Non
     said = " ".join(rendered(plan_screen(instance, plan)).split())
     average = instance.workload[0].duration(run.elapsed_s(run.uptime.goodput))
     assert f"tokens if nothing fails, {average} on average" in said
-    assert "per million tokens if nothing fails; proven optimal" in said
+    assert "per million tokens if nothing fails; proven within the model" in said
 
 
 def test_years_of_training_are_told_first_and_bound_nothing():

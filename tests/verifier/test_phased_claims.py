@@ -60,7 +60,7 @@ def twice(*radices: int, **changes: Any) -> Instance:
 
 CASES = {
     "clos": lambda: twice(8, network__fabrics="clos"),
-    "a dead end": lambda: twice(8, 16, network__hb_domains=list(DOMAINS[:2]), workload__0__max_iteration_time_s=0.25),
+    "a dead end": lambda: twice(8, 16, network__hb_domains=list(DOMAINS[:2]), workload__0__max_iteration_time_s=0.19),
     "infeasible": lambda: twice(8, workload__0__max_iteration_time_s=0.01),
 }
 
