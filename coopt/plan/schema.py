@@ -167,17 +167,20 @@ class Alternative(Record):
 
 class BetterNumber(Record):
     """A number near one that was typed with which a workload trains clearly faster on the same
-    network: the `value` of its batch where `key` is its tolerance, else the GPUs that train.
+    network, or its cheapest plan costs clearly less: the `value` of its batch where `key` is its
+    tolerance, else the GPUs that train.
 
-    `now` is the number of the plan, `iteration_time_s` what an iteration would take, `saved` the
-    share of the time of the same training.
+    `now` is the number of the plan, `iteration_time_s` what an iteration would take and `saved` the
+    share of the time of the same training; or `cost` is the objective of the cheapest plan and
+    `saved` the share of that of the plan.
     """
 
     key: str
     workload: str
     value: int
     now: int
-    iteration_time_s: float
+    iteration_time_s: float | None = None
+    cost: float | None = None
     saved: float
 
 
