@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,12 @@ count, a share or a word) and its default.
 A list of one may stand without brackets. "Name or table" takes the name of a catalog entry
 (`"h100-sxm"`; `coopt catalog list`) or a table of your own. "Range" takes
 `{ least = 256, most = 1024, step = 256 }` in place of the list `[256, 512, 768, 1024]`
-([leave sizes open](../howto/sizes.md)).
+([leave sizes open](../howto/sizes.md)). Tables in `existing` are those of
+[designs](../designs.md#keys).
 """
+OF_DESIGNS = "existing."
+OF_ENTRIES = ("name", "description", "sources")
+ENTRY = "Besides, in every table in place of a catalog name"
 HEADINGS = {
     "Changed": EXTENDED,
     "Range": RANGE,
@@ -72,9 +76,11 @@ def page() -> str:
     found = sorted(
         walk(schema, schema["$defs"]), key=lambda one: (one[1].startswith("A"), first.index(one[0]))
     )
+    entry = next(table for _, _, table in found if is_entry(table))
     sections = [
         section("Top of the file", schema),
         *(section(heading, table) for _, heading, table in found),
+        f"\n## {ENTRY}\n\n{key_lines(entry, OF_ENTRIES)}",
     ]
     return "\n".join([HEAD, *sections, ""])
 
@@ -93,6 +99,8 @@ def walk(
                 seen.add(name)
                 inner = f"{path}.{key}".strip(".")
                 waiting.append((inner, named[name]))
+                if inner.startswith(OF_DESIGNS):
+                    continue
                 heading = HEADINGS.get(name) or title(inner, part)
                 yield inner.split(".")[0], heading, named[name]
 
@@ -108,12 +116,25 @@ def section(heading: str, table: dict[str, Any]) -> str:
     """One table with its keys."""
     summary = " ".join(table["description"].split("\n\n")[0].split())
     summary = re.sub(r"docs/\w+\.md", r"`\g<0>`", summary)
-    lines = "\n".join(
-        key_line(key, part, table.get("required", ()))
-        for key, part in table["properties"].items()
+    keys = [
+        key
+        for key in table["properties"]
         if table["title"] != RunSoftware.__name__ or key in Composition.model_fields
+        if key not in OF_ENTRIES or not is_entry(table)
+    ]
+    return f"\n## {heading}\n\n{summary}\n\n{key_lines(table, keys)}"
+
+
+def is_entry(table: dict[str, Any]) -> bool:
+    """Whether a catalog can hold such a table."""
+    return set(OF_ENTRIES) <= set(table["properties"])
+
+
+def key_lines(table: dict[str, Any], keys: Iterable[str]) -> str:
+    """Some keys of a table, a line each."""
+    return "\n".join(
+        key_line(key, table["properties"][key], table.get("required", ())) for key in keys
     )
-    return f"\n## {heading}\n\n{summary}\n\n{lines}"
 
 
 def key_line(key: str, part: dict[str, Any], required: Collection[str]) -> str:
