@@ -78,6 +78,15 @@ def _idle(value: Any) -> Any:
     raise ValueError("needs true, false, or a number of GPUs from 1 to 10,000,000")
 
 
+def _margin(value: Any) -> Any:
+    """Read the word that is short for a margin of nothing."""
+    if value == "none":
+        return NO_MARGIN
+    if isinstance(value, str):
+        raise ValueError("needs 'none' or a table")
+    return value
+
+
 class Cluster(Table):
     """The GPUs that train."""
 
@@ -339,7 +348,7 @@ class Question(Table):
     margin: Annotated[
         Margin | None,
         BeforeValidator(
-            lambda value: NO_MARGIN if value == "none" else value,
+            _margin,
             json_schema_input_type=Margin | Literal["none"] | None,
         ),
         Field(

@@ -575,6 +575,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
         *study_notes(instance, plan.parts),
         *mating_notes(instance, designs),
         *far_figures(instance),
+        *_far_bounds(instance, plan),
         *_power_left_out(instance, plan),
         *_long_runs(instance, plan),
         *_standing_still(instance, plan),
@@ -582,6 +583,21 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
         *_declared_risks(instance),
         *map(words.sentence, plan.explanation),
     ]
+
+
+def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
+    """Which bounds are so loose that they may be meant in another unit."""
+    for w, workload in enumerate(instance.workload):
+        time_s = max(
+            (run.iteration_time_s for run in plan.runs if run.name == workload.name), default=0
+        )
+        bound_s = workload.max_iteration_time_s
+        if bound_s is not None and time_s and bound_s >= FAR * time_s:
+            yield (
+                f"workload[{w}].max_iteration_time_s = {bound_s:g} is {bound_s / time_s:,.0f} times"
+                f" what the plan takes, {words.seconds(time_s)}: needs seconds of one iteration; of"
+                f" milliseconds it would be {bound_s / 1000:g}."
+            )
 
 
 def _declared_risks(instance: Instance) -> Iterator[str]:

@@ -65,7 +65,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
         'margin = { time = "15%" }',
         "margin.time = '15%': needs 'model' or a number",
     ),
-    "margin-word": ('margin = "none"', 'margin = "nothing"', "margin = 'nothing': needs"),
+    "margin-word": ('margin = "none"', 'margin = "nothing"', "margin = 'nothing': needs 'none' or a table"),
     "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "line 6: a number of 5,000 digits"),
     "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
 }

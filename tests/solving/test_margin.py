@@ -22,7 +22,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import keeping, of_phase, with_scaled_bounds, within
 from coopt.network.parts import usd_per_w
 from coopt.plan.schema import Plan
-from coopt.report.notes import margin_note
+from coopt.report.notes import first_sentences, margin_note
 from coopt.report.plan import plan_report
 from coopt.report.words import amount, rendered
 from coopt.solving.answer import solve, value_without_margin
@@ -233,6 +233,13 @@ def test_what_ran_out_of_memory_is_refused(model: str, gpus: int, software: dict
     assert solve(Instance.model_validate(table), reasons=False).status == unkept
     del table["margin"]
     assert solve(Instance.model_validate(table), reasons=False).status == "infeasible"
+
+
+@pytest.mark.parametrize(("bound_s", "is_told"), [(5000, True), (1.0, False)])
+def test_bounds_that_look_like_another_unit_are_told(bound_s: float, is_told: bool) -> None:
+    instance = ask(workload__0__max_iteration_time_s=bound_s)
+    said = " ".join(first_sentences(instance, solve(instance)))
+    assert ("workload[0].max_iteration_time_s = 5000 is" in said and "would be 5." in said) == is_told
 
 
 OWNED = {"minimize": "tco", "labour_share": 0.05, "support_share": 0.06}
