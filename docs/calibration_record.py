@@ -45,8 +45,18 @@ class Subject:
 
 
 def fitted_runs(rows: Sequence[Measurement]) -> list[MeasuredRun]:
-    """Runs that fits may use: none of a hybrid, whose layers are charged by their kernels alone."""
-    return [run for run in runs_among(rows) if architecture_of(run) != HYBRID]
+    """Runs that fits may use: none of a hybrid or of sparse or compressed attention, whose layers
+    are charged by their kernels alone.
+    """
+    return [
+        run
+        for run in runs_among(rows)
+        if architecture_of(run) != HYBRID
+        and not any(
+            getattr(mixer, "index_heads", 0) or getattr(mixer, "compression", 1) > 1
+            for _, mixer in run.workload.model.kinds
+        )
+    ]
 
 
 def subjects(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[Subject]:

@@ -398,6 +398,15 @@ class Workload(Table):
         ),
     ]
 
+    balance: Annotated[
+        Literal["forced", "trained"] | Annotated[float, Field(ge=1, le=100)],
+        Field(
+            description=(
+                "how evenly routers send tokens to experts: all alike, as benchmarks force it; as"
+                " trained routers do; or time of the busiest GPU's experts over that of the mean"
+            )
+        ),
+    ] = "trained"
     software: Annotated[
         RunSoftware | None,
         Field(description="what the run is made of; becomes options.software and options.dispatch"),

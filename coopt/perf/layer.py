@@ -28,6 +28,7 @@ from coopt.perf.mapping import (
     prediction_of,
     projector_widths,
     rows_to_time,
+    unevenness,
     vocab_share,
     wide_share,
 )
@@ -122,11 +123,18 @@ def experts_s(
     norm_split: Any,
     *,
     expert_tp: bool,
+    uneven: Any = 1.0,
 ) -> Passes:
-    """Time of the experts of a GPU, including router, permutation and shared experts."""
+    """Time of the experts of a GPU, including router, permutation and shared experts.
+
+    Parameters
+    ----------
+    uneven
+        Rows of the busiest GPU over those of the mean.
+    """
     split = t if expert_tp else 1
     experts_per_gpu = model.experts / ep
-    routed_rows = expert_rows(model, rows, t, split)
+    routed_rows = expert_rows(model, rows, t, split) * uneven
     width, routing = expert_width(model), device.inside("moe_router")
     device = device.inside("moe")
     experts = dense_s(
@@ -268,7 +276,7 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     repeats = {
         FULL: layer.forward,
         SELECTIVE: 0.0 if part.flash else core.forward,
-        NORM_ACT: norms + expanded_s + _activations_s(workload, device, t, rows),
+        NORM_ACT: norms + expanded_s + _activations_s(workload, device, t, x, rows),
         NORM_FFN: norms + feed_forward.forward,
     }
     repeat_s: Any = 0.0
@@ -326,7 +334,10 @@ def _feed_forward_s(
     if not model.experts:
         return dense_s(model, plain, rows, model.ffn / t) * ffn_share(model)
     share = expert_layers(model)
-    experts = experts_s(model, device, t, x, rows, norm_split, expert_tp=options.expert_tp)
+    uneven = unevenness(workload, x)
+    experts = experts_s(
+        model, device, t, x, rows, norm_split, expert_tp=options.expert_tp, uneven=uneven
+    )
     dense_share = ffn_share(model) - share
     dense = (
         dense_s(model, plain, rows, model.dense_ffn / t) * dense_share
@@ -336,13 +347,13 @@ def _feed_forward_s(
     return experts * share + dense
 
 
-def _activations_s(workload: Workload, device: Device, t: Any, rows: Any) -> Any:
+def _activations_s(workload: Workload, device: Device, t: Any, x: Any, rows: Any) -> Any:
     """Forward time of the nonlinearities of experts, which `norm+act` recomputes besides norms."""
     model, expert_tp = workload.model, workload.options.expert_tp
     if not model.experts:
         return 0.0
     split = t if expert_tp else 1
-    elements = expert_rows(model, rows, t, split) * model.ffn / split
+    elements = expert_rows(model, rows, t, split) * unevenness(workload, x) * model.ffn / split
     once = nonlinearity_s(model, device, elements).forward + device.inside("moe").pause_s
     return expert_layers(model) * once
 

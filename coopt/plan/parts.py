@@ -305,8 +305,8 @@ class WorkloadPlan(Record):
     mfu: float
     hfu: float
     mfu_causal: Annotated[
-        float | None, Field(description="MFU with half of the attention of tokens that look back")
-    ] = None
+        float, Field(description="MFU with half of the attention of tokens that look back")
+    ]
     tokens_per_s: float
     knobs: tuple[str, ...] = ()
     collectives: dict[str, str] = {}

@@ -167,20 +167,17 @@ class Alternative(Record):
 
 class BetterNumber(Record):
     """A number near one that was typed with which a workload trains clearly faster on the same
-    network, or its cheapest plan costs clearly less: the `value` of its batch where `key` is its
-    tolerance, else the GPUs that train.
+    network: the `value` of its batch where `key` is its tolerance, else the GPUs that train.
 
-    `now` is the number of the plan, `iteration_time_s` what an iteration would take and `saved` the
-    share of the time of the same training; or `cost` is the objective of the cheapest plan and
-    `saved` the share of that of the plan.
+    `now` is the number of the plan, `iteration_time_s` what an iteration would take, `saved` the
+    share of the time of the same training.
     """
 
     key: str
     workload: str
     value: int
     now: int
-    iteration_time_s: float | None = None
-    cost: float | None = None
+    iteration_time_s: float
     saved: float
 
 

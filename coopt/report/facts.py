@@ -15,6 +15,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
+from coopt.perf.mapping import unevenness
 from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
@@ -376,7 +377,16 @@ def without_gpus(cost: Cost) -> str:
     return "without the GPUs that train" if idle else "without the GPUs"
 
 
-ON_SCREEN = ("HB domains", "GPUs", "Network", "Split", "Schedule", "Iteration", "Goodput")
+ON_SCREEN = (
+    "HB domains",
+    "GPUs",
+    "Network",
+    "Split",
+    "Schedule",
+    "Experts",
+    "Iteration",
+    "Goodput",
+)
 """Facts of the only network and of its only workload that the first screen shows."""
 
 
@@ -539,6 +549,16 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
     ]
 
 
+def balance_texts(workload: Workload, ep: int) -> list[str]:
+    """How evenly routers are taken to send tokens to experts; nothing of a dense model."""
+    if not workload.model.experts:
+        return []
+    if workload.balance == "forced":
+        return ["as busy on every GPU (balance = forced)"]
+    times = float(unevenness(workload, ep))
+    return [f"the busiest GPU's take {times:.2f} times the mean (balance = {workload.balance})"]
+
+
 def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact]:
     """How a workload runs: time, split, schedule, memory and utilisation."""
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
@@ -557,6 +577,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Model", training_text(workload)),
         fact("Split", split(run)),
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
+        *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
         fact("Asked", workload.required_s, "s", words.required_bound(workload)),
         *goodput,

@@ -590,7 +590,7 @@ def _ranked(workload: RankedMappings) -> list[RenderableType]:
             f"{run.iteration_time_s / best_s - 1:.2%}",
             *([words.free(run.slack, run.bound_s)] if bounded else []),
             f"{run.memory_gib:.1f}",
-            words.percent(run.mfu if run.mfu_causal is None else run.mfu_causal),
+            words.percent(run.mfu_causal),
         )
         for run in workload.mappings
     ]

@@ -26,13 +26,8 @@ def other_numbers(instance: Instance, plan: Plan) -> Iterator[str]:
 def _better_numbers(plan: Plan) -> Iterator[str]:
     now_s = {run.name: run.iteration_time_s for run in plan.workloads}
     for better in plan.better_numbers:
-        if better.iteration_time_s is not None:
-            took = f"take {words.seconds(better.iteration_time_s)} in place of"
-            took += f" {words.seconds(now_s[better.workload])} an iteration"
-        else:
-            kind, value = plan.objective.kind, plan.objective.value or 0.0
-            took = f"cost {words.amount(kind, better.cost or 0.0)} in place of"
-            took += f" {words.amount(kind, value)}"
+        took = f"{words.seconds(better.iteration_time_s)} in place of"
+        took += f" {words.seconds(now_s[better.workload])} an iteration"
         yield f"{_number(plan, better)} {took}, {_less(better)}."
 
 
@@ -41,15 +36,14 @@ def _number(plan: Plan, better: BetterNumber) -> str:
     value, now = words.count(better.value), words.count(better.now)
     if better.key == "cluster.idle_gpus":
         idle = words.count(better.now - better.value)
-        return f"{value} GPUs with the other {idle} of the {now} idle would"
+        return f"{value} GPUs with the other {idle} of the {now} idle would take"
     of = f" of {better.workload}" if len(plan.workloads) > 1 else ""
-    return f"A batch{of} of {value}, not {now}, would"
+    return f"A batch{of} of {value}, not {now}, would take"
 
 
 def _less(better: BetterNumber) -> str:
     """How much is saved, and with which key."""
-    saved = f"{words.percent(better.saved)} less"
-    saved += "" if better.iteration_time_s is None else " time for the same training"
+    saved = f"{words.percent(better.saved)} less time for the same training"
     if better.key == "cluster.idle_gpus":
         return f"{saved}: {better.key} = true lets the search leave GPUs idle"
     return f"{saved}: {better.key} = {NEAR_BATCH:g} lets the search choose the batch"

@@ -145,8 +145,6 @@ def digits(number: float, significant: int) -> str:
 
 def model_utilisation(run: WorkloadPlan) -> str:
     """`MFU 38.3% (39.6% with full attention)`: first as training software counts today."""
-    if run.mfu_causal is None:
-        return f"MFU {percent(run.mfu)}"
     return f"MFU {percent(run.mfu_causal)} ({percent(run.mfu)} with full attention)"
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from coopt.columns.grid import (
 from coopt.columns.islands.shapes import least_compute_s
 from coopt.columns.pools import in_orders, place
 from coopt.instance.hardware import Gpu
-from coopt.instance.schema import Cluster, Instance, with_workload
+from coopt.instance.schema import Cluster, Instance
 from coopt.instance.variants import within
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
@@ -38,13 +37,10 @@ from coopt.perf.mapping import Floats, Ints, Mappings
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import BetterNumber, Plan
 from coopt.plan.store import decided, placed_as
-from coopt.solving.answer import solve
 from coopt.solving.arrays import fastest_row
 
 SAVED = 0.05
 """Share of the time of a training from which a better number is told."""
-MOST_MAPPINGS, FEW = 250_000, 2
-"""Questions with no more mappings are asked again with other batches, and with how many."""
 STEP = 1.25
 """From one bound to the next, from the ideal time up to what has to be beaten."""
 
@@ -75,33 +71,6 @@ def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
                 if better is not None:
                     yield better
                     break
-        if not asked.batches:
-            yield from _cheaper(instance, plan, w)
-
-
-def _cheaper(instance: Instance, plan: Plan, w: int) -> Iterator[BetterNumber]:
-    """The batch near the typed one with which the cheapest plan costs clearly less, of questions
-    that take next to no time to answer.
-    """
-    value, is_small = plan.objective.value, plan.solver.columns_enumerated <= MOST_MAPPINGS
-    by_bill = plan.objective.kind == instance.objective.billed and not instance.availability
-    if value is None or not (is_small and by_bill) or instance.open_keys:
-        return
-    batches, costs = _promising(instance.workload[w], math.lcm(*instance.cluster.gpus)), {}
-    for batch in islice(batches, FEW):
-        other = with_workload(instance, w, {"global_batch": batch})
-        found = solve(other, objective=plan.objective.kind, reasons=False).objective.value
-        costs[batch] = math.inf if found is None else found
-    cost, batch = min(((cost, batch) for batch, cost in costs.items()), default=(math.inf, 0))
-    if cost <= value * (1.0 - SAVED):
-        yield BetterNumber(
-            key=f"workload[{w}].batch_tolerance",
-            workload=instance.workload[w].name,
-            value=batch,
-            now=instance.workload[w].global_batch,
-            cost=cost,
-            saved=1.0 - cost / value,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +86,9 @@ class _Trial:
     scale: float
 
 
-def _promising(workload: Workload, gpus: int) -> Iterator[int]:
-    """Batches near the typed one with factors that a split of so many GPUs can use and that one has
-    not.
-    """
+def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
+    """Batches near the typed one with factors that a split can use and that one has not."""
+    gpus, context = network.family.gpus, context_of(network.family)
     usable = gpus * math.lcm(*workload.mapping.micro_batch)
     best: dict[int, int] = {}
     for batch in batches_within(workload.global_batch, NEAR_BATCH):
@@ -130,21 +98,14 @@ def _promising(workload: Workload, gpus: int) -> Iterator[int]:
     for factor, batch in best.items():
         is_beaten = any(other != factor and other % factor == 0 for other in best)
         if own % factor and not is_beaten:
-            yield batch
-
-
-def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
-    """The batches that are promising on the GPUs of a network."""
-    gpus, context = network.family.gpus, context_of(network.family)
-    for batch in _promising(workload, gpus):
-        other = workload.model_copy(update={"global_batch": batch})
-        yield _Trial(
-            value=batch,
-            workload=other,
-            splits=np.array(list(degrees(other, gpus)), dtype=np.int64).reshape(-1, 4),
-            contexts={gpus: [context]},
-            scale=_for_the_same(other) / _for_the_same(workload),
-        )
+            other = workload.model_copy(update={"global_batch": batch})
+            yield _Trial(
+                value=batch,
+                workload=other,
+                splits=np.array(list(degrees(other, gpus)), dtype=np.int64).reshape(-1, 4),
+                contexts={gpus: [context]},
+                scale=_for_the_same(other) / _for_the_same(workload),
+            )
 
 
 def _for_the_same(workload: Workload) -> float:

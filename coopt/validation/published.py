@@ -45,6 +45,7 @@ class Measurement:
     notes: str = ""
     attention_kernel: str = ""
     schedule: str = ""
+    balance: str = ""
     flop_count: str = ""
     corrections: str = ""
     layers: int | None = None
@@ -318,6 +319,7 @@ def choices() -> dict[str, tuple[str, ...]]:
         "attention_kernel": ("flash", "unfused"),
         "schedule": get_args(Schedule),
         "flop_count": COUNTS,
+        "balance": ("forced", "trained"),
     }
 
 

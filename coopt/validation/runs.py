@@ -80,7 +80,7 @@ class MeasuredRun:
         workload = self.workload
         model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
         options = workload.options.having(software={"release": ""})
-        trained = (model, workload.global_batch, workload.precision, options)
+        trained = (model, workload.global_batch, workload.precision, workload.balance, options)
         return *trained, self.gpu.name, self.hb_gbyte_s
 
 
@@ -197,6 +197,7 @@ def _workload(
         model=model,
         global_batch=split.micro_batches * split.micro_batch * split.dp,
         precision=precision,
+        balance="trained" if row.balance == "trained" else "forced",
         max_iteration_time_s=measured_s,
         options=_options(row, framework, expert_tp=split.expert_tp),
     )

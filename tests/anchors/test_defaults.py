@@ -55,7 +55,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | dict.fromkeys(("hb_reduce", "error", "fp8", "fp4")),
     "cluster": {"generations": (), "idle_gpus": False},
     "workload.0": {"batches": (), "batch_tolerance": 0.0, "precision": "bf16", "gpus": None}
-    | {"allow_tp_across": None, "software": None}
+    | {"allow_tp_across": None, "software": None, "balance": "trained"}
     | dict.fromkeys(("critical_batch_tokens", "min_tokens_per_s", "train_days", "train_tokens", "loss")),
     "workload.0.model": DENSE | {"tied_embeddings": True},
     "workload.0.mapping": {

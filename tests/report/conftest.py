@@ -76,6 +76,7 @@ PLAN: dict[str, Any] = {
             "memory_gib": 61.25,
             "memory_limit_gib": 74.5,
             "mfu": 0.4512,
+            "mfu_causal": 0.4401,
             "hfu": 0.5016,
             "tokens_per_s": 709508.3,
         }

@@ -290,10 +290,10 @@ def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: fl
 
     if per_s == 0.0:
         return (1.0 if interval_s is None else interval_s / (interval_s + saved_s)), 0.0
-    low, high = (0.0, 1 / per_s) if interval_s is None else (interval_s, interval_s)
-    for _ in range(200):  # the share is best where 1 - exp(-x) is as much as failures while it trains
-        middle = (low + high) / 2
-        low, high = (low, middle) if -math.expm1(-per_s * (middle + saved_s)) < per_s * middle else (middle, high)
+    low, high = (interval_s, interval_s) if interval_s is not None else (0.0, 1 / per_s)
+    for _ in range(200):  # the share rises to its top and falls
+        third, other = low + 0.382 * (high - low), low + 0.618 * (high - low)
+        low, high = (third, high) if share(third) < share(other) else (low, other)
     if not share(low):
         return 0.0, 0.0
     _, variance = tried(per_s, low + saved_s, *tried(per_s, restart_s, 0.0, 0.0))

@@ -149,20 +149,6 @@ def test_better_numbers_stand_below_the_headline_with_their_keys() -> None:
     assert plan.better_numbers
     for better in plan.better_numbers:
         assert f"{better.key} = " in screen.partition("Decision")[0]
-        assert better.iteration_time_s is not None
         for change in ({"iteration_time_s": better.iteration_time_s * 0.99}, {"now": better.now + 1}, {"saved": 0.5}):
             wrong = plan.model_copy(update={"better_numbers": (better.model_copy(update=change),)})
             assert not coopt.verify(instance, wrong).accepted
-
-
-def test_a_batch_that_saves_money_is_told() -> None:
-    changes: dict[str, Any] = {"workload__0__train_tokens": None, "workload__0__max_iteration_time_s": 0.22}
-    instance = question(40, 128, fastest=False, cluster__gpus=[40, 48], workload__0__train_days=None, **changes)
-    plan = with_better_numbers(instance, coopt.solve(instance))
-    (better,) = [one for one in plan.better_numbers if one.cost is not None]
-    other = coopt.solve(instance.having(workload=(instance.workload[0].having(global_batch=better.value),)))
-    assert better.cost == other.objective.value
-    assert "would cost $" in " ".join(rendered(plan_screen(instance, plan)).split())
-    assert coopt.verify(instance, plan).accepted
-    wrong = plan.model_copy(update={"better_numbers": (better.model_copy(update={"cost": better.cost * 0.99}),)})
-    assert not coopt.verify(instance, wrong).accepted

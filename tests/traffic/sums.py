@@ -64,6 +64,7 @@ def every_split(
             memory_gib=1.0,
             memory_limit_gib=1.0,
             mfu=0.5,
+            mfu_causal=0.5,
             hfu=0.5,
             tokens_per_s=1.0,
         )

@@ -15,7 +15,6 @@ from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import BetterNumber, Plan
 from coopt.verifier.checks.verdict import LENIENT, TOLERANCE, Ledger, agree
-from coopt.verifier.parts.enumeration import cheapest_design
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily, domain_counts
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -28,7 +27,7 @@ def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: C
     """Check every number that a plan says is better."""
     runs = {run.name: run for run in plan.workloads}
     for claim in plan.better_numbers:
-        faults = _faults(instance, plan, claim, runs.get(claim.workload), part)
+        faults = _faults(instance, claim, runs.get(claim.workload), part)
         fault = next(faults, None)
         ledger.holds(
             "better-number",
@@ -40,11 +39,7 @@ def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: C
 
 
 def _faults(
-    instance: Instance,
-    plan: Plan,
-    claim: BetterNumber,
-    run: WorkloadPlan | None,
-    part: CountedPart,
+    instance: Instance, claim: BetterNumber, run: WorkloadPlan | None, part: CountedPart
 ) -> Iterator[str]:
     """What is wrong with such a number."""
     index, batch = _place(instance, claim)
@@ -60,60 +55,28 @@ def _faults(
         yield "it is not near enough"
         return
     changed = workload.model_copy(update={"global_batch": claim.value}) if batch else workload
-    if claim.cost is not None:
-        yield from _cost_faults(instance, plan, claim, index, changed)
-        return
-    if claim.iteration_time_s is None:
-        yield "it has neither a time nor a cost"
-        return
-    time_s = claim.iteration_time_s
     pace = run.uptime.pace if run.uptime else 1.0
     longer = workload.tokens_per_iteration / workload.tokens_for_one
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
-    saved = 1.0 - time_s * longer * pace / run.iteration_time_s
+    saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
         yield f"it saves {saved:.6g} of the time"
     if batch:
         reach = reach_of(family, part.ports)
-        times = [_least_s(instance, of_tp, time_s, family, reach) for of_tp in _ways(changed)]
-        if not any(agree(time_s, least_s) for least_s in times):
+        times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
+        if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
             yield f"an iteration takes {min(times):.9g} s"
         return
     least_s = min(
         (
-            _least_s(instance, changed, time_s, fewer, Reach(domains, domains, domains, 1.0, 1.0))
+            _least_s(instance, changed, claim, fewer, Reach(domains, domains, domains, 1.0, 1.0))
             for domains in domain_counts(claim.value, family.hb.size)
             for fewer in [family._replace(gpus=claim.value, domains=domains)]
         ),
         default=math.inf,
     )
-    if time_s < least_s * (1 - TOLERANCE):
+    if claim.iteration_time_s < least_s * (1 - TOLERANCE):
         yield f"no iteration takes less than {least_s:.9g} s"
-
-
-def _cost_faults(
-    instance: Instance, plan: Plan, claim: BetterNumber, index: int, changed: Workload
-) -> Iterator[str]:
-    """What is wrong with the cost of the cheapest plan with another batch."""
-    cost, value, kind = claim.cost or 0.0, plan.objective.value or math.inf, plan.objective.kind
-    if not (agree(claim.saved, 1.0 - cost / value) and claim.saved >= LEAST_SAVED - TOLERANCE):
-        yield f"it saves {1.0 - cost / value:.6g} of the cost"
-    if kind not in ("capex", "power", "tco"):
-        yield f"{kind} is no sum of a bill"
-        return
-    workloads = (*instance.workload[:index], changed, *instance.workload[index + 1 :])
-    costs = []
-    for ways in ([*map(_inside, workloads)], workloads):
-        question = instance.model_copy(update={"workload": tuple(ways)})
-        design, _ = cheapest_design(question, kind, math.inf, margin=LENIENT)
-        costs += [] if design is None else [float(design.value)]
-    if not any(agree(cost, least) for least in costs):
-        yield f"the cheapest plan costs {min(costs, default=math.inf):.9g}"
-
-
-def _inside(workload: Workload) -> Workload:
-    """The workload with TP groups inside HB domains."""
-    return workload.model_copy(update={"allow_tp_across": False})
 
 
 def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, bool]:
@@ -129,15 +92,15 @@ def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, bool]:
 
 def _ways(workload: Workload) -> Iterator[Workload]:
     """With TP groups inside HB domains, then as the workload has it."""
-    yield _inside(workload)
+    yield workload.model_copy(update={"allow_tp_across": False})
     yield workload
 
 
 def _least_s(
-    instance: Instance, workload: Workload, time_s: float, family: DesignFamily, reach: Reach
+    instance: Instance, workload: Workload, claim: BetterNumber, family: DesignFamily, reach: Reach
 ) -> float:
     """The least time of an iteration; infinite where it is clearly above the claim."""
-    bound = {"max_iteration_time_s": time_s * (1 + NEAR)}
+    bound = {"max_iteration_time_s": claim.iteration_time_s * (1 + NEAR)}
     others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
     question = instance.model_copy(
         update={"workload": (workload.model_copy(update=bound | others).with_margin(0.0),)}

@@ -368,8 +368,6 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
         ("hfu", claim.hfu, hardware),
         ("mfu-causal", claim.mfu_causal, causal_flop_per_token(workload.model)),
     ):
-        if claimed_share is None:  # of plans from before that was told
-            continue
         recomputed = utilisation(workload, gpu, gpus, flop, time_s)
         ledger.close(
             name,
