@@ -704,10 +704,14 @@ class Question(Table):
         if not limited and not offloads:
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):
                 _forget(gpu, "host_gbyte_s")
+        for workload in tables["workload"]:
+            # what counts of it is the margin of the memory
+            _forget(workload.get("options", {}).get("software", {}), "memory_margin")
         tables["margin"] = (
             {}
             if self.kept_margin.keeps_nothing
             else self.kept_margin.model_dump(mode="json", exclude_defaults=True)
+            | {"memory": self.cluster.gpu.memory_margin}
         )
         filled_tables = {name: table for name, table in tables.items() if table}
         return hashlib.sha256(
