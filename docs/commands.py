@@ -16,7 +16,8 @@ HEAD = """\
 # Commands
 
 What `coopt COMMAND --help` says. The answer goes to stdout, the story to stderr; where a command
-has `--json`, it prints the answer as one JSON document and nothing else.
+has `--json`, it prints the answer as one JSON document and nothing else. Options without words are
+those of an earlier command.
 """
 LONG = 8  # words of an option that stand once
 
@@ -59,8 +60,7 @@ def section(context: click.Context, homes: dict[tuple[str, str], str]) -> str:
     ):
         home = homes.setdefault((name, meaning), context.command_path)
         is_said = home != context.command_path and len(meaning.split()) > LONG
-        said = f": as of [`{home}`](#{home.replace(' ', '-')})" if is_said else f": {meaning}"
-        lines.append(f"- `{name}`{'' if name == '--json' else said}")
+        lines.append(f"- `{name}`{'' if is_said or name == '--json' else f': {meaning}'}")
     parts = [f"## {context.command_path}", f"`{form}`", prose(command.help or "")]
     return "\n\n".join([*parts, *(["\n".join(lines)] if lines else [])]) + "\n"
 
