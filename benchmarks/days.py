@@ -39,6 +39,7 @@ def question(
             "workload": [workload],
             "network": network,
             "availability": rates,
+            "margin": "none",
         }
     )
 

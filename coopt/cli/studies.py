@@ -323,12 +323,16 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
         ("--pp", whole, "Pipeline parallel degree; with --tp: the memory of one mapping."),
         ("--cp", whole, "Context parallel degree."),
         ("--ep", whole, "Expert parallel degree."),
-        ("--micro-batch", whole, "Sequences in a micro-batch.  [1]"),
-        ("--interleave", whole, "Model chunks of a GPU.  [1]"),
+        ("--micro-batch", whole, "Sequences in a micro-batch; 1 if left out."),
+        ("--interleave", whole, "Model chunks of a GPU; 1 if left out."),
         ("--recompute", click.Choice(RECOMPUTE), "Activations computed again."),
         ("--zero", click.IntRange(0, 3), "ZeRO stage."),
         ("--sequence-parallel/--no-sequence-parallel", None, "Norms split over TP ranks."),
-        ("--offload-percent", click.IntRange(0, 100), "Activations in the host's memory.  [0]"),
+        (
+            "--offload-percent",
+            click.IntRange(0, 100),
+            "Activations in the host's memory.",
+        ),
     )
     for name, kind, text in reversed(options):
         command = click.option(name, type=kind, default=None, help=text)(command)

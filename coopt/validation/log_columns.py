@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from coopt.instance.software import Dispatcher
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.transformer import GraphModule
 from coopt.validation.logs import MOST_DIGITS, Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
@@ -206,7 +206,7 @@ class _Reading:
         if variant not in ("", "dsa", *DELTANETS):
             raise self._fault(
                 f"{log.printed['attention_variant'].key} = {variant}: such layers have no columns,"
-                f" needs dsa, {' or '.join(DELTANETS)}, or none"
+                f" needs dsa, {alternatives((*DELTANETS, 'none'))}"
             )
         sparse = {} if variant == "dsa" else dict.fromkeys(INDEX_COLUMNS, "")
         if variant in DELTANETS:
@@ -289,12 +289,12 @@ class _Reading:
         text = layout.replace("'", "")
         for pattern in (r"\(([^()]{1,99})\)\*(\d{1,3})", r"(\w)\*(\d{1,3})"):
             text = re.sub(pattern, lambda match: match[1] * int(match[2]), text)
-        layers, stages = text.count("t"), text.count("|") + 1
+        drawn = text.count("t"), text.count("|") + 1
         of_log = self._number("layers"), self._number("pp") * max(1, self._number("interleave"))
-        if (layers, stages) != of_log:
+        if drawn != of_log:
             raise self._fault(
-                f"pipeline_model_parallel_layout = {layout} has {layers} layers in {stages} stages,"
-                f" but the log has {of_log[0]} in {of_log[1]}"
+                f"pipeline_model_parallel_layout = {layout} has {drawn[0]} layers in {drawn[1]}"
+                f" stages, but the log has {of_log[0]} in {of_log[1]}"
             )
         notes.append(f"stages of {layout} as even ones")
 
