@@ -44,6 +44,9 @@ OWN_CATALOG = click.option(
 )
 
 
+RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
+
+
 @click.group()
 def suite() -> None:
     """Run a grid of cases, and show the results as tables and plots."""
@@ -315,8 +318,6 @@ def _fitted_to_prior(
 
 def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for every value of a mapping."""
-    from coopt.perf.mapping import RECOMPUTE
-
     whole = click.IntRange(min=1)
     options: tuple[tuple[str, Any, str], ...] = (
         ("--tp", whole, "Tensor parallel degree."),

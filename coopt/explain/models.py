@@ -39,6 +39,15 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     InstanceError
         Where the question has no days or several workloads, or where a model is unknown or has no
         scaling law.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> changes = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e9}
+    >>> asked = {f"workload.0.{key}": value for key, value in changes.items()}
+    >>> (only,) = coopt.best_model(coopt.load("instances/tiny-64.toml", asked), ["gpt-22b"])
+    >>> only.status
+    'optimal'
     """
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(

@@ -15,7 +15,6 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import unevenness
 from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
@@ -555,6 +554,8 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
         return []
     if workload.balance == "forced":
         return ["as busy on every GPU (balance = forced)"]
+    from coopt.perf.mapping import unevenness  # loads arrays
+
     times = float(unevenness(workload, ep))
     return [f"the busiest GPU's take {times:.2f} times the mean (balance = {workload.balance})"]
 

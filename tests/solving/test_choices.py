@@ -347,8 +347,8 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
     assert (short.status, short.relaxations) in (("unknown", ()), ("infeasible", ()))
 
 
-@pytest.mark.parametrize("margin", [None, {"time": 0.25}])
-def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices(margin: dict[str, float] | None) -> None:
+@pytest.mark.parametrize("margin", ["none", {"time": 0.25}])
+def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices(margin: dict[str, float] | str) -> None:
     instance = left_open(**NO_BOUND, cluster__gpus=[16, 32], workload__0__global_batch=64, margin=margin)
     front, points = coopt.pareto(instance, points=100), []
     for chosen in choices_of(instance):
