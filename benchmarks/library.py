@@ -120,7 +120,7 @@ def check() -> int:
 def _proof(instance: Instance, plan: coopt.Plan) -> Proof | None:
     return (
         coopt.prove(instance, plan)
-        if instance.sharing.mode == "partition" or plan.parts[0].links is not None
+        if instance.sharing.mode == "partition" or any(part.links for part in plan.parts)
         else None
     )
 

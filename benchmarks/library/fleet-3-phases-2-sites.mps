@@ -1,4 +1,4 @@
-* fleet-3-phases-2-sites (c26f907cc22a5e4a7d9f67ccc5f4cb49b4ba82bfbc16f265040dc1bcaf6490b1), formulation 'totals'
+* fleet-3-phases-2-sites (99261224bb351469b4d867d0753ff2aea5d6b725e9ecc04f9eb37d64694d17ba), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 201434436.7803904
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* fleet-core-growth (27839ff3ad8331f156ead4b6156bebb1d6ff9f22250d9dcb0358a5e1bbac8ab0), formulation 'regret of islands'
+* fleet-core-growth (4be9ae145244f9778e6195466fc887b4bf3a32cc88bd824a1f2cdbd367605e86), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 34249.62399999797
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* megatron-530b (05cb5c7d4e35025af330b517c1e6b8b030b69f883c3b0084ca292b9e17abf35f), formulation 'uplinks'
+* megatron-530b (9c3e806815022a7e18db4b3ab0586262d772ca934968222836b85dd1f8ccc205), formulation 'network'
 * minimizes capex in USD; the plan: optimal, value 827128.0
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 20 to 20 uplinks
@@ -21,29 +21,25 @@ ROWS
  L  uplinks_demanded_0_1
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    y_0       Obj       578440
+    y_0       Obj       854760
     y_0       one_family  1
     y_0       least_uplinks_0  20
     y_0       most_uplinks_0  -20
     y_0       mapping_0_0  -1
-    y_1       Obj       578440
+    y_1       Obj       827128
     y_1       one_family  1
     y_1       least_uplinks_1  18
     y_1       most_uplinks_1  -18
     y_1       mapping_0_1  -1
-    u_0       Obj       6336
     u_0       least_uplinks_0  -1
     u_0       most_uplinks_0  1
     u_0       spine_ports_0  16
     u_0       uplinks_demanded_0_0  -1
-    u_1       Obj       6336
     u_1       least_uplinks_1  -1
     u_1       most_uplinks_1  1
     u_1       spine_ports_1  16
     u_1       uplinks_demanded_0_1  -1
-    s_0       Obj       14960
     s_0       spine_ports_0  -32
-    s_1       Obj       14960
     s_1       spine_ports_1  -32
     z_0       mapping_0_0  1
     z_0       uplinks_demanded_0_0  1

@@ -1,0 +1,29 @@
+* phased-131k-p4 (c8f17f11e48c1e0ef6ce7e2d4e7f2ac90773e0ed169042dadd4f7f6b2236a365), formulation 'choice'
+* minimizes tco in USD; the plan: optimal, value 1098847203.5225601
+* as the search begins, which may add cuts; variables have the names of the mathematics
+NAME        coopt
+ROWS
+ N  Obj     
+ E  one_option_0
+ L  limited_phase_0_gpus
+ L  limited_phase_1_gpus
+ L  limited_phase_2_gpus
+ L  limited_phase_3_gpus
+COLUMNS
+    MARK0000  'MARKER'                 'INTORG'
+    z_0       Obj       1098847203.5225599
+    z_0       one_option_0  1
+    z_0       limited_phase_0_gpus  1
+    z_0       limited_phase_1_gpus  1
+    z_0       limited_phase_2_gpus  1
+    z_0       limited_phase_3_gpus  1
+    MARK0001  'MARKER'                 'INTEND'
+RHS
+    RHS_V     one_option_0  1
+    RHS_V     limited_phase_0_gpus  1.0000000010000001
+    RHS_V     limited_phase_1_gpus  1.0000000010000001
+    RHS_V     limited_phase_2_gpus  1.0000000010000001
+    RHS_V     limited_phase_3_gpus  1.0000000010000001
+BOUNDS
+ BV BOUND     z_0     
+ENDATA
