@@ -239,6 +239,7 @@ DEEPSEEK = {
     "workload.0.model": "deepseek-v3",
     "workload.0.global_batch": 7680,
     "workload.0.max_iteration_time_s": 12.0,
+    "workload.0.balance": "forced",
     "workload.0.mapping": {"tp": [2], "pp": [8], "interleave": [2]},
 }
 
