@@ -424,7 +424,7 @@ def own_time(workload: Workload, time_s: float) -> float:
     if workload.min_tokens_per_s is not None:
         return workload.tokens_per_iteration / time_s
     if workload.train_days is not None:  # tokens alone are no bound
-        return time_s * workload.iterations / 86400.0
+        return workload.days(time_s)
     return time_s
 
 

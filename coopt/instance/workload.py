@@ -618,11 +618,15 @@ class Workload(Table):
             return f"{tokens}, by {end}" if (end := self.end(time_s)) else tokens
         return ""
 
+    def days(self, time_s: float) -> float:
+        """Days that all iterations take at this time each."""
+        return self.iterations * time_s / 86400.0
+
     def end(self, time_s: float) -> str:
         """Day by which training ends at this time an iteration: `4 March 2027`; empty without a
         start, or where it lies a century ahead.
         """
-        days = self.iterations * time_s / 86400.0
+        days = self.days(time_s)
         if self.start is None or not days < LATEST_DAYS:
             return ""
         last = self.start + timedelta(days=math.ceil(days - EQUAL))
@@ -630,7 +634,7 @@ class Workload(Table):
 
     def duration(self, time_s: float) -> str:
         """Duration of all iterations at this time each: `54.2 days`."""
-        days = self.iterations * time_s / 86400.0
+        days = self.days(time_s)
         if math.isinf(days):
             return "time without end"
         return f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"

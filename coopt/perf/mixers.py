@@ -6,6 +6,7 @@ a paragraph of docs/model.md, Mixers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -73,7 +74,7 @@ class Division:
 
 
 @dataclass(frozen=True)
-class MixerLaw:
+class MixerLaw(ABC):
     """What a mixer needs in one layer of a model of that hidden size and sequence length."""
 
     mixer: Any
@@ -82,21 +83,21 @@ class MixerLaw:
     module: ClassVar[str] = "attn"
     """what it is called among the modules of scoped CUDA graphs"""
 
+    @abstractmethod
     def inputs(self, t: Any) -> tuple[Projection, ...]:
         """Products in front of what mixes tokens, on one of t ranks."""
-        raise NotImplementedError
 
+    @abstractmethod
     def outputs(self, t: Any) -> tuple[Projection, ...]:
         """Products behind it."""
-        raise NotImplementedError
 
     def parameters(self, t: Any) -> Any:
         """Parameters on one TP rank, without norms and convolutions."""
         return sum(p.columns * p.depth * p.groups for p in (*self.inputs(t), *self.outputs(t)))
 
+    @abstractmethod
     def around_s(self, device: Device, split: Division) -> Passes:
         """Time of all kernels but the core and norms."""
-        raise NotImplementedError
 
     def core_s(self, device: Device, split: Division) -> Passes:
         """Time of the attention core, behind which keys and values go round; none for a scan."""
@@ -106,9 +107,9 @@ class MixerLaw:
         """Forward time of products that expand latents, which `norm+act` repeats."""
         return 0.0
 
+    @abstractmethod
     def kept_columns(self, t: Any, width: float) -> Any:
         """Bytes that a token keeps for the backward pass, an input of a product in `width`."""
-        raise NotImplementedError
 
     def saved_columns(self, t: Any) -> Any:
         """Columns that are not kept where latents are expanded again."""
@@ -134,9 +135,9 @@ class MixerLaw:
         """Forward FLOPs of a token in scores and context."""
         return 0.0
 
+    @abstractmethod
     def divides(self, t: int) -> bool:
         """Whether t ranks can share it evenly."""
-        raise NotImplementedError
 
     def splits_sequences(self, t: Any, c: Any) -> Any:
         """Whether c ranks can share a sequence where t share the heads."""

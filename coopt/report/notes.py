@@ -259,7 +259,7 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
         )
     trained = [workload for workload in instance.workload if workload.train_tokens is not None]
     promised_s = {run.name: run.promised_s for run in runs}
-    days = sum(w.iterations * promised_s[w.name] / 86400.0 for w in trained if w.name in promised_s)
+    days = sum(w.days(promised_s[w.name]) for w in trained if w.name in promised_s)
     add_up = f" One after the other, all of them take {days:,.4g} days." if days else ""
     whole = add_up if len(trained) == len(instance.workload) else ""
     return f"Workloads take turns: each meets its bound with the whole cluster to itself.{whole}"
@@ -684,7 +684,7 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
         if runs and workload.train_tokens is not None:
             slowest = max(runs, key=lambda run: run.iteration_time_s)
             goodput = slowest.uptime.goodput if slowest.uptime else 1.0
-            years = workload.iterations * slowest.elapsed_s(goodput) / (365 * 86400)
+            years = workload.days(slowest.elapsed_s(goodput)) / 365
             if 1 < years < math.inf:
                 yield (
                     f"Training {workload.name} takes {years:.3g} years for"

@@ -69,7 +69,7 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
         return f"{words.percent(abs(cliff.pace - 1.0))} {'less' if cliff.pace < 1 else 'more'} time"
     (workload,), (now,), (then,) = instance.workload, plan.workloads, cliff.workloads
     if workload.iterations:
-        days = [workload.iterations * run.promised_s / 86400 for run in (then, now)]
+        days = [workload.days(run.promised_s) for run in (then, now)]
         return "{:.4g} days in place of {:.4g}".format(*days)
     return (
         f"{words.seconds(then.iteration_time_s)} an iteration in place of"

@@ -200,7 +200,7 @@ def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without
     such a bound.
     """
-    days = workload.iterations * run.promised_s / 86400
+    days = workload.days(run.promised_s)
     return "-" if workload.train_days is None else f"{days:.4g} of {workload.train_days:.4g}"
 
 
