@@ -54,7 +54,7 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
         design = _design(json.loads(text), part, origin)
         listed = network if isinstance(network, Mapping) else {}
         found = _as_row(design, row, listed, origin)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, InstanceError):
             raise
         raise InstanceError(f"{origin}: holds no plan, needs one that coopt wrote") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from coopt.instance.catalog import entries, sentences
-from coopt.instance.texts import InstanceError, alternatives
+from coopt.instance.texts import InstanceError, alternatives, check_digits, read_text, toml_of
 from coopt.instance.transformer import Transformer
 from coopt.models.huggingface import Values, model_of
 from coopt.models.megatron import arguments_of, leaves, megatron_model
@@ -63,11 +62,12 @@ def imported(path: Path, name: str | None = None, seq: int | None = None) -> Imp
     InstanceError
         If the file cannot be read, or says something that is not known.
     """
+    text = read_text(path, "a text file", FORMATS)
+    check_digits(text, path.name)
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InstanceError(f"{path}: cannot be read ({error}), needs {FORMATS}") from None
-    values, notes = _values(text, path)
+        values, notes = _values(text, path)
+    except RecursionError:
+        raise InstanceError(f"{path.name}: nested too deeply, needs {FORMATS}") from None
     stem = path.parent.name if path.stem in ("config", "params") else path.stem
     values |= {"name": name or _tidy(stem) or "model"} | ({"seq": seq} if seq else {})
     kept = [note for note in notes if not (seq and note.startswith("seq ="))]
@@ -146,10 +146,7 @@ def _of_yaml(text: str, place: str) -> tuple[Values, list[str]]:
 
 def _of_toml(text: str, place: str) -> tuple[Values, list[str]]:
     """Return the model of a TorchTitan configuration, whose flavors stand in its code."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InstanceError(f"{place}: not TOML ({error}), needs {FORMATS}") from None
+    table = toml_of(text, place)
     model: Any = table.get("model")
     if not isinstance(model, dict) or not {"name", "flavor"} <= model.keys():
         raise InstanceError(f"{place}: model.name and model.flavor are missing, needs {FORMATS}")

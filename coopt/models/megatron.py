@@ -90,12 +90,17 @@ def _number(word: str) -> Any:
     return int(word) if re.fullmatch(r"-?\d+", word) else word
 
 
-def leaves(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield keys and values of nested tables; those of `model` come last, to count."""
+def leaves(table: Mapping[str, Any], seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield keys and values of nested tables; those of `model` come last, to count. A table that
+    several aliases of YAML name is gone through once.
+    """
+    seen = set() if seen is None else seen
     inner = sorted(table.items(), key=lambda item: item[0] in ("model", "config"))
     for key, value in inner:
         if isinstance(value, Mapping):
-            yield from leaves(value)
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield from leaves(value, seen)
         else:
             yield str(key), value
 

@@ -10,6 +10,7 @@ import pytest
 
 from coopt.instance.texts import InstanceError
 from coopt.models.documents import imported
+from coopt.models.megatron import leaves
 from coopt.perf.mapping import further_parameters, model_parameters
 from coopt.report.catalog import entries_toml
 from tests.conftest import accepted, ask, question
@@ -74,6 +75,8 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         ("--num-layers $LAYERS --hidden-size 512 --num-attention-heads 8 --vocab-size 9", "num_layers = '$LAYERS'"),
         ("--num-layers 4 --hidden-size 512 --num-attention-heads 8", "vocab_size is missing"),
         ("model:\n  num_layers: [1\n", "not YAML"),
+        ('{"hidden_size":' * 100_000, "nested too deeply"),
+        ('{"hidden_size": ' + "1" * 6000 + "}", "a number of 6,000 digits"),
         ('[model]\nname = "llama3"\nflavor = "9B"\n', "model.flavor = '9B'"),
     ],
 )
@@ -126,6 +129,18 @@ def test_arguments_a_log_and_a_recipe_say_the_same_model(tmp_path: Path) -> None
     )
     logged = read(tmp_path, printed + "  swiglu ..... True\n  num_query_groups ..... 1\n", "run.log").model
     assert (logged.kv_heads, logged.ffn, logged.gated) == (4, 640, True)
+
+
+def test_tables_that_aliases_name_again_and_again_are_gone_through_once() -> None:
+    table: dict[str, Any] = {"num_layers": 6}
+    for _ in range(60):
+        table = {"a": table, "b": table}
+    assert list(leaves(table)) == [("num_layers", 6)]
+
+
+def test_a_device_is_no_model() -> None:
+    with pytest.raises(InstanceError, match="is a device"):
+        imported(Path("/dev/zero"))
 
 
 def test_a_hybrid_s_arguments_say_its_layers_in_letters(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
         (None, "no such file"),
         ("{}", "holds no plan"),
         ("no json", "holds no plan"),
+        ("[" * 200_000, "holds no plan"),
         ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[0].part"),
         ('{"parts": [{"name": "a", "design": null}]}', "holds no network of switches"),
     ],
