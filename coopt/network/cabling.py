@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import whole_graph
-from coopt.network.halls import Placing, grown_numbers, placing_of
+from coopt.network.halls import Placing, grown_numbers, last_of_slot, placing_of
 from coopt.network.plan_networks import PartNetwork, part_named, part_network
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
@@ -80,7 +80,7 @@ def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> I
 def _last(plan: Plan) -> Iterator[Part]:
     """What stands in the end: of parts that grow the last."""
     for part in plan.parts:
-        if part is [other for other in plan.parts if other.slot == part.slot][-1]:
+        if part is last_of_slot(plan, part):
             yield part
 
 
@@ -100,7 +100,7 @@ class _Spots:
         family = network.family
         if family.hb.racks is None or not family.tiers:
             return None
-        last = next(other for other in reversed(plan.parts) if other.slot == part.slot)
+        last = last_of_slot(plan, part)
         end = network if last is part else part_network(instance, plan, "cabling", last.name)
         placing = placing_of(end.question, end.family, end.uplinks)
         becomes = range(family.leaves) if end is network else grown_numbers(family, end.family)

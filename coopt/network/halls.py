@@ -506,14 +506,17 @@ class CoreHall(SiteHall):
         return sum((link.cables for link in self.links), Lengths())
 
 
+def last_of_slot(plan: Plan, part: Part) -> Part:
+    """What a part is once its network has grown."""
+    return next(other for other in reversed(plan.parts) if other.slot == part.slot)
+
+
 def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None:
     """Where a part stands; None where direct links join it, or nobody knows its racks."""
     if part.design is None:
         return None
     network = part_network(instance, plan, "bom", part.name)
-    last_part = next(
-        other_part for other_part in reversed(plan.parts) if other_part.slot == part.slot
-    )
+    last_part = last_of_slot(plan, part)
     end = network if last_part is part else part_network(instance, plan, "bom", last_part.name)
     hall = end_hall = island_hall(end.question, end.family, end.uplinks)
     if end is not network:

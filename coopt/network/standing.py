@@ -47,7 +47,6 @@ def family_of(
     stands: Existing, gpus: int, hb: HbDomain, discipline: Discipline, file: str
 ) -> Family:
     """The family of a design that stands, by its parts; `file` is where refusals say it is."""
-    """The family of a design that stands; `file` is where refusals say it is."""
     nic = stands.nic
     assert nic is not None, "checked as soon as the instance is read"
     origin = f"{file}: design {stands.id!r}"

@@ -454,7 +454,6 @@ def gather(
     x: Any,
     y: Any,
     kind: RingKind,
-    min_ranks: Any = None,
     *,
     summed: Any = False,
     sized: bool = False,
@@ -462,7 +461,7 @@ def gather(
     """Return the time of an all-gather or reduce-scatter of `data_bytes` (the whole tensor); the
     parameters are those of `gather_rates`.
     """
-    return gather_rates(links, x, y, kind, min_ranks, summed=summed, sized=sized).of(data_bytes)
+    return gather_rates(links, x, y, kind, summed=summed, sized=sized).of(data_bytes)
 
 
 def gather_rates(

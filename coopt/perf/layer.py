@@ -260,8 +260,8 @@ def kernels_s(workload: Workload, device: Device, mappings: Mappings) -> Passes:
 def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) -> Passes:
     """Kernel times of the mean layer on a device, for columns as in `kernels_s`."""
     (t, c, x, b, recompute, sp), model = split, workload.model
-    norm_split, rows = np.where(sp == 1, t, 1), b * float(model.seq) / c
     attending, part = device.inside("attn"), _division_of(workload, t, c, b)
+    norm_split, rows = np.where(sp == 1, t, 1), part.rows
     elements = rows * model.hidden / norm_split
     core, around, expanded_s = Passes(), norms_s(model, attending, elements), 0.0
     for share, law in laws_of(model):

@@ -460,13 +460,6 @@ def layer_parameters(model: Transformer, t: Any) -> Any:
     return mixers + mixture + (ffn_share(model) - share) * per_column * model.dense_ffn
 
 
-def total_parameters(model: Transformer) -> float:
-    """Return the parameters of the whole model, without layers that predict further tokens."""
-    layer = layer_parameters(model, 1) + layer_expert_parameters(model, 1, 1, expert_tp=False)
-    tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
-    return float(model.layers * layer + tables)
-
-
 def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
     """Expert parameters of a layer on one GPU, averaged over all layers."""
     if not model.experts:

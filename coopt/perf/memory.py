@@ -41,7 +41,7 @@ from coopt.perf.mapping import (
 from coopt.perf.mixers import laws_of
 
 GIB = 2.0**30
-# 16 bits, or an 8-bit parameter by rows and by columns, as forward and backward products read it
+# of a parameter in a checkpoint, whatever software keeps of it on a GPU
 PARAMETER_BYTES = 2
 LOGIT_BYTES = 4.0  # of a logit in fp32
 STATES = {

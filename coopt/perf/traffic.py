@@ -186,9 +186,9 @@ class StageTraffic:
             return total
         times: Floats = (passes + self.repeats_forward) * (c > 1)
         for share, law in laws_of(self.workload.model):
-            if np.any(columns(law)):
-                size_bytes = of_column * columns(law)
-                over_cp = gather(self.links, size_bytes, inside, c // inside, "cp")
+            of_law = columns(law)
+            if np.any(of_law):
+                over_cp = gather(self.links, of_column * of_law, inside, c // inside, "cp")
                 total = total + over_cp * (times * share)
         return total
 
@@ -293,12 +293,10 @@ class Replicas:
         """
         if self.workload.options.schedule != "dualpipe":
             return AffineSeconds()
-        m, software = self.mappings, self.workload.options.software
-        gradient, kept = software.gradient_bytes, software.parameter_bytes
-        parameters, crosses = self.parameters + self.expert_parameters, m.pp > self.placements.pp
-        first_send = send(self.links, gradient * parameters, crosses)
-        return_send = send(self.links, np.where(m.zero >= 1, kept, gradient) * parameters, crosses)
-        sends = (first_send + return_send) * (m.pp > 1)
+        m, crosses = self.mappings, self.mappings.pp > self.placements.pp
+        sent_bytes, returned_bytes = self._sent_bytes(self.parameters + self.expert_parameters)
+        sends = send(self.links, sent_bytes, crosses) + send(self.links, returned_bytes, crosses)
+        sends = sends * (m.pp > 1)
         # under this schedule no embedding is tied between GPUs, so that the kind `tied` is free
         return AffineSeconds(sends.fixed, tied=sends.pp)
 

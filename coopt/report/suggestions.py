@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import NEAR_BATCH
 from coopt.plan.schema import BetterNumber, Cliff, Plan
 from coopt.report import words
-
-LIMITED_KINDS = ("capex", "power", "tco")
-"""Sums of a bill; another objective is told by the purchase."""
 
 
 def other_numbers(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -52,7 +50,7 @@ def _less(better: BetterNumber) -> str:
 def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     """`For 3.3% more, $9.26 M: 56.2 days in place of 65.1, with one HB domain more standing by`."""
     assert plan.cost is not None
-    kind = plan.objective.kind if plan.objective.kind in LIMITED_KINDS else "capex"
+    kind = BILLED[plan.objective.kind]
     before, after = (words.amount(kind, value) for value in (plan.cost.of(kind), cliff.value))
     share = words.percent(abs(cliff.value / plan.cost.of(kind) - 1.0))
     took = _took(instance, plan, cliff)

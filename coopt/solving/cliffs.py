@@ -16,7 +16,6 @@ import numpy as np
 
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance
-from coopt.instance.workload import BOUNDS
 from coopt.network.family import Family
 from coopt.network.parts import price
 from coopt.network.space import families
@@ -56,8 +55,7 @@ def _bounded(question: Instance, answer: Plan) -> Instance:
         workload
         if workload.bounded
         else workload.model_copy(
-            update=dict.fromkeys(BOUNDS)
-            | {"max_iteration_time_s": run.iteration_time_s * (1.0 + workload.time_margin)}
+            update={"max_iteration_time_s": run.iteration_time_s * (1.0 + workload.time_margin)}
         )
         for workload, run in zip(question.workload, answer.workloads, strict=True)
     )

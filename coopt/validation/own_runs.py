@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
-from coopt.perf.mapping import model_flop_per_token, total_parameters
+from coopt.perf.mapping import model_flop_per_token, model_parameters
 from coopt.validation.link_tests import LinkFit, is_link_test, link_fit_of
 from coopt.validation.log_columns import cells_of
 from coopt.validation.logs import log_formats, log_of
@@ -134,7 +134,7 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
     except UnusableError:
         return
     printed = float(cells.get("parameters", "0").replace(",", ""))
-    parameters = total_parameters(model)
+    parameters, _ = model_parameters(model)
     if printed and abs(printed / parameters - 1.0) > PARAMETERS_OFF:
         yield (
             f"{printed:,.0f} parameters, but {model.name} has {parameters:,.0f}: needs the model"

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from coopt.instance.catalog import known, sentences
 from coopt.instance.transformer import Transformer
-from coopt.perf.mapping import total_parameters
+from coopt.perf.mapping import model_parameters
 from coopt.validation.facts import found, published_facts
 from coopt.validation.published import SHAPE, Measurement, UnusableError, framework_of
 
@@ -88,7 +88,7 @@ def _other_size(name: str, model: Transformer) -> str:
     it does not.
     """
     size = SIZE.search(name)
-    parameters = total_parameters(model) / 1e9
+    parameters = model_parameters(model)[0] / 1e9
     if size is None or abs(float(size[1]) / parameters - 1.0) <= SIZE_OFF:
         return ""
     return (

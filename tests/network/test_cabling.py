@@ -55,7 +55,7 @@ def _question(seed):
     )
 
 
-def _check(instance, family, uplinks, rows):
+def _check(family, uplinks, rows):
     ends = [end for cable in rows for end in (cable.lower, cable.upper)]
     assert len({(end.device, end.port) for end in ends}) == len(ends) == 2 * len({cable.label for cable in rows})
     assert Counter(cable.level for cable in rows) == {
@@ -81,7 +81,7 @@ def test_cables_graph_counts_and_bill_agree():
         if listed:
             family = draw.choice(listed)
             uplinks = draw.choice(family.uplink_choices)
-            _check(instance, family, uplinks, list(cables(family, uplinks)))
+            _check(family, uplinks, list(cables(family, uplinks)))
             seen |= {family.tiers, family.fabric, f"breaks out: {family.breaks_out}", f"{family.nic_planes} planes"}
     kinds = {"clos", "rail-only", "rail-optimized", "breaks out: True", "breaks out: False", "2 planes"}
     assert seen >= {1, 2, 3, *kinds}

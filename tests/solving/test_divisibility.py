@@ -15,6 +15,7 @@ from coopt.instance.texts import InstanceError
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.divisibility import SAVED, with_better_numbers
+from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count
 from tests.conftest import question as small_question
 
@@ -102,9 +103,7 @@ def test_other_counts_of_idle_gpus_are_refused(key: str) -> None:
     plan = accepted(instance)
     assert plan.design is not None
     design = plan.design.model_copy(update={key: getattr(plan.design, key) + 8})
-    part = plan.parts[0].model_copy(update={"design": design})
-    changed = plan.model_copy(update={"design": design, "parts": (part,)})
-    assert not coopt.verify(instance, changed).accepted
+    assert not coopt.verify(instance, with_part(plan, design=design)).accepted
 
 
 @pytest.mark.parametrize(

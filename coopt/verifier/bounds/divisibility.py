@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from coopt.instance.schema import Instance
+from coopt.instance.variants import within
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import BetterNumber, Plan
@@ -100,11 +101,8 @@ def _least_s(
     instance: Instance, workload: Workload, claim: BetterNumber, family: DesignFamily, reach: Reach
 ) -> float:
     """The least time of an iteration; infinite where it is clearly above the claim."""
-    bound = {"max_iteration_time_s": claim.iteration_time_s * (1 + NEAR)}
-    others = dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
-    question = instance.model_copy(
-        update={"workload": (workload.model_copy(update=bound | others).with_margin(0.0),)}
-    )
+    bounded = within(workload, claim.iteration_time_s * (1 + NEAR))
+    question = instance.model_copy(update={"workload": (bounded,)})
     return Trainer(question, LENIENT).least_s(family, reach, 0)
 
 

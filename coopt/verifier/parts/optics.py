@@ -300,6 +300,7 @@ def least_choices(
         optics_open(instance, kind),
         list[tuple[tuple[float, ...], tuple[OpticPair, ...]]](),
     )
+    standing = sorted(_standing_optics(instance))
     for choice in choices:
         sums: list[float] = []
         for levels in networks if counts_optics else ():
@@ -308,7 +309,6 @@ def least_choices(
             modules = [
                 (n, end) for numbers, ends in counts for n, end in zip(numbers, ends, strict=True)
             ]
-            standing = sorted(_standing_optics(instance))
             # of optics of which some stand fewer cost no more, whatever they cost
             sums += [float(sum(n for n, end in modules if end.name == name)) for name in standing]
             usd = math.fsum(n * end.usd for n, end in modules if end.name not in standing)

@@ -14,6 +14,7 @@ from coopt.network.standing import standing_family
 from coopt.solving.evaluate import _fastest_mapping
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.standing import standing_network
+from tests.changes import with_part
 
 TIER = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4"}
 GIVEN = {
@@ -118,9 +119,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
     instance = coopt.Instance.model_validate(GIVEN)
     plan = coopt.solve(instance)
     other = coopt.solve(coopt.Instance.model_validate(_with({"existing.tiers.0.up": 16})))
-    forged = plan.model_copy(update={"design": other.design})
-    parts = (plan.parts[0].model_copy(update={"design": other.design}),)
-    verdict = coopt.verify(instance, forged.model_copy(update={"parts": parts}))
+    verdict = coopt.verify(instance, with_part(plan, design=other.design))
     assert "leaf-ports" in [check.name for check in verdict.failures]
 
 
