@@ -72,7 +72,7 @@ CABLING = {
 SCHEMAS = click.Choice(["instance", "designs", "plan", "front"])
 
 
-def check_ending(path: str, name: str) -> None:
+def check_ending(path: str, name: str, endings: tuple[str, ...]) -> None:
     """Refuse a file name that says something else than the format.
 
     Raises
@@ -80,8 +80,7 @@ def check_ending(path: str, name: str) -> None:
     InstanceError
         When the ending is none of the format.
     """
-    endings = FORMATS[name].endings
-    if not (FORMATS[name].any_name or path.lower().endswith(endings)):
+    if not path.lower().endswith(endings):
         raise InstanceError(
             f"{path}: is not the name of a {name} file, needs one that ends in"
             f" {alternatives(endings)}"
@@ -174,7 +173,8 @@ def export(
     if output is None and form.binary:
         raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
     if output is not None:
-        check_ending(output, name)
+        if not form.any_name:
+            check_ending(output, name, form.endings)
         check_place(output, instance, plan)
     question, answered = decided(load(instance, dict(settings)), read_plan(plan))
     check_same_question(question, answered)
@@ -222,28 +222,20 @@ def cabling(
     docs/exports.md describes every file.
     """
     from coopt.instance.schema import load
-    from coopt.instance.texts import write_text
     from coopt.plan.store import check_same_question, decided, read_plan
     from coopt.report.cabling import cabling_text
 
     if output == "-":
         output = None
     if output is not None:
-        endings = CABLING[name]
-        if not output.lower().endswith(endings):
-            raise InstanceError(
-                f"{output}: is not the name of a {name} file, needs one that ends in"
-                f" {alternatives(endings)}"
-            )
+        check_ending(output, name, CABLING[name])
         check_place(output, instance, plan)
     question, answered = decided(load(instance, dict(settings)), read_plan(plan))
     check_same_question(question, answered)
     text = cabling_text(question, answered, name, part)
     if output is None:
         answer(text)
-        return
-    write_text(output, text)
-    note(f"{name} written to {output}")
+    write_file(output, lambda: text, name)
 
 
 @click.command()

@@ -261,7 +261,7 @@ class Reader:
                 mixers.append({"kind": "attention", "layers": few} | own)
             values |= chosen
         if layers[LINEAR]:
-            mixers.append({"layers": layers[LINEAR]} | self._scan(layers[LINEAR]))
+            mixers.append({"layers": layers[LINEAR]} | self._scan())
         values |= {"mixers": [_filled_table(mixer) for mixer in mixers]}
         if layers[MAMBA]:
             values |= {"mamba_layers": layers[MAMBA]} | self._mamba()
@@ -395,7 +395,7 @@ class Reader:
         heads, size = sparse.number("sparse_num_index_heads"), sparse.number("sparse_index_dim")
         return {"index_heads": heads, "index_dim": size, "index_tokens": blocks}
 
-    def _scan(self, layers: int) -> Values:
+    def _scan(self) -> Values:
         """Return the linear mixer of a family."""
         text = self._text
         config = text.table("linear_attn_config")

@@ -322,7 +322,8 @@ def _left_out(row: SkippedRow) -> RowResult:
 def _result(
     row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]
 ) -> RowResult:
-    memory_gib, tensors_gib = needed_gib(run), needed_gib(run) - run.software.reserve_gib
+    memory_gib = needed_gib(run)
+    tensors_gib = memory_gib - run.software.reserve_gib
     return RowResult(
         id=run.id,
         group=run.group,

@@ -39,10 +39,6 @@ USUAL: dict[str, Any] = {
 """What a mapping whose degrees are given has besides, where nothing else is said."""
 OPEN = {"micro_batch": 1, "interleave": 1, "offload_percent": 0}
 """What all mappings of a list have, where nothing else is said: other values only need more."""
-LIMITS = (
-    *("tp", "pp", "cp", "ep", "micro_batch", "interleave"),
-    *("recompute", "zero", "sequence_parallel", "offload_percent"),
-)
 # changes that save memory, in the order in which they cost time
 SAVING: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("zero", (1, 2, 3)),

@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from coopt.cli import studies
 from coopt.columns.grid import mappings
 from coopt.instance.workload import Workload
+from coopt.perf import mapping
 from coopt.perf.memory import GIB, memory_bytes, memory_parts
 
 LLAMA = ("fits", "llama3-405b", "--gpu", "H100", "--gpus", "1024")
@@ -81,3 +83,7 @@ def test_parts_add_up_for_every_mapping(model):
 def test_what_cannot_be_asked_is_said(coopt, words, says):
     done = coopt(*words)
     assert (done.exit_code, says in done.stderr) == (1, True), done.stderr
+
+
+def test_every_way_to_recompute_may_be_asked_for() -> None:
+    assert studies.RECOMPUTE == mapping.RECOMPUTE
