@@ -160,6 +160,14 @@ def test_as_many_runs_keep_their_days_as_are_promised(seed):
         assert kept == pytest.approx(chance, abs=4 * math.sqrt(chance * (1 - chance) / 150) + 0.02)
 
 
+def test_a_host_that_takes_two_domains_stops_training_once():
+    lost_per_s, hour_s = 1e-5, 3600.0  # of each of ten domains, two of them on a host
+    terms = RunTerms(10 * lost_per_s / 2, hour_s, 20.0, 2000.0, lost_per_s, hour_s, 10, 20, taken=2.0)
+    work_s = 20_000 / terms.per_s
+    share = trained_share(terms.per_s, interval_s=hour_s, checkpoint_s=20.0, restart_s=2000.0)
+    assert work_s / run_s(terms, work_s, random.Random(0)) == pytest.approx(float(share), rel=0.01)
+
+
 CLUSTERS = example_count(200, usual=20)
 
 

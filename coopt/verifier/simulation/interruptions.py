@@ -32,7 +32,8 @@ class RunTerms(NamedTuple):
 
     Failures in a second, those that take a domain away among them; seconds between checkpoints, of
     a checkpoint and of a restart; losses of each domain in a second and seconds of a repair;
-    domains that train, and that stand by.
+    domains that train, and that stand by. Where several domains share a host, one failure takes
+    `taken` of them on average.
     """
 
     per_s: float
@@ -43,6 +44,7 @@ class RunTerms(NamedTuple):
     repair_s: float = 1.0
     domains: int = 0
     spares: int = 0
+    taken: float = 1.0
 
 
 def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
@@ -51,12 +53,12 @@ def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
     """
     clock = ready_s = done_s = 0.0
     down, domains = 0, terms.domains + terms.spares
-    other_per_s = terms.per_s - terms.domains * terms.domain_per_s
+    other_per_s = terms.per_s - terms.domains * terms.domain_per_s / terms.taken
     while True:
         trains = down <= terms.spares
         fails, losses, repaired = (
             other_per_s * trains,
-            (domains - down) * terms.domain_per_s,
+            (domains - down) * terms.domain_per_s / terms.taken,
             down / terms.repair_s,
         )
         total = fails + losses + repaired
@@ -72,7 +74,8 @@ def run_s(terms: RunTerms, work_s: float, draw: random.Random) -> float:
         is_domain = event < repaired + losses
         # one that stands by may be lost as well, which stops nothing
         stops = trains and (not is_domain or draw.random() * (domains - down) < terms.domains)
-        down += is_domain
+        if is_domain:
+            down = min(down + math.floor(terms.taken + draw.random()), domains)
         if stops:
             done_s += (
                 max(math.floor((clock - ready_s) / (terms.interval_s + terms.checkpoint_s)), 0)
@@ -140,8 +143,9 @@ def terms_of(
     lost_share = lost_of(availability, family)
     repair_s = availability.repair_hours * 3600.0
     loss_per_s = lost_share / (1 - lost_share) / repair_s if repair_s and lost_share < 1 else 0.0
+    taken = max(family.domains * loss_per_s / interruptions.per_s, 1.0) if loss_per_s else 1.0
     return RunTerms(
-        per_s=max(interruptions.per_s, family.domains * loss_per_s),
+        per_s=interruptions.per_s,
         interval_s=min(interruptions.interval_s, 1e15),
         checkpoint_s=interruptions.checkpoint_s,
         restart_s=interruptions.restart_s,
@@ -149,4 +153,5 @@ def terms_of(
         repair_s=repair_s or 1.0,
         domains=family.domains,
         spares=family.spares,
+        taken=taken,
     )
