@@ -28,6 +28,7 @@ from coopt.plan.schema import Plan
 from tests.pages import chromium
 
 collect_rarely()  # as `coopt` does
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # no defaults of whoever runs the tests
 
 # no profile times or counts what is drawn; campaigns run with pytest --hypothesis-profile random
 DRAWS = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example)

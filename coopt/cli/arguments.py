@@ -76,12 +76,15 @@ def write_file(file: str | None, content: Callable[[], str], what: str) -> None:
         note(f"{what} written to {file}")
 
 
+GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+
+
 def command_line(ctx: click.Context) -> str:
     """The sub-command that runs, as one would type it, with the options that were given."""
     typed = ["coopt", str(ctx.info_name)]
     for parameter in ctx.command.params:
         name = str(parameter.name)
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if ctx.get_parameter_source(name) in GIVEN:
             if parameter.type is SETTING:
                 typed += [
                     word

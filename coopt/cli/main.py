@@ -9,9 +9,11 @@ from importlib import import_module
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from coopt._version import __version__
 from coopt.cli.arguments import REFUSED, STOPPED, note
+from coopt.cli.defaults import config_file, defaults_of
 from coopt.instance.texts import InstanceError, alternatives
 
 COMMANDS = {  # with the file beside this one that each stands in
@@ -43,6 +45,8 @@ COMMANDS = {  # with the file beside this one that each stands in
     "model": "models",
     "schema": "files",
     "new": "files",
+    "doctor": "setup",
+    "completion": "setup",
 }
 
 
@@ -72,8 +76,12 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a refused input becomes messages and an exit code."""
+        """Run a command with the user's defaults; a refused input becomes messages and an exit
+        code.
+        """
         try:
+            if ctx.default_map is None:
+                ctx.default_map = defaults_of(self, ctx)
             return super().invoke(ctx)
         except click.NoSuchOption as error:
             options = error.ctx.command.params if error.ctx is not None else []
@@ -81,6 +89,16 @@ class LazyGroup(click.Group):
             raise click.UsageError(
                 _unknown("option", error.option_name, names), error.ctx
             ) from None
+        except click.BadParameter as error:
+            option = error.param
+            if (
+                error.ctx is not None
+                and option is not None
+                and error.ctx.get_parameter_source(str(option.name)) is ParameterSource.DEFAULT_MAP
+            ):
+                text = f"{error.message.rstrip('.')}, in {config_file()}"
+                raise click.BadParameter(text, error.ctx, option) from None
+            raise
         except InstanceError as error:
             for complaint in error.complaints:
                 note(complaint)

@@ -296,3 +296,11 @@ def _shapes(instance: Instance) -> Iterator[NumericLimit]:
             loosest=WIDEST_RATIO,
             structural=True,
         )
+    if network.end_to_end_oversubscription is not None:
+        yield NumericLimit(
+            key="network.end_to_end_oversubscription",
+            unit="to 1",
+            now=network.end_to_end_oversubscription,
+            loosest=WIDEST_RATIO**2,  # of a leaf and of a pod
+            structural=True,
+        )

@@ -357,7 +357,7 @@ NEEDS: dict[str, str] = {
     "less_than_equal": "needs at most {le}",
     "literal_error": "needs one of {expected}",
     "too_short": "needs at least {min_length} entry",
-    "too_long": "needs at most {max_length} entries",
+    "too_long": "needs at most {max_length}",
     "string_too_short": "needs a text that is not empty",
     "string_pattern_mismatch": "needs a text without control characters",
     "string_type": "needs a text in quotes",
@@ -375,7 +375,7 @@ WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
 CALLED_HERE = dict.fromkeys(("fat-tree", "fattree", "leaf-spine", "spine-leaf"), "'clos'")
-"""Terms of the field for a word of ours, which is named alone where it is one of those allowed."""
+"""Terms of the field for a word of ours, which alone is named where it is allowed."""
 LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
 """Keys that keep a list, by those that it is written as; the first of the list is there twice."""
 LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
@@ -467,6 +467,9 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
                 yield f"{place} = {value!r}: {line}"
             else:
                 yield f"{place}: {line}" if item["loc"] else line
+    elif kind == "too_long":
+        length = item["ctx"]["actual_length"]
+        yield f"{place}: {'more' if length is None else length} entries, {_need(item)}"
     else:
         value_text = f" = {_excerpt(value)}" if not isinstance(value, Mapping) else " = a table"
         yield f"{place}{value_text}: {_need(item)}"

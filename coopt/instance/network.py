@@ -259,10 +259,20 @@ class Network(Table):
         ),
         Field(
             description=(
-                "largest ratio of down to up bandwidth of a switch; a list allows just these ratios"
+                "largest ratio of down to up bandwidth of one switch; a list allows only these"
+                " ratios"
             )
         ),
     ] = 1.0
+    end_to_end_oversubscription: Annotated[
+        Ratio | None,
+        Field(
+            description=(
+                "largest product of the ratios of leaf and pod; bounded only by that of each switch"
+                " if left out"
+            )
+        ),
+    ] = None
     charge: Annotated[
         Literal["loads", "ratio"],
         Field(

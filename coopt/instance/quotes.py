@@ -31,6 +31,26 @@ class CatalogFiles(Table):
         one_or_series,
         Field(description="TOML or CSV files, found from where this file stands"),
     ] = ()
+    columns: Annotated[
+        dict[Name, Name],
+        Field(
+            description=(
+                "column of ours for each column of the CSV files that is called otherwise; columns"
+                " that are not listed are left out"
+            )
+        ),
+    ] = Field(default_factory=dict)
+    names: Annotated[
+        dict[Name, str],
+        Field(
+            description=(
+                'catalog name for each part number of the CSV files; "" leaves its line out'
+            )
+        ),
+    ] = Field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.files)  # dictionaries have no hash
 
 
 def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
@@ -56,20 +76,20 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
     except ValidationError:
         return form.model_validate(table)  # raises all complaints
     tables = {key: value for key, value in table.items() if key != "catalog"}
-    return form.model_validate(tables, context=own_entries(catalog.files, folder))
+    return form.model_validate(tables, context=own_entries(catalog, folder))
 
 
 @contextmanager
 def own_catalog(names: Iterable[str]) -> Iterator[None]:
     """Let entries of these catalog files be found, before those of the catalog."""
-    token = OWN.set(own_entries(names, Path()))
+    token = OWN.set(own_entries(CatalogFiles(files=tuple(names)), Path()))
     try:
         yield
     finally:
         OWN.reset(token)
 
 
-def own_entries(files: Iterable[str], folder: Path) -> Book:
+def own_entries(catalog: CatalogFiles, folder: Path) -> Book:
     """Return the entries of catalog files; later entries can change earlier ones.
 
     Parameters
@@ -85,20 +105,23 @@ def own_entries(files: Iterable[str], folder: Path) -> Book:
     book: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
     complaints = [
         f"{(folder / name).name}: {text}"
-        for name in files
-        for text in _complaints_of(folder / name, book)
+        for name in catalog.files
+        for text in _complaints_of(folder / name, book, catalog)
     ]
     if complaints:
         raise InstanceError(complaints)
     return book
 
 
-def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[str]:
+def _complaints_of(
+    file: Path, book: dict[str, dict[str, Entry]], catalog: CatalogFiles
+) -> Iterator[str]:
     """Read a catalog file into the book and yield complaints with their place in the file."""
     as_csv = file.suffix.lower() == ".csv"
     placed: dict[tuple[str, str], EntryPlace] = {}
     bases: dict[tuple[str, str], str] = {}
-    for place, kind, row in _rows_of_csv(file, book) if as_csv else _rows_of_toml(file):
+    rows = _rows_of_csv(file, book, catalog) if as_csv else _rows_of_toml(file)
+    for place, kind, row in rows:
         key, base = (kind, str(row.get("name"))), row.get("extends")
         if "name" in row and placed.setdefault(key, place) is not place:
             yield _twice(key[1], placed[key], place)
@@ -123,13 +146,14 @@ def _complaints_of(file: Path, book: dict[str, dict[str, Entry]]) -> Iterator[st
             yield f"{placed[key].of(text)}: {text}"
 
 
-def places_of(files: Iterable[str], folder: Path) -> dict[str, str]:
+def places_of(catalog: CatalogFiles, folder: Path) -> dict[str, str]:
     """Return the place of each entry in readable catalog files, by name: `line 2 of quotes.csv`."""
     book: Book = {kind: {} for kind in KINDS}
     places: dict[str, str] = {}
-    for name in files:
+    for name in catalog.files:
         file = folder / name
-        rows = _rows_of_csv(file, book) if file.suffix.lower() == ".csv" else _rows_of_toml(file)
+        as_csv = file.suffix.lower() == ".csv"
+        rows = _rows_of_csv(file, book, catalog) if as_csv else _rows_of_toml(file)
         for place, _, row in rows:
             places[str(row.get("name"))] = (
                 f"line {place.first} of {file.name}" if place.first else file.name
@@ -217,8 +241,11 @@ def _no_base(
     return f"extends = {base!r}: stands in {where}, needs to stand before the entry that extends it"
 
 
-def _rows_of_csv(file: Path, book: Book) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
-    yield from ((EntryPlace(first=line), kind, row) for line, kind, row in rows_of_csv(file, book))
+def _rows_of_csv(
+    file: Path, book: Book, catalog: CatalogFiles
+) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
+    for line, kind, row in rows_of_csv(file, book, catalog):
+        yield EntryPlace(first=line), kind, row
 
 
 def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, Any]]]:
@@ -265,10 +292,13 @@ APART = (*HEAD, "source", "part_number")  # columns without figures
 CURRENCY = re.compile(r"(?:US)?\$|USD|(?P<other>EUR|GBP|CNY|JPY|[€£¥])")
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 COLUMNS_NEED = "needs the columns kind and name, and figures such as usd"
+LEFT_OUT = "\0"  # before the name of a column that is not read
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
 
 
-def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+def rows_of_csv(
+    file: Path, book: Book, catalog: CatalogFiles
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     """Yield line number, kind and table of each line.
 
     A line changes the entry named in its column `extends`, or else the entry of its own name.
@@ -277,6 +307,8 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
     ----------
     book
         User entries read so far, which a line can change.
+    catalog
+        What columns and products of the file are called here.
 
     Raises
     ------
@@ -291,6 +323,8 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
     text = text.removeprefix("\ufeff")
     table = csv.DictReader(io.StringIO(text))
     try:
+        if catalog.columns:
+            table.fieldnames = _our_columns(file, list(table.fieldnames or ()), catalog)
         _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
         rows = [(table.line_num, row) for row in table if _has_text(row)]
     except csv.Error as error:
@@ -298,6 +332,12 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
             f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that"
             " close"
         ) from None
+    if catalog.columns:
+        rows = [
+            (number, _in_our_words(f"{file.name}: line {number}", row, catalog, book))
+            for number, row in rows
+            if catalog.names.get(row["name"] or "") != ""
+        ]
     for number, row in rows:
         if None in row or None in (row["kind"], row["name"]):
             raise InstanceError(
@@ -320,6 +360,46 @@ def rows_of_csv(file: Path, book: Book) -> Iterator[tuple[int, str, Mapping[str,
         fields = [key for key in figures if key != "extends"]
         sources = {"sources": [{"fields": fields, "tag": "S", "source": origin}]} if origin else {}
         yield number, kind, {"name": name, **base, **figures, **sources}
+
+
+def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str]:
+    """Return what the columns of a vendor are called here; those that `catalog.columns` leaves out
+    keep their names behind a sign that no column of ours has.
+    """
+    names = [name.strip() for name in head]
+    if lacking := [repr(name) for name in catalog.columns if name not in names]:
+        raise InstanceError(
+            f"{file.name}: has no column {both(lacking)} (catalog.columns), needs one of"
+            f" {', '.join(map(repr, names))}"
+        )
+    known = {column for form in KINDS.values() for column in (*APART, "extends", *_figures(form))}
+    for name, column in catalog.columns.items():
+        if column not in known:
+            raise InstanceError(
+                f"catalog.columns: {name!r} = {column!r}: no column of quotes, needs one such as"
+                f" 'part_number' or 'usd'{_closest(column, known)}"
+            )
+    ours = [catalog.columns.get(name, f"{LEFT_OUT}{name}") for name in names]
+    if "name" not in ours and "part_number" in ours:
+        ours[ours.index("part_number")] = "name"
+    return [*ours, *({"kind"} - set(ours))]
+
+
+def _in_our_words(
+    place: str, row: Mapping[str, str | None], catalog: CatalogFiles, book: Book
+) -> dict[str, str | None]:
+    """Return a line of a vendor with the catalog name of its part and the kind of that."""
+    part = row["name"] or ""
+    name = catalog.names.get(part, part)
+    kinds = [kind for kind in KINDS if name in entries(kind) or name in book[kind]]
+    if not row["kind"] and len(kinds) != 1:
+        raise InstanceError(
+            f"{place}: {part!r} is no product of the catalog, needs its catalog name in"
+            f' catalog.names ("" leaves the line out), or a column kind'
+        )
+    kept = {key: cell for key, cell in row.items() if not str(key).startswith(LEFT_OUT)}
+    number = {"part_number": part} if part != name else {}
+    return {**kept, **number, "name": name, "kind": row["kind"] or kinds[0]}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:

@@ -316,7 +316,7 @@ def instance_of(question: Instance | str | Path) -> Instance:
 def _places(table: Mapping[str, Any], folder: Path) -> dict[str, str]:
     """Return the places of the entries in the catalog files that a table names."""
     try:
-        return places_of(CatalogFiles.model_validate(table.get("catalog", {})).files, folder)
+        return places_of(CatalogFiles.model_validate(table.get("catalog", {})), folder)
     except ValidationError:
         return {}  # which is among the complaints
 

@@ -143,6 +143,7 @@ def _joining(
         network={
             "fabrics": fabrics,
             "oversubscription": ratio,
+            "end_to_end_oversubscription": None,
             # What is compared with may take tiers that the question does not allow.
             "max_tiers": 3,
             "hb_domains": tuple(

@@ -86,6 +86,7 @@ class WiringRules(NamedTuple):
     leaf_fill: str
     ratios: tuple[float, ...] | None
     largest_ratio: float
+    end_to_end_oversubscription: float | None
     bundles: str
     pod_uplinks: str
     pod_bundles: tuple[int, ...]
@@ -122,7 +123,22 @@ def _listed(
     """The wirings of `wirings`, kept for NIC options and questions that differ in products, rates
     or prices alone.
     """
-    return tuple(_wirings(ends, radices, rules, cages))
+    listed = tuple(_wirings(ends, radices, rules, cages))
+    bound = rules.end_to_end_oversubscription
+    return listed if bound is None else tuple(_within(listed, bound))
+
+
+def _within(wirings: Iterable[Wiring], bound: float) -> Iterator[Wiring]:
+    """Wirings with the uplinks that keep (down / u) (l / w) within a bound."""
+    for wiring in wirings:
+        down, up = (wiring.pods.l, wiring.pods.w) if wiring.pods else (1, 1)
+        choices = tuple(
+            u
+            for u in wiring.uplink_choices
+            if wiring.tiers < 2 or wiring.down * down <= bound * u * up
+        )
+        if choices:
+            yield replace(wiring, uplink_choices=choices)
 
 
 def _wirings(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 from collections.abc import Iterable, Sequence
+from html import escape
 
 from matplotlib.figure import Figure
 
@@ -17,6 +19,12 @@ class Plot(Figure):
         file = io.BytesIO()
         self.savefig(file, format="png", dpi=110)
         return file.getvalue()
+
+
+def as_image(plot: Plot, about: str) -> str:
+    """The plot as an element of a page."""
+    content = base64.b64encode(plot._repr_png_()).decode("ascii")
+    return f'<img alt="{escape(about, quote=True)}" src="data:image/png;base64,{content}">'
 
 
 def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:

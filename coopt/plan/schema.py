@@ -380,7 +380,16 @@ class Plan(Answer):
 
     def _repr_html_(self) -> str:
         runs = [{key: row[key] for key in SHOWN} for row in mapping_rows(self.parts)]
-        return html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
+        tables = html(repr(self), self.explanation, [list(bill_rows(self.cost)), runs])
+        return tables + self._drawn()
+
+    def _drawn(self) -> str:
+        """The plot as an image of a page; nothing without a plan or matplotlib."""
+        if self.cost is None or find_spec("matplotlib") is None:
+            return ""
+        from coopt.plan.plots import as_image
+
+        return as_image(self.plot(), f"cost and time of {self.instance.name}")
 
     def to_frame(self, table: str = "bill") -> Any:
         """Return a table of the plan as a data frame: "bill", "mappings" or "breakdown" (see

@@ -181,7 +181,7 @@ def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableTy
     growth, worst = plan.couplings.growth, instance.worst_prices
     if not growth:
         title = f"{BILL}, at the worst prices" if worst else BILL
-        table = bill_table(title, cost.items, cost.capex_usd, cost.power_w)
+        table = bill_table(title, cost.items, cost.capex_usd, cost.power_w, instance)
         return [table, tco_sentence(instance, cost)]
     energy, work = (
         math.fsum(getattr(phase, name) for phase in growth) for name in ("energy_usd", "work_usd")
@@ -191,11 +191,11 @@ def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableTy
         f"All phases together: {words.money(cost.capex_usd)} to buy, {works}{words.money(energy)}"
         " of electricity.",
         _foresight(plan),
-        *(_phase_bill(phase, "worst " if worst else "") for phase in growth),
+        *(_phase_bill(instance, phase, "worst " if worst else "") for phase in growth),
     )
 
 
-def _phase_bill(phase: PhaseSpending, prices: str) -> list[RenderableType]:
+def _phase_bill(instance: Instance, phase: PhaseSpending, prices: str) -> list[RenderableType]:
     """What a phase buys, and what of that it keeps for later."""
     bought_w = sum(item.w for item in phase.bought)
     title = f"Bill of {phase.year:g}, at its {prices}prices"
@@ -204,7 +204,7 @@ def _phase_bill(phase: PhaseSpending, prices: str) -> list[RenderableType]:
         f"Bought ahead and kept for later: {stock}. Watts of the bill are of everything bought;"
         " what is kept for later does not draw them yet."
     )
-    table = bill_table(title, phase.bought, phase.capex_usd, bought_w)
+    table = bill_table(title, phase.bought, phase.capex_usd, bought_w, instance)
     return pieces(table, kept if stock else None)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 
+from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
@@ -75,8 +76,15 @@ def routing_words(routing: str | float) -> str:
     )
 
 
-def bill_table(title: str, lines: Iterable[Item], usd: float, w: float) -> FigureTable:
-    """The lines with their totals."""
+def bill_table(
+    title: str, lines: Iterable[Item], usd: float, w: float, instance: Instance | None = None
+) -> FigureTable:
+    """The lines with their totals; servers stand apart from the interconnect of their domain where
+    the instance counts both.
+    """
+    hosts: Mapping[str, HbDomain] = {}
+    if instance is not None and "host" in instance.objective.include:
+        hosts = {hb.name: hb for hb in instance.network.hb_domains}
     return figures(
         title,
         ("item", "kind"),
@@ -88,10 +96,35 @@ def bill_table(title: str, lines: Iterable[Item], usd: float, w: float) -> Figur
                 words.count(line.count),
                 *(words.exact(value) for value in (line.unit_usd, line.usd, line.unit_w, line.w)),
             )
-            for line in lines
+            for whole_line in lines
+            for line in _servers_apart(whole_line, hosts)
         ],
         total=("total", "", "", "", words.exact(usd), "", words.exact(w)),
     )
+
+
+def _servers_apart(line: Item, hosts: Mapping[str, HbDomain]) -> Iterator[Item]:
+    """The interconnect and the servers of a line of HB domains, each where it costs or draws
+    something; both have its factor on prices.
+    """
+    domain = hosts.get(line.name) if line.kind == "hb" else None
+    if domain is None:
+        yield line
+        return
+    whole = domain.with_hosts()
+    for text, usd, w in (
+        ("interconnect", domain.usd_per_gpu, domain.w_per_gpu),
+        ("servers", domain.host_usd_per_gpu or 0.0, domain.host_w_per_gpu or 0.0),
+    ):
+        usd_share, w_share = usd / (whole.usd_per_gpu or 1.0), w / (whole.w_per_gpu or 1.0)
+        if usd_share or w_share:
+            figures_of_part = {
+                "unit_usd": line.unit_usd * usd_share,
+                "usd": line.usd * usd_share,
+                "unit_w": line.unit_w * w_share,
+                "w": line.w * w_share,
+            }
+            yield line.model_copy(update={"item": f"{line.item}, {text}", **figures_of_part})
 
 
 def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
@@ -514,7 +547,7 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
         return [fact("Network", "none, one HB domain holds every GPU")]
     alike = side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)
     ratio, ports = fabric.oversubscription, fabric.nic.planes
-    bandwidth = "full bandwidth" if ratio <= 1 else f"{words.ratio(ratio)} oversubscribed"
+    bandwidth = "full bandwidth" if ratio <= 1 else _oversubscribed(fabric)
     gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
     ports_text = f", {ports} ports of {gbit_s / ports:g} Gbit/s to planes of their own"
     nics = f"{nics_in_words(fabric.nic)}{ports_text if ports > 1 else ''}"
@@ -529,6 +562,15 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
         fact("Uplinks", uplinks(design)),
         *([fact("Routing", routing_words(fabric.routing))] if routed else []),
     ]
+
+
+def _oversubscribed(fabric: Fabric) -> str:
+    """The ratio end to end, with its factors where leaf and pod have one each."""
+    total = f"{words.ratio(fabric.oversubscription)} oversubscribed"
+    if fabric.tiers < 3:
+        return total
+    leaf, pod = (words.ratio(tier.down_ports / tier.uplinks_per_switch) for tier in fabric.tier[:2])
+    return f"{total} end to end (leaf {leaf} x pod {pod})"
 
 
 def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact]:

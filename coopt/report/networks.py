@@ -248,7 +248,7 @@ def collective_report(
             ("on the plan's network", "on these links", "of that between domains", "bound"),
             workloads,
         ),
-        None if bill is None else bill_table("Bill of the fabric", bill, **_sums(bill)),
+        None if bill is None else _summed_bill("Bill of the fabric", bill),
     )
 
 
@@ -319,6 +319,11 @@ def _times(outcome: CollectiveOutcome) -> list[tuple[str, ...]]:
     fewest, work = outcome.lower_bound_steps, outcome.lower_bound_work_chunks
     bound = ("lower bound", words.count(fewest), words.digits(work, 4), "", "")
     return [found, *([ring] if outcome.algorithm != "ring" else []), bound]
+
+
+def _summed_bill(title: str, bill: Iterable[Item]) -> FigureTable:
+    sums = _sums(bill)
+    return bill_table(title, bill, sums["usd"], sums["w"])
 
 
 def _sums(bill: Iterable[Item]) -> dict[str, float]:

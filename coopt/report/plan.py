@@ -242,6 +242,8 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
     most_ratio = (
         f"up to {words.ratio(network.largest_ratio)}" if network.largest_ratio > 1 else "none"
     )
+    end_to_end = network.end_to_end_oversubscription
+    of_switches = "" if end_to_end is None else f" a switch, {words.ratio(end_to_end)} end to end"
     rows = {
         **{
             f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
@@ -250,9 +252,10 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
         "GPUs": f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}",
         "HB domains": words.alternatives(domain.name for domain in network.hb_domains),
         "Networks": f"{fabrics}, up to {words.counted(network.max_tiers, 'tier')}",
-        "Oversubscription": most_ratio
-        if ratios is None
-        else words.alternatives(map(words.ratio, ratios)),
+        "Oversubscription": (
+            most_ratio if ratios is None else words.alternatives(map(words.ratio, ratios))
+        )
+        + of_switches,
         "NICs": ", ".join(filter(None, nics)),
         "Switches": words.alternatives(switch.name for switch in network.switches),
         "Optics": words.alternatives(optic.name for optic in network.optics),
@@ -561,7 +564,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
             )
             for run, workload in runs
         ),
-        bill_table(BILL, cost.items, cost.capex_usd, cost.power_w),
+        bill_table(BILL, cost.items, cost.capex_usd, cost.power_w, instance),
         tco_sentence(instance, cost),
         margins_table(evaluation.limits) if evaluation.limits else None,
         reading_notes(instance, parts),

@@ -79,7 +79,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         document |= {
             "parts": _table(parts_table(plan, known)) if len(plan.parts) > 1 else None,
             "bill": _table(
-                bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w)
+                bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w, instance)
             ),
             "origins": _table(figures("Where prices and watts come from", columns, (), origins)),
             "bill_csv": bill_csv(instance, plan),

@@ -57,8 +57,8 @@ def desk_of(instance: str | None, host: str, workers: int | None, limit_s: float
         text = read_text(file, "a TOML text file", "an instance")
         catalog_files = CatalogFiles.model_validate(toml_of(text, file.name).get("catalog", {}))
         book, places = (
-            own_entries(catalog_files.files, file.parent),
-            places_of(catalog_files.files, file.parent),
+            own_entries(catalog_files, file.parent),
+            places_of(catalog_files, file.parent),
         )
         catalog = OwnCatalog(files=catalog_files.files, book=book, places=places)
     cores = min(max(os.cpu_count() or 1, FEWEST_WORKERS), MOST_WORKERS)

@@ -99,6 +99,32 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
         Instance.model_validate(question(catalog={"files": ["quotes.toml"]}))
 
 
+VENDOR = {"Part No.": "part_number", "Unit Price": "usd"}
+PARTS = {"MCX7-NEAT": "cx7-400g", "FREIGHT": ""}
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "says"),
+    [
+        (VENDOR, PARTS, ""),
+        (VENDOR, PARTS | {"FREIGHT": "freight"}, "line 3: 'FREIGHT' is no product"),
+        ({**VENDOR, "Price": "usd"}, PARTS, "has no column 'Price'"),
+        ({**VENDOR, "Unit Price": "us"}, PARTS, "'us': no column of quotes"),
+    ],
+)
+def test_a_table_of_a_vendor_is_read_by_a_map(tmp_path: Path, columns: Any, names: Any, says: str) -> None:
+    file = tmp_path / "quote.csv"
+    file.write_text('Part No.,Qty,Unit Price\nMCX7-NEAT,64,"$1,480.50"\nFREIGHT,1,$9\n', "utf-8")
+    catalog = {"files": str(file), "columns": columns, "names": names}
+    if says:
+        with pytest.raises(InstanceError, match=says):
+            priced(catalog=catalog)
+        return
+    (nic,) = priced(catalog=catalog, network__nics="cx7-400g").network.nics
+    assert nic.usd == 1480.5
+    assert "part number MCX7-NEAT" in {each.source for each in nic.sources}
+
+
 def test_files_are_found_where_the_instance_stands(tmp_path: Path) -> None:
     (tmp_path / "quotes.toml").write_text(QUOTES, "utf-8")
     text = Path("instances/designs/superpod-h100.toml").read_text("utf-8")

@@ -365,6 +365,11 @@ def _not_phased(instance: Question) -> Iterator[str]:
             " largest ratio",
         ),
         (
+            instance.network.end_to_end_oversubscription is not None,
+            "network.end_to_end_oversubscription: does not go with [[phase]], needs"
+            " network.oversubscription, which bounds the ratio of each switch",
+        ),
+        (
             instance.limits.capex_usd is not None,
             "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in"
             " each phase",

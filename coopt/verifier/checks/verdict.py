@@ -357,6 +357,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("pod-ports", "the ports of an aggregation switch are one of the splits of docs/network.md"),
     ("oversubscription", "the oversubscription is that of the ports in use"),
+    ("end-to-end", "the oversubscription of leaf and pod together is within its bound, if any"),
     ("routing", "the discipline or factor of routing is that of the instance, and 1 on one tier"),
     (
         "optics",

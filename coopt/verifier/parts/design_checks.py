@@ -22,6 +22,7 @@ from coopt.verifier.parts.layouts import (
     cages,
     ceil_ratio,
     fewest_tiers,
+    keeps_end_to_end,
     leaf_count,
     leaf_fillings,
     pod_bundle,
@@ -368,6 +369,16 @@ def check_ports(
         f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says"
         f" {fabric.oversubscription:.6g}.",
     )
+    bound = instance.network.end_to_end_oversubscription
+    if bound is not None and standing is None:
+        ledger.require(
+            "end-to-end",
+            keeps_end_to_end(instance.network, ports, ports.up),
+            slowdown,
+            bound,
+            f"Leaf and pod together are oversubscribed {slowdown:.6g}:1, and {bound:g}:1 is"
+            " allowed (network.end_to_end_oversubscription).",
+        )
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
     ledger.same(
         "routing",

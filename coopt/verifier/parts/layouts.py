@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise, product
 from typing import NamedTuple
 
@@ -350,8 +351,21 @@ def chains(
                 continue
             for uplinks in [(up,) for up in menu] if apart else [menu]:
                 for ports in _above_leaves(family, down, tiers, bundle, network, pod_cage):
-                    if divided_uplinks := tuple(up for up in uplinks if up % ports.pod_each == 0):
+                    if divided_uplinks := tuple(
+                        up
+                        for up in uplinks
+                        if up % ports.pod_each == 0 and keeps_end_to_end(network, ports, up)
+                    ):
                         yield Chain(ports, divided_uplinks)
+
+
+def keeps_end_to_end(network: Network, ports: Ports, uplinks: int) -> bool:
+    """Whether leaf and pod together stay within the bound on their product."""
+    bound = network.end_to_end_oversubscription
+    if bound is None or ports.tiers < 2:
+        return True
+    pod_ratio = Fraction(ports.pod_down, ports.pod_up) if ports.tiers == 3 else Fraction(1)
+    return Fraction(ports.down, uplinks) * pod_ratio <= Fraction(bound)
 
 
 def _above_leaves(

@@ -1,0 +1,73 @@
+"""The user's defaults of options, in `~/.config/coopt.toml`: a table for each command."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coopt.instance.texts import InstanceError, read_text, toml_of
+
+
+def folder_of(variable: str, default: str) -> Path:
+    """A folder of the XDG base directories."""
+    return Path(os.environ.get(variable) or Path.home() / default)
+
+
+def config_file() -> Path:
+    """Where the user's defaults are."""
+    return folder_of("XDG_CONFIG_HOME", ".config") / "coopt.toml"
+
+
+def defaults_of(group: click.Group, ctx: click.Context) -> dict[str, Any]:
+    """The user's defaults of options, by command, as click takes them.
+
+    Raises
+    ------
+    InstanceError
+        When the file cannot be read, or names a command or an option that is not there.
+    """
+    file = config_file()
+    if not file.is_file():
+        return {}
+    text = read_text(file, "a TOML text file", "defaults of options by command")
+    return _checked(group, ctx, toml_of(text, str(file)), str(file))
+
+
+def _checked(
+    group: click.Group, ctx: click.Context, tables: dict[str, Any], place: str
+) -> dict[str, Any]:
+    """Defaults with the names that click gives options; all of them are those of a command."""
+    defaults: dict[str, Any] = {}
+    for name, table in tables.items():
+        command = group.get_command(ctx, name)
+        if command is None:
+            raise InstanceError(
+                f"{place}: {name}: no such command, needs one of"
+                f" {', '.join(group.list_commands(ctx))}"
+            )
+        if not isinstance(table, dict):
+            raise InstanceError(
+                f"{place}: {name} = {table!r}: needs a table of options, such as"
+                f" [{name}] with a line for each"
+            )
+        if isinstance(command, click.Group):
+            defaults[name] = _checked(command, ctx, table, f"{place}: {name}")
+            continue
+        options = {
+            option.lstrip("-"): str(parameter.name)
+            for parameter in command.params
+            if isinstance(parameter, click.Option)
+            for option in parameter.opts
+            if option.startswith("--")
+        }
+        for key in table:
+            if key not in options:
+                raise InstanceError(
+                    f"{place}: {name}.{key}: no option of coopt {name}, needs one of"
+                    f" {', '.join(options)}"
+                )
+        defaults[name] = {options[key]: value for key, value in table.items()}
+    return defaults
