@@ -255,13 +255,13 @@ def calibrate(
     intervals and the mapping to run next are printed.
     """
     from coopt.instance.quotes import own_catalog
-    from coopt.validation.own_runs import link_fits_of, measurements_of, table_of
+    from coopt.validation.own_runs import measurements_of, table_of
     from coopt.validation.settings import check_globs, sets_selected
 
     ctx.with_resource(own_catalog(catalogs))
     sets = sets_selected(generation, precision, parameters, rows)
-    measured, log_rows = measurements_of(files, _columns(stated), nvtx_range)
-    links = link_fits_of(files, _columns(stated))
+    table_rows, log_rows, links = measurements_of(files, _columns(stated), nvtx_range)
+    measured = table_rows + log_rows
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
     read = f"{counted(len(log_rows), 'row')} read from logs"

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from itertools import accumulate, pairwise, takewhile
 from pathlib import Path
 from statistics import median
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from coopt.instance.texts import InstanceError, read_text
 from coopt.perf.mapping import model_flop_per_token, model_parameters
@@ -30,8 +30,8 @@ from coopt.validation.published import (
     Measurement,
     UnusableError,
     measurement_of,
+    measurements_in,
     printed_cell,
-    read_measurements,
 )
 from coopt.validation.shapes import transformer_of
 
@@ -50,10 +50,20 @@ KIND = "a text file: a table, a log, a trace or a summary"
 REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or a trace of a run"
 
 
+class OwnRuns(NamedTuple):
+    """What files of measurements say: rows of tables, rows of logs and traces, and results of
+    nccl-tests.
+    """
+
+    table_rows: list[Measurement]
+    log_rows: list[Measurement]
+    links: list[LinkFit]
+
+
 def measurements_of(
     paths: Sequence[str], stated: Mapping[str, str], nvtx_range: str | None = None
-) -> tuple[list[Measurement], list[Measurement]]:
-    """Return all rows of the files but those of nccl-tests, and which are of logs and traces.
+) -> OwnRuns:
+    """Read the files, each once.
 
     Parameters
     ----------
@@ -72,18 +82,16 @@ def measurements_of(
         raise InstanceError(
             f"--set: {', '.join(unknown)}: no such column, needs some of {', '.join(columns)}"
         )
-    table_rows: list[Measurement] = []
-    log_rows: list[Measurement] = []
-    has_links = False
+    found = OwnRuns([], [], [])
     for path in paths:
         file = Path(path)
         text = _text(file)
         if is_link_test(text):
-            has_links = True
+            found.links.append(link_fit_of(text, file.name, stated))
             continue
         cells = _cells(text, file.name, nvtx_range, stated)
         if cells is None:
-            table_rows += read_measurements(path)
+            found.table_rows.extend(measurements_in(text, file.name))
             continue
         complaints: list[str] = []
         row = {"id": file.name.split(".")[0], **stated, **cells}
@@ -92,18 +100,12 @@ def measurements_of(
             complaints += _contradictions(measurement, cells)
         if complaints:
             raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
-        log_rows.append(_with_gpus_implied(measurement, cells))
-    if stated and not log_rows and not has_links:
+        found.log_rows.append(_with_gpus_implied(measurement, cells))
+    if stated and not found.log_rows and not found.links:
         raise InstanceError(
             "--set: says what logs leave out, needs a log or a trace among the files"
         )
-    return table_rows + log_rows, log_rows
-
-
-def link_fits_of(paths: Sequence[str], stated: Mapping[str, str]) -> list[LinkFit]:
-    """Return what the results of nccl-tests among the files say."""
-    texts = ((Path(path).name, _text(Path(path))) for path in paths)
-    return [link_fit_of(text, name, stated) for name, text in texts if is_link_test(text)]
+    return found
 
 
 def _cells(text: str, name: str, nvtx_range: str | None, stated: Mapping[str, str]) -> Cells | None:

@@ -189,32 +189,37 @@ UNPUBLISHED = ("", "-", "–", "—", "n/a", "na")
 
 
 def read_measurements(path: str | Path) -> list[Measurement]:
-    """Read all rows of a CSV file; unknown columns are ignored.
+    """Read all rows of a CSV file; unknown columns are ignored."""
+    file = Path(path)
+    text = read_text(
+        file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)"
+    )
+    return measurements_in(text, file.name)
+
+
+def measurements_in(text: str, name: str) -> list[Measurement]:
+    """Return all rows of a CSV text.
 
     Raises
     ------
     InstanceError
         With all complaints: file, row, column, given value, requirement.
     """
-    file = Path(path)
-    text = read_text(
-        file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)"
-    )
     try:
         table = list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True))
     except csv.Error as error:
         raise InstanceError(
-            f"{file.name}: not CSV ({error}), needs a CSV file of measurements"
+            f"{name}: not CSV ({error}), needs a CSV file of measurements"
         ) from None
     lines = [line for line in table if any(cell.strip() for cell in line)]
     if len(lines) < 2:
         raise InstanceError(
-            f"{file.name}: holds no measurement, needs a header line and a line for each"
+            f"{name}: holds no measurement, needs a header line and a line for each"
         )
     names = [name.strip() for name in lines[0]]
     complaints = list(_wrong_header(names))
     if complaints:
-        raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
+        raise InstanceError(f"{name}: {complaint}" for complaint in complaints)
     rows = [
         measurement_of(dict(zip(names, line, strict=False)), number, complaints)
         for number, line in enumerate(lines[1:], 1)
@@ -225,7 +230,7 @@ def read_measurements(path: str | Path) -> list[Measurement]:
         if len(line) != len(names)
     ]
     if complaints:
-        raise InstanceError(f"{file.name}: {complaint}" for complaint in complaints)
+        raise InstanceError(f"{name}: {complaint}" for complaint in complaints)
     return rows
 
 

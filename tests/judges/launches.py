@@ -69,7 +69,7 @@ class Launch:
         batch = self.split.workload.global_batch
         steps = "\n".join(STEP.format(i=i, batch=batch) for i in range(1, 6))
         (folder / "run.log").write_text(f"{log}\n{steps}\n", "utf-8")
-        _, (row,) = measurements_of([str(folder / "run.log")], {"gpu": self.gpu})
+        _, (row,), _ = measurements_of([str(folder / "run.log")], {"gpu": self.gpu})
         mapping, workload = self.mapping, self.split.workload
         names = ("tp", "pp", "cp", "ep", "micro_batch", "recompute", "zero", "offload_percent", "sequence_parallel")
         said = {name: getattr(mapping, name) for name in names}

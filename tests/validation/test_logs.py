@@ -343,7 +343,7 @@ def read(tmp_path):
     def of(text, **stated):
         file = tmp_path / "mine.log"
         file.write_text(text, "utf-8")
-        return measurements_of([str(file)], stated)[1][0]
+        return measurements_of([str(file)], stated).log_rows[0]
 
     return of
 
@@ -395,7 +395,7 @@ def test_what_a_run_is_made_of_is_read(read):
     full = read(megatron(cuda_graph_impl="full_iteration", moe_token_dispatcher_type="alltoall"))
     assert full.software == {"framework": "megatron-core", "graphs": "full"}
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
-    assert (unsaid.software["dispatcher"], "not printed: modules of its graphs" in unsaid.notes) == ("all-to-all", True)
+    assert (unsaid.software["dispatcher"], "its graphs" in unsaid.notes) == ("all-to-all", True)
 
 
 def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
@@ -404,7 +404,7 @@ def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
     )
     assert (row.gpus, "make about 2" in row.notes) == (None, True)
     ends = read(megatron(decoder_first_pipeline_num_layers=18, virtual_pipeline_model_parallel_size=None))
-    assert "stages of 18 layers (first) as even ones" in ends.notes
+    assert "18 layers (first)" in ends.notes
 
 
 def test_any_launcher_may_stand_before_lines(read):

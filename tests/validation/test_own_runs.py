@@ -20,7 +20,7 @@ def read(tmp_path):
     def of(text, name="mine-64.log", nvtx_range=None, **stated):
         file = tmp_path / name
         file.write_text(text, "utf-8")
-        _, (row,) = measurements_of([str(file)], stated, nvtx_range)
+        (row,) = measurements_of([str(file)], stated, nvtx_range).log_rows
         return row
 
     return of
@@ -114,7 +114,7 @@ def test_a_trace_tells_time_gpu_and_count(read):
 def test_a_compressed_trace_is_read(tmp_path):
     file = tmp_path / "mine.pt.trace.json.gz"
     file.write_bytes(gzip.compress(trace().encode()))
-    _, (row,) = measurements_of([str(file)], {})
+    (row,) = measurements_of([str(file)], {}).log_rows
     assert (row.id, row.gpus) == ("mine", 64)
     file.write_bytes(b"no gzip")
     with pytest.raises(InstanceError, match="gzip"):

@@ -386,12 +386,6 @@ class Clock:
             (shape.tp, shape.cp, shape.micro_batch), math.inf
         )
 
-    def layers_s(self, split: ScalarMapping) -> float:
-        """Seconds that the layers of the fullest stage take at least, with all micro-batches and
-        while the pipeline fills and drains; less than the floor of the work by more than rounding.
-        """
-        return self._passes_of(split) * self._layer_s(split)
-
     def _passes_of(self, split: ScalarMapping) -> float:
         """How often it takes the time of a layer, whatever the style; less rounding, to stay below
         floors.
