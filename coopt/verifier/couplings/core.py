@@ -355,7 +355,7 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
     ]
     expected_texts, claimed_texts = (
         tuple(
-            f"{name}: {links} links, {per_leaf} from each leaf, by {optic_below}"
+            f"{name}: {counted(links, 'link')}, {per_leaf} from each leaf, by {optic_below}"
             for name, links, per_leaf, optic_below in rows
         )
         for rows in (needed_links, claimed_links)
