@@ -62,11 +62,13 @@ CHANGED: dict[str, tuple[str, dict[str, Any]]] = {
 
 LARGE = frozenset(
     {
+        "direct-32",
         "direct-64",
         "fleet-131k-w16",
         "fleet-131k-w64",
         "fleet-131k-w8",
         "fleet-131k-w8-core",
+        "fleet-3-phases-2-sites",
         "llama3-405b-16k",
         "nextgen-100b",
         "phased-131k-p3",

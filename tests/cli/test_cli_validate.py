@@ -103,7 +103,7 @@ def test_a_fit_without_scipy_says_what_to_install(coopt, some, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     done = coopt("calibrate", some("korth"))
     assert done.exit_code == 1
-    assert done.stderr.splitlines()[-1] == "coopt: calibrate: scipy is not installed, needs `pip install 'coopt[fit]'`"
+    assert done.stderr.endswith("needs `pip install 'coopt[fit]'`\n")
 
 
 def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_path):

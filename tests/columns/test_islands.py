@@ -218,10 +218,9 @@ def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(insta
     assert leaves_out_what_would_be_dropped(next(iter(with_core_optics(instance))), instance.workload[0])
 
 
-@pytest.mark.parametrize("name", ["llama3-405b", "deepseek-v3", "qwen3-235b-a22b"])
-def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped(name: str) -> None:
+def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped() -> None:
     fleet = load(Path(__file__).parents[2] / "instances/fleet-131k-w8.toml")
-    (workload,) = (one for one in fleet.workload if one.name == name)
+    (workload,) = (one for one in fleet.workload if one.name == "deepseek-v3")
     assert leaves_out_what_would_be_dropped(fleet, workload)
 
 

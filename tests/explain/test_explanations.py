@@ -50,7 +50,7 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
     keys = {one.limit for one in found.bounds}
     assert {"workload[0].max_iteration_time_s", "limits.power_mw", "cluster.gpu.hbm_gb"} <= keys
     shown = rendered(explanation_report(found))
-    assert "What each bound costs" in shown
+    assert "each bound costs" in shown
     assert "does not bind" in shown
     named = [key for key in keys if re.match(r"(site|phase)\[", key)]
     assert bool(named) == (kind in ("sites", "phased"))
@@ -66,7 +66,7 @@ def test_a_core_stays_at_a_rate_near_none() -> None:
     assert bound.binds
     assert bound.used is None
     assert bound.step == STEP
-    assert "at a rate near 0" in said
+    assert "rate near 0" in said
 
 
 def test_a_bound_is_worth_what_solving_without_it_says(reasons: tuple[str, Explanation]) -> None:
@@ -172,7 +172,7 @@ def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None
     less = change.model_copy(update={"to": str(change.least * (1 - HAIR))})
     assert coopt.solve(with_change(instance, less)).status == "infeasible"
     named = "workload['first']" if len(instance.workload) > 1 else "workload[0]"
-    assert any(f"It is enough to set {named}" in sentence for sentence in found.sentences)
+    assert any(f"enough to set {named}" in sentence for sentence in found.sentences)
 
 
 def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
@@ -207,7 +207,7 @@ def test_a_list_of_sizes_that_alone_is_to_blame_is_named() -> None:
 
 
 def test_the_plan_of_another_question_is_refused() -> None:
-    with pytest.raises(InstanceError, match="the plan is of another instance"):
+    with pytest.raises(InstanceError, match="another instance"):
         coopt.explain(asked("sites"), coopt.solve(asked("phased")))
 
 
@@ -246,10 +246,10 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
     (said,) = (text for text in whole.sentences if text.startswith("The nearest price "))
     slow = [one.item for one in whole.prices if f"that of {one.item}:" in said]
     assert slow
-    assert any("of the prices tried" in text for text in coopt.explain(asked("phased")).sentences)
+    assert any("prices tried" in text for text in coopt.explain(asked("phased")).sentences)
     slow, usd = [], {"kind": "nic", "item": "cx7-400g", "from": [20], "usd": [700], "applies": "incremental"}
     volume = changed("partition", "sharing.discount", [usd])
-    assert any("of the prices tried" in text for text in coopt.explain(volume).sentences)
+    assert any("prices tried" in text for text in coopt.explain(volume).sentences)
 
 
 class OnlyTogether(Turns):

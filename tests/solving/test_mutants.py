@@ -18,15 +18,15 @@ from tests.verifier.mutants import survivors
 CROSSING = (1004, 1010, 1011, 1029, 1115)
 """Random questions on direct links whose TP, context or expert groups cross domains."""
 CASES: dict[str, tuple[Callable[[], Instance], int]] = {  # and of how many mutants one is looked at
-    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 4),
-    "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 1),
-    "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 2),
-    "a lost domain": (lambda: ask(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 2),
-    "regret": (lambda: Instance.model_validate(QUESTIONS["regret"]), 2),
+    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 6),
+    "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 3),
+    "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 4),
+    "a lost domain": (lambda: ask(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 4),
+    "regret": (lambda: Instance.model_validate(QUESTIONS["regret"]), 4),
     "interruptions": (lambda: days(fastest_days() * 1.02), 2),
-    "a fleet with interruptions": (lambda: fleet(0.4), 4),
-    "a fleet with interruptions that grows": (lambda: fleet(0.4, phase=GROWING), 8),
-    "a fleet with interruptions in doubt": (lambda: fleet(0.4, robust={"prices": {"gpu": [0.5, 2.0]}}), 4),
+    "a fleet with interruptions": (lambda: fleet(0.4), 8),
+    "a fleet with interruptions that grows": (lambda: fleet(0.4, phase=GROWING), 16),
+    "a fleet with interruptions in doubt": (lambda: fleet(0.4, robust={"prices": {"gpu": [0.5, 2.0]}}), 8),
     **{f"direct {seed}": (lambda seed=seed: random_question(seed), 5) for seed in CROSSING},
 }
 MAY_BE_LOWER = "parts.0.links.links_bound"  # a weaker claim is no wrong one, down to what the verifier finds itself

@@ -131,7 +131,7 @@ def test_batches_and_counts_that_divide_are_offered_near_those_that_do_not() -> 
 
 def test_the_stated_relaxation_is_enough() -> None:
     words = solve(ask(workload__0__max_iteration_time_s=0.01)).explanation[0]
-    enough = float(words.split("needs a bound of at least ")[1].split(" s")[0])
+    enough = float(words.split("at least ")[1].split(" s")[0])
     assert solve(ask(workload__0__max_iteration_time_s=enough)).status == "optimal"
 
 
@@ -216,7 +216,7 @@ def test_a_mapping_of_too_many_gpus_is_refused() -> None:
     instance = ask()
     plan = coopt.solve(instance)
     choice: MappingChoice = plan.workloads[0].mapping.model_copy(update={"cp": 2})
-    with pytest.raises(InstanceError, match="no split of 64 GPUs"):
+    with pytest.raises(InstanceError, match="split of 64 GPUs"):
         coopt.evaluate(instance, plan.design, [choice])
 
 
@@ -357,9 +357,9 @@ def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs do not spread evenly"),
-        ({"limits": {"capex_usd": 1.0}}, "no network keeps the limits"),
-        ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "needs more GPUs, more memory"),
+        ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs"),
+        ({"limits": {"capex_usd": 1.0}}, "keeps the limits"),
+        ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "more GPUs, more memory"),
     ],
 )
 def test_where_nothing_can_be_built_a_sentence_says_why(changes: dict[str, object], says: str) -> None:

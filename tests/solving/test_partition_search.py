@@ -58,7 +58,7 @@ def test_a_choice_is_worth_what_its_parts_are() -> None:
     assert found.uses == {"gpus": 10}
     assert found.is_within
     few = two_workloads(quantity=np.array([[1.0, 0], [0, 9], [2.0, 0], [0, 9]]))
-    assert worth(few, np.array([0, 2])).capex_usd == 1 + 3 + 4 * 6, "too few units for a bracket are rounded up"
+    assert worth(few, np.array([0, 2])).capex_usd == 1 + 3 + 4 * 6  # too few for a bracket
 
 
 def test_every_limit_that_a_choice_exceeds_is_named() -> None:
@@ -186,7 +186,7 @@ def test_cases_show_the_least_value_and_nothing_above_it(data: ChoiceData) -> No
     assert shown(data, least) == (least, None)
     for above in (least * (1 + 1e-9) + 1e-6, least * 1.01 + 1, least * 2 + 1):
         bound, better = shown(data, above)
-        assert bound == -math.inf, "a value above the least was shown"
+        assert bound == -math.inf
         assert better is None or least <= better < above
 
 

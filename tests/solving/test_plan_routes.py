@@ -211,11 +211,11 @@ def test_what_has_no_routes_is_refused() -> None:
     flat, alone = planned("rail-only", 64)
     with pytest.raises(InstanceError, match="failed cores: 99, needs 0 to"):
         route_plan(rails, plan, failed_cores=99)
-    with pytest.raises(InstanceError, match="failed cores: 1, and the plan has no switches above its leaves"):
+    with pytest.raises(InstanceError, match="failed cores: 1, "):
         route_plan(flat, alone, failed_cores=1)
-    with pytest.raises(InstanceError, match="not one this instance allows"):
+    with pytest.raises(InstanceError, match="this instance allows"):
         route_plan(small("clos", 32), plan)
-    with pytest.raises(ValueError, match=r"bundles = 'any': flows that are pinned .* needs 'even'"):
+    with pytest.raises(ValueError, match=r"bundles = 'any': .*needs 'even'"):
         small(network__charge="loads", network__routing="pinned", network__bundles="any")
 
 
@@ -226,7 +226,7 @@ def test_three_tiers_are_routed_in_two_stages() -> None:
     found = route_plan(instance, plan)
     assert {link.level for link in found.links} == {2, 3}
     assert np.isfinite(found.workloads[0].routed_time_s)
-    with pytest.raises(InstanceError, match="works on two tiers"):
+    with pytest.raises(InstanceError, match="two tiers"):
         route_plan(instance, plan, algorithm="exact")
 
 
@@ -440,13 +440,13 @@ def test_one_workload_is_taken_by_name() -> None:
     instance, plan, rows = solved("two workloads")
     only = list(csv.DictReader(routes_csv(instance, plan, workload="v").splitlines()))
     assert only == [row for row in rows if row["workload"] == "v"]
-    with pytest.raises(InstanceError, match="--workload x: the plan has none of this name, needs w or v"):
+    with pytest.raises(InstanceError, match=r"--workload x: .* w or v"):
         routes_csv(instance, plan, workload="x")
 
 
 def test_one_domain_has_no_routes() -> None:
     instance = ask(cluster__gpus=8, workload__0__max_iteration_time_s=100.0, network__hb_domains="hgx-h100-8")
-    with pytest.raises(InstanceError, match="is one HB domain and has no network"):
+    with pytest.raises(InstanceError, match="one HB domain"):
         routes_csv(instance, coopt.solve(instance))
 
 
@@ -496,5 +496,5 @@ def test_routes_at_the_bound_need_no_search() -> None:
 
 
 def test_flows_without_a_path_are_refused() -> None:
-    with pytest.raises(InstanceError, match="needs a core with links to both"):
+    with pytest.raises(InstanceError, match="links to both"):
         route_exactly(TwoLayer(links=np.eye(2, dtype=int)), between((0, 1)))

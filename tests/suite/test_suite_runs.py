@@ -101,7 +101,7 @@ def test_what_failed_is_tried_again_and_what_was_refused_is_not(written, ran, fi
 @pytest.mark.parametrize(
     ("place", "value", "why"),
     [("solve", lambda instance: 1 / 0, "ZeroDivisionError"), ("__version__", "0.0.0", "coopt 0.0.0")],
-    ids=["error", "worker of another release"],
+    ids=["error", "another release"],
 )
 def test_an_error_inside_a_case_is_its_row(written, ran, tmp_path, monkeypatch, place, value, why) -> None:
     monkeypatch.setattr(f"coopt.suite.work.{place}", value)

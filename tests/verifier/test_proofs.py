@@ -112,7 +112,7 @@ def test_the_clock_of_a_proof_is_its_own_and_runs_while_islands_are_listed() -> 
     instance, plan = solved("partition")
     hurried = instance.model_copy(update={"solver": instance.solver.model_copy(update={"time_limit_s": 1e-9})})
     assert prove(hurried, plan, time_limit_s=60.0).cases
-    with pytest.raises(InstanceError, match="1e-09 s are over before any case is begun, needs a longer time"):
+    with pytest.raises(InstanceError, match="1e-09 s are over"):
         prove(instance, plan, time_limit_s=1e-9)
 
 
@@ -243,7 +243,7 @@ def test_a_proof_beside_one_network_is_read_all_the_same(tmp_path) -> None:
     """Nothing that is given to a command is passed over."""
     instance = ask()
     plan = solve(instance)
-    with pytest.raises(InstanceError, match="another instance or objective"):
+    with pytest.raises(InstanceError, match="another instance"):
         certify(instance, plan, answered("sites")[2])
     with pytest.raises(InstanceError, match="needs"):
         certify(instance, plan, tmp_path)
@@ -302,13 +302,13 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
     terms = Terms(Fleet(instance, "tco"), outlooks)
     LeafPrices(terms, Leaf(outlooks=("0.5", "0.5")), {})
     for leaf in (Leaf(outlooks=("0.5", "0.51")), Leaf(costs=False, outlooks=("0.5", "0"))):
-        with pytest.raises(NothingProvenError, match="weigh more than 1"):
+        with pytest.raises(NothingProvenError, match="more than 1"):
             LeafPrices(terms, leaf, {})
 
 
 def test_only_islands_take_a_proof() -> None:
     instance, plan = solved("shared")
-    with pytest.raises(InstanceError, match="plan of islands or direct links with a bound"):
+    with pytest.raises(InstanceError, match="islands or direct links"):
         prove(instance, plan)
     with pytest.raises(InstanceError, match="another instance"):
         prove(ask(cluster__gpus=32), plan)

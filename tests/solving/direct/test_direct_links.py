@@ -78,7 +78,7 @@ def test_the_plan_is_direct_accepted_and_told(answered: tuple[Instance, Plan]) -
     assert [passing_on in told(path) for path in ((0, 1), (0, 1, 2))] == [False, True]
     other = Instance.model_validate(question())
     rivals = coopt.solve(other).model_copy(update={"rivals": plan.rivals})
-    assert not coopt.verify(other, rivals).accepted, "rivals have no place beside one network"
+    assert not coopt.verify(other, rivals).accepted  # one network has no rivals
 
 
 MAPPINGS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
@@ -182,7 +182,7 @@ def test_dear_or_hot_panels_leave_switches(answered: tuple[Instance, Plan]) -> N
     assert plan.rivals.direct.value is None
     assert plan.objective.value == plan.rivals.switched.value
     assert coopt.verify(instance, plan).accepted
-    assert "With direct links no better cluster was found" in rendered(plan_report(instance, plan))
+    assert "no better cluster" in rendered(plan_report(instance, plan))
     crooked = [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 13.3}]
     hot = {"name": "hot", "usd_per_port": 1, "w_per_port": 1e4}
     aim = {"network__nics": crooked, "network__panels": [hot], "objective": {"minimize": "power"}}
@@ -208,7 +208,7 @@ def test_mappings_that_direct_links_do_not_carry_are_counted() -> None:
     table = linked(workload__0__mapping={"pp": [4], "micro_batch": [1]}, network__fabrics=["direct", "rail-only"])
     told: list[str] = []
     coopt.solve(Instance.model_validate(table), on_progress=lambda step: told.append(step.message))
-    assert any("hold the same parameters" in message for message in told)
+    assert any("same parameters" in message for message in told)
 
 
 def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:
