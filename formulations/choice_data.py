@@ -195,15 +195,15 @@ class ChoiceData:
             earlier = self.products[earlier].predecessor
         return chain
 
-    def uses(self, product: int) -> Bools:
-        """Which options use a product, in its phase or before; joining the core is to use its
-        product (O,).
+    def uses(self, product: int, rows: Ints | slice = slice(None)) -> Bools:
+        """Which options, or some of them, use a product, in its phase or before; joining the core
+        is to use its product (O,).
         """
         columns = self.chain(product)
-        is_used = np.asarray((self.quantity[:, columns] > 0).any(axis=1))
+        is_used = np.asarray((self.quantity[rows][:, columns] > 0).any(axis=1))
         for core in self.cores:
             if core.product in columns:
-                is_used = is_used | (core.up > 0)
+                is_used = is_used | (core.up[rows] > 0)
         return is_used
 
     @property

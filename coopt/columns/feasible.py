@@ -182,11 +182,15 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
 
     The result is cached for questions with other bounds or prices.
     """
-    unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
     return replace(
-        _feasible_mappings(workload.model_copy(update=unbound), gpu.unpriced, gpus),
-        workload=workload,
+        _feasible_mappings(without_bound(workload), gpu.unpriced, gpus), workload=workload
     )
+
+
+def without_bound(workload: Workload) -> Workload:
+    """Return the workload without its name and its bound on time."""
+    unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
+    return workload.model_copy(update=unbound)
 
 
 @lru_cache(maxsize=KEPT)

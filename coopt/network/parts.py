@@ -317,8 +317,10 @@ Shares = defaultdict[Key, float]
 Units = defaultdict[tuple[CostKind, str], int]
 
 
-def weigh(objective: Objective, usd: float, w: float, kind: ObjectiveKind | None = None) -> float:
-    """A price and a power in the unit of the objective: USD for capex and tco, W for power."""
+def weigh(objective: Objective, usd: Any, w: Any, kind: ObjectiveKind | None = None) -> Any:
+    """A price and a power in the unit of the objective: USD for capex and tco, W for power;
+    numbers or arrays.
+    """
     kind = kind or objective.billed
     if kind == "power":
         return w

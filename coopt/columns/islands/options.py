@@ -4,11 +4,12 @@ needs.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class ListedIslands:
     MAX_ENTRIES = 64
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, tuple[Islands, Counter[str]]] = {}
+        self._found: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, Rows | None] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
@@ -75,10 +76,15 @@ class ListedIslands:
         listing: Callable[[], tuple[Islands, Counter[str]]],
     ) -> tuple[Islands, Counter[str]]:
         """Return the islands of a workload, computing them by `listing` if they are not cached."""
-        question = instance.model_dump_json(exclude={"workload", "name", "description", "solver"})
-        return self._recall(
-            self._found, (question, workload.model_copy(update={"name": ""})), listing
-        )
+        return self.of_question(instance, workload.model_copy(update={"name": ""}), listing)
+
+    def of_question(
+        self, instance: Instance, of: Hashable, listing: Callable[[], Answer]
+    ) -> Answer:
+        """Return what a question lists `of` something, which names all that counts of its
+        workloads, computing it by `listing` if it is not cached.
+        """
+        return self._recall(self._found, (question_key(instance), of), listing)
 
     def rows(
         self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]
@@ -109,6 +115,21 @@ class ListedIslands:
         while len(answers) > self.MAX_ENTRIES:
             del answers[next(iter(answers))]
         return answer
+
+
+def question_key(instance: Instance) -> Hashable:
+    """Return all of a question but its workloads, its solver, and the numbers of its limits: what
+    is limited decides which islands are compared, and not by how much.
+    """
+    unlisted = {"workload", "name", "description", "solver", "limits"}
+    question = instance.model_dump(mode="json", exclude=unlisted)
+    for site in question["site"]:
+        site["power_mw"] = None
+    for phase in question["phase"]:
+        phase["workloads"] = None
+    question["sharing"]["most_products"] = [*instance.sharing.most_products.given]
+    # the GPU itself, since JSON omits its margin of memory
+    return json.dumps(question), (*instance.limits.given,), instance.cluster.gpu
 
 
 def list_options(

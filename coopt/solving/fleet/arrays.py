@@ -343,7 +343,7 @@ def worth(data: ChoiceData, rows: Ints) -> Worth:
         for limit in data.limits
     }
     in_use = {
-        int(p): bool(data.uses(int(p))[rows].any()) for kind in data.kinds for p in kind.products
+        int(p): bool(data.uses(int(p), rows).any()) for kind in data.kinds for p in kind.products
     }
     return Worth(
         objective=objective,

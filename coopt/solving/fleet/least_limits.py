@@ -80,7 +80,7 @@ def _exceeded(data: ChoiceData, rows: Ints, total: Worth) -> Iterator[tuple[str,
     if data.budget is not None and total.capex_usd > data.budget:
         yield "limits.capex_usd", total.capex_usd
     for kind in data.kinds:
-        in_use = sum(bool(data.uses(int(p))[rows].any()) for p in kind.products)
+        in_use = sum(bool(data.uses(int(p), rows).any()) for p in kind.products)
         if in_use > kind.max_products:
             yield f"sharing.most_products.{kind.name}", in_use
 

@@ -10,23 +10,34 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from coopt.columns.islands.coupling import Coupling
 from coopt.columns.islands.listing import Market
-from coopt.columns.islands.options import IslandOptions, ListedIslands, list_options
+from coopt.columns.islands.options import (
+    IslandOptions,
+    ListedIslands,
+    list_options,
+    question_key,
+)
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance
-from coopt.instance.variants import as_built
+from coopt.instance.variants import as_built, phases_of
 from coopt.network.family import Family
-from coopt.network.growth import link_labour_usd
 from coopt.network.optics import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.parts import racks
 from coopt.solving.fleet.arrays import Grid, OptionUses, coupled
 from coopt.solving.fleet.cheapest import cheapest_paths, is_separable
-from coopt.solving.fleet.paths import Chain, IslandPath
-from coopt.solving.fleet.placed import Placed, all_units, labour_usd, slots_of
+from coopt.solving.fleet.paths import Chain, IslandPath, workloads_named
+from coopt.solving.fleet.placed import (
+    Placed,
+    distinct_networks,
+    labour_usd,
+    slots_of,
+    units_at,
+)
 from coopt.solving.fleet.standing import list_islands
 from coopt.solving.runs import Counted, Run
 from formulations.choice_data import ChoiceData, Floats, Ints
@@ -51,14 +62,12 @@ class Paths:
         """What each one uses of whatever couples them."""
         instance = grid.instance
 
-        def in_phases(taken: Callable[[Family], int]) -> Floats:
-            rows = [
-                [0 if family is None else taken(family) for family in one.path.families]
-                for one in self.placed
-            ]
-            return np.array(rows, dtype=np.float64).reshape(len(self.placed), grid.phases)
+        networks, row = distinct_networks([one.path for one in self.placed], grid.phases)
 
-        labour = any(link_labour_usd(instance, t) for t in range(grid.phases))
+        def in_phases(taken: Callable[[Family], int]) -> Floats:
+            # where none stands the number is -1, that of the nothing at the end
+            return np.array([*(taken(family) for family, _ in networks), 0.0])[row]
+
         return OptionUses(
             slots=len(slots_of(instance)),
             slot=self.slot,
@@ -68,10 +77,10 @@ class Paths:
             gpus=in_phases(lambda family: family.gpus),
             racks=in_phases(lambda family: racks(family) or 0),
             core_ports=in_phases(lambda family: core_ports_of(instance, family.core_links)),
-            units=all_units(grid, [one.path for one in self.placed]),
-            labour_usd=np.array(
-                [labour_usd(instance, one.path) if labour else 0.0 for one in self.placed]
-            ),
+            units=np.array(
+                [*(units_at(grid, *network) for network in networks), np.zeros(len(grid.goods))]
+            )[row],
+            labour_usd=labour_usd(instance, networks, row),
         )
 
     def built(self, rows: Ints) -> list[Placed]:
@@ -198,9 +207,14 @@ def _options(run: Run, billed: Instance, listed: ListedIslands, *, everything: b
     gated: Counter[str] = Counter()
     for number, slot in enumerate(slots_of(billed)):
         run.tell("columns", f"islands of {', '.join(slot.workloads)}")
-        listing = list_islands(
-            billed, slot.workloads, original, run.check_clock, listed, prune if pruned else None
-        )
+        list_slot = partial(list_islands, billed, slot.workloads, original, run.check_clock, listed)
+        if pruned:  # by bills and limits, so that another question has other islands
+            listing = list_slot(prune)
+        else:
+            trained = tuple(
+                workloads_named(question, slot.workloads) for question in phases_of(billed)
+            )
+            listing = listed.of_question(billed, (question_key(original), trained), list_slot)
         begun += listing.begun
         run.log.families += listing.families
         gated.update(listing.gated)

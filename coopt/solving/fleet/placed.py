@@ -20,6 +20,7 @@ from coopt.network.growth import (
     factor,
     labour_lines,
     link_labour_usd,
+    retrofit,
     spendings,
     work_usd,
 )
@@ -35,7 +36,7 @@ from coopt.solving.fleet.arrays import (
     products_of,
 )
 from coopt.solving.fleet.paths import IslandPath
-from formulations.choice_data import ChoiceData, Floats, Product, ScenarioCosts
+from formulations.choice_data import ChoiceData, Floats, Ints, Product, ScenarioCosts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,21 +66,23 @@ class Placed:
     site: int | None
 
 
-def all_units(grid: Grid, paths: Sequence[IslandPath]) -> Floats:
-    """Units of each product that stand in each phase, of many paths (n, T, G), both ends of links
-    into a core included; every network is counted once.
+def distinct_networks(
+    paths: Sequence[IslandPath], phases: int
+) -> tuple[list[tuple[Family, int]], Ints]:
+    """The networks of many paths with their uplinks, each once, and the number of that of each path
+    in each phase (n, T), -1 where none stands.
     """
-    rows: dict[tuple[int, int], int] = {}
-    counted = [np.zeros(len(grid.goods))]
-    row = np.zeros((len(paths), grid.phases), dtype=np.int64)
+    numbers: dict[tuple[int, int], int] = {}
+    networks = list[tuple[Family, int]]()
+    row = np.full((len(paths), phases), -1, dtype=np.int64)
     for n, path in enumerate(paths):
         for t, family, uplinks in path.stands:
             key = id(family), uplinks  # paths share their networks, which are slow to compare
-            if key not in rows:
-                rows[key] = len(counted)
-                counted.append(units_at(grid, family, uplinks))
-            row[n, t] = rows[key]
-    return np.array(counted)[row]
+            if key not in numbers:
+                numbers[key] = len(networks)
+                networks.append((family, uplinks))
+            row[n, t] = numbers[key]
+    return networks, row
 
 
 def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
@@ -114,11 +117,23 @@ def scenario_at(data: ChoiceData, listed: Instance, then: Instance, best: float)
     )
 
 
-def labour_usd(instance: Instance, path: IslandPath) -> float:
-    """Labour for links added to switches that stood (USD)."""
-    return math.fsum(
-        link_labour_usd(instance, t) * path.retrofitted(t) for t in range(len(path.families))
-    )
+def labour_usd(instance: Instance, networks: Sequence[tuple[Family, int]], row: Ints) -> Floats:
+    """Labour for links added to switches that stood (USD), of paths through distinct networks as
+    `distinct_networks` numbers them (n,).
+    """
+    usd, count = np.zeros(row.shape), len(networks)
+    for t in range(1, row.shape[1]):
+        standing = np.flatnonzero(row[:, t - 1] >= 0)
+        steps, step = np.unique(
+            row[standing, t - 1] * count + row[standing, t], return_inverse=True
+        )
+        links = np.array([_links_added(*networks[k // count], *networks[k % count]) for k in steps])
+        usd[standing, t] = link_labour_usd(instance, t) * links[step]
+    return np.array([math.fsum(of_path) for of_path in usd.tolist()])
+
+
+def _links_added(old: Family, old_uplinks: int, new: Family, new_uplinks: int) -> int:
+    return retrofit(old, new).links(old_uplinks, new_uplinks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,6 +17,7 @@ from functools import partial
 import pyomo.core as pyo
 from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
+from coopt.columns.islands.options import ListedIslands
 from coopt.columns.table import columns
 from coopt.columns.times import waiting
 from coopt.instance.couplings import Site
@@ -127,7 +128,7 @@ def _networks_by_shares(run: Run) -> dict[int, Networks]:
         ):  # and none of more shares, whose GPUs draw more
             break
         run.check_clock()
-        networks_of[shares] = networks(run.instance, shares, measures)
+        networks_of[shares] = networks(run.instance, shares, measures, run.listed)
     run.log.families = sum(len(of_shares.families) for of_shares in networks_of.values())
     run.log.model_s = run.elapsed_s()
     return networks_of
@@ -137,9 +138,15 @@ def _options_of(
     run: Run, networks: Sequence[Networks], offers_of: dict[int, Offers]
 ) -> list[Option]:
     """The options of these networks, which are noted among those found."""
-    start_s = run.elapsed_s()
+    start_s, listed = run.elapsed_s(), run.listed or ListedIslands()
+    measures = measures_of(run.instance)
     for of_shares in networks:
-        offer = offers_of[of_shares.shares] = offers(of_shares, run.check_clock)
+        local = of_shares.local
+        offer = offers_of[of_shares.shares] = listed.of_question(
+            local,
+            ("offers", measures, local.workload, local.cluster.gpu),
+            partial(offers, of_shares, run.check_clock),
+        )
         count = len(offer.options)
         place = f"{of_shares.shares} of {run.instance.cluster.shares} shares"
         run.tell("columns", f"{place}: {count:,} option{'' if count == 1 else 's'}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
+from typing import Any
 
 import numpy as np
 
@@ -105,11 +106,11 @@ class RingProblem:
     scale: float
 
 
-def may_feed(objective: Objective, site: Site, it_w: float) -> bool:
+def may_feed(objective: Objective, site: Site, it_w: Any) -> Any:
     """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on
-    that.
+    that; a number or an array.
     """
-    return bool(fed_share(objective, site, it_w) <= 1 + EQUAL)
+    return fed_share(objective, site, it_w) <= 1 + EQUAL
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
@@ -374,8 +375,8 @@ def _floor(instance: Instance, s: int, networks: Networks) -> float:
     """The objective of the cheapest network that a site can feed, in time or not."""
     site, kind = instance.site[s], instance.objective.minimize
     local = electricity_of(instance.objective, site)
-    affordable = ((usd, w) for usd, w, *_ in networks.rows if may_feed(instance.objective, site, w))
-    return min((weigh(local, usd, w, kind) for usd, w in affordable), default=math.inf)
+    fed = may_feed(instance.objective, site, networks.w)
+    return float(weigh(local, networks.usd[fed], networks.w[fed], kind).min(initial=math.inf))
 
 
 def _divided(a: Floats, b: Floats) -> Floats:

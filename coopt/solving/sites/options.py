@@ -7,14 +7,15 @@ another is never needed: whatever sites, links and limits there are, the other t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from coopt.columns.feasible import feasible_mappings
+from coopt.columns.feasible import feasible_mappings, without_bound
 from coopt.columns.grid import Context, DomainSet, context_of
+from coopt.columns.islands.options import ListedIslands
 from coopt.columns.pools import Pool
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import (
@@ -30,7 +31,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks
 from coopt.network.space import families
-from coopt.perf.mapping import Mappings, held_expert_parameters, held_parameters
+from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
 
 
 def gpus_w(instance: Instance, shares: int) -> float:
@@ -111,28 +112,68 @@ class _SitePlace:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Networks:
-    """Every network for some of the shares, by rising price (USD) and power (W), and the question
-    that they are for.
+    """Every network for some of the shares, by rising price (`usd`) and power (`w`), with its
+    family by number, and the question that they are for.
     """
 
     shares: int
     local: Instance
     families: tuple[Family, ...]
-    rows: tuple[tuple[float, float, tuple[Family, Context, int], int], ...]
+    usd: Floats
+    w: Floats
+    family: Ints
+    uplinks: Ints
 
 
-def networks(instance: Instance, shares: int, measures: tuple[ObjectiveKind, ...]) -> Networks:
+def networks(
+    instance: Instance,
+    shares: int,
+    measures: tuple[ObjectiveKind, ...],
+    listed: ListedIslands | None = None,
+) -> Networks:
     """Every network for so many shares, in time or not.
 
     Parameters
     ----------
     measures
         What optics are compared by in the question of all sites.
+    listed
+        What earlier questions listed; networks and their bills depend on no bound on time.
     """
     local = local_question(instance, shares)
+    unbound = tuple(map(without_bound, local.workload))
+    found = (listed or ListedIslands()).of_question(
+        local, (shares, measures, unbound), lambda: _every_network(local, shares, measures)
+    )
+    return replace(found, local=local)
+
+
+def _every_network(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...]) -> Networks:
     all_families = tuple(families(local, measures))
-    rows = tuple(sorted(_bill_rows(local, all_families), key=lambda row: row[:2]))
-    return Networks(shares=shares, local=local, families=all_families, rows=rows)
+    bills = [open_bill(local, family) for family in all_families]
+    choices = [np.array(family.uplink_choices) for family in all_families]
+    usd, w = (
+        _joined(
+            bill.price(local.objective, kind).at(family, uplinks)
+            for bill, family, uplinks in zip(bills, all_families, choices, strict=True)
+        )
+        for kind in ("capex", "power")
+    )
+    numbers = np.repeat(np.arange(len(choices)), [len(uplinks) for uplinks in choices])
+    order = np.lexsort((w, usd))
+    return Networks(
+        shares=shares,
+        local=local,
+        families=all_families,
+        usd=usd[order],
+        w=w[order],
+        family=numbers[order],
+        uplinks=_joined(choices)[order].astype(np.int64),
+    )
+
+
+def _joined(arrays: Iterable[Floats | Ints]) -> Floats:
+    return np.concatenate([np.zeros(0), *arrays])
 
 
 def offers(networks: Networks, check: Callable[[], None]) -> Offers:
@@ -145,6 +186,7 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
     """
     local, all_families = networks.local, networks.families
     options, kept = [], np.zeros((0, 2 + len(local.workload)))
+    of_family = [(context_of(family), racks(family) or 0) for family in all_families]
     uplinks_of = uplinks_by_context(all_families)
     contexts_of = of_sites(uplinks_of)
     places = _places(local, contexts_of, check)
@@ -164,10 +206,15 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
         )
         return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
 
-    for number, (usd, watts, offer, uplinks) in enumerate(networks.rows):
-        if number % LOOK == 0:
+    rows = zip(
+        *(column.tolist() for column in (networks.usd, networks.w, networks.family)),
+        networks.uplinks.tolist(),
+        strict=True,
+    )
+    for row, (usd, watts, number, uplinks) in enumerate(rows):
+        if row % LOOK == 0:
             check()
-        family, context, rack_count = offer
+        context, rack_count = of_family[number]
         place = places[context.site]
         # full bandwidth allows the longest waits: what loses with these need not be timed with its
         # own
@@ -182,7 +229,7 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
             options.append(
                 Option(
                     shares=networks.shares,
-                    family=family,
+                    family=all_families[number],
                     uplinks=uplinks,
                     usd=usd,
                     w=watts,
@@ -223,20 +270,3 @@ def _places(
         pools = tuple(waits.undelayed for waits in patience)
         places[site] = _SitePlace(pools=pools, gated=gated, patience=patience, roof_s=roof_s)
     return places
-
-
-def _bill_rows(
-    local: Instance, all_families: Sequence[Family]
-) -> Iterator[tuple[float, float, tuple[Family, Context, int], int]]:
-    """Price (USD) and power (W) of every network: family with its context and racks, and
-    uplinks.
-    """
-    for family in all_families:
-        counts, offer = open_bill(local, family), (family, context_of(family), racks(family) or 0)
-        choices = np.array(family.uplink_choices)
-        usd, watts = (
-            counts.price(local.objective, kind).at(family, choices).tolist()
-            for kind in ("capex", "power")
-        )
-        for row in zip(usd, watts, family.uplink_choices, strict=True):
-            yield *row[:2], offer, row[2]
