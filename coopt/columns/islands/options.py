@@ -84,7 +84,8 @@ class ListedIslands:
         """Return what a question lists `of` something, which names all that counts of its
         workloads, computing it by `listing` if it is not cached.
         """
-        return self._recall(self._found, (question_key(instance), of), listing)
+        found: dict[Hashable, Answer] = self._found
+        return self._recall(found, (question_key(instance), of), listing)
 
     def rows(
         self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]

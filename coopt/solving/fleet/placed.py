@@ -129,7 +129,7 @@ def labour_usd(instance: Instance, networks: Sequence[tuple[Family, int]], row: 
         )
         links = np.array([_links_added(*networks[k // count], *networks[k % count]) for k in steps])
         usd[standing, t] = link_labour_usd(instance, t) * links[step]
-    return np.array([math.fsum(of_path) for of_path in usd.tolist()])
+    return np.array([math.fsum(of_path) for of_path in usd])
 
 
 def _links_added(old: Family, old_uplinks: int, new: Family, new_uplinks: int) -> int:

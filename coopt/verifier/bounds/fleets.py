@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import add, le, sub
 from typing import NamedTuple
 
@@ -33,6 +33,7 @@ from coopt.verifier.couplings.core import questions_by_core_optic
 from coopt.verifier.couplings.fleet import (
     Fleet,
     FleetIsland,
+    Place,
     products_in_use,
     standing_units,
     trained_gpus,
@@ -330,9 +331,10 @@ def value_of(
     """What islands of all workloads are worth, beyond the best at the worst scenario; infinite over
     a limit.
     """
-    if not _keeps_limits(fleet, islands, margin):
+    units = standing_units(fleet, islands)
+    if not _keeps_limits(fleet, islands, units, margin):
         return math.inf
-    totals = [fleet_total(at, islands).of(at.kind) for at in scenarios]
+    totals = [fleet_total(at, islands, units).of(at.kind) for at in scenarios]
     return max(
         [0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))]
     )
@@ -363,9 +365,14 @@ def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
     ]
 
 
-def _keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], margin: float) -> bool:
+def _keeps_limits(
+    fleet: Fleet,
+    islands: Sequence[FleetIsland],
+    units_by_place: Mapping[Place, Counter[ProductKey]],
+    margin: float,
+) -> bool:
     """Whether islands keep every limit; with a negative `margin` to within the rounding of sums."""
-    limits, units_by_place = fleet.question.limits, standing_units(fleet, islands)
+    limits = fleet.question.limits
     for t in fleet.phases:
         states = [state for island in islands if (state := island.phases[t]) is not None]
         if trained_gpus(islands, t) > fleet.gpus(t):
@@ -381,5 +388,5 @@ def _keeps_limits(fleet: Fleet, islands: Sequence[FleetIsland], margin: float) -
     if not sites_fed(site_powers, margin):
         return False
     return limits.capex_usd is None or keeps(
-        fleet_total(fleet, islands).capex_usd, limits.capex_usd, margin
+        fleet_total(fleet, islands, units_by_place).capex_usd, limits.capex_usd, margin
     )

@@ -56,9 +56,15 @@ def least_usd(tariffs: tuple[Tariff, ...], needs: tuple[int, ...]) -> float:
     return min(usd_by_units.values())
 
 
-def fleet_total(fleet: Fleet, islands: Sequence[FleetIsland]) -> BillTotal:
-    """Capex, power at the end and total cost of islands with the cheapest orders."""
-    units_by_place = standing_units(fleet, islands)
+def fleet_total(
+    fleet: Fleet,
+    islands: Sequence[FleetIsland],
+    units_by_place: Mapping[Place, Counter[ProductKey]] | None = None,
+) -> BillTotal:
+    """Capex, power at the end and total cost of islands with the cheapest orders, counted already
+    where `units_by_place` says what stands.
+    """
+    units_by_place = units_by_place or standing_units(fleet, islands)
     units = units_by_phase(fleet, units_by_place)
     labour = (
         fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands

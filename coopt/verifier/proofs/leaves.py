@@ -24,6 +24,7 @@ from coopt.verifier.parts.bills import decimal, owned_share
 from coopt.verifier.parts.space import core_switch
 from coopt.verifier.proofs.choices import ExactLimit
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
+from coopt.verifier.training.caching import kept
 
 SLACK = Fraction(ROUNDING)
 """By which share a choice may be over a limit by the rounding of its sums alone."""
@@ -68,10 +69,12 @@ class Terms:
             if product[0] in {*include, *idle}
         }
 
+    @kept()
     def watts(self, product: ProductKey) -> Fraction:
         """What a unit draws."""
         return decimal(self.fleet.prices[product].w)
 
+    @kept()
     def usd_per_w(self, phase: int, site: Site | None) -> Fraction:
         """What a watt in a phase at a site adds to the objective."""
         fleet = self.fleet
@@ -105,16 +108,19 @@ class Terms:
         """The prices of a product by its thresholds: `budget` times those of the bill, and
         `weights` times those of each scenario.
         """
-        fleets = [self.fleet, *(fleet for fleet, _ in self.scenarios)]
         shares = [budget, *weights] if self.scenarios else [budget + sum(weights, Fraction())]
-        tariffs = [fleet.tariff(phase, product) for fleet in fleets]
         return [
-            sum(
-                (share * decimal(step[1]) for share, step in zip(shares, steps, strict=True)),
-                Fraction(),
-            )
-            for steps in zip(*(tariff.steps for tariff in tariffs), strict=True)
+            sum((share * usd for share, usd in zip(shares, prices, strict=True)), Fraction())
+            for prices in self._listed_steps(phase, product)
         ]
+
+    @kept()
+    def _listed_steps(self, phase: int, product: ProductKey) -> list[list[Fraction]]:
+        """The price of each threshold, on the bill and in each scenario."""
+        fleets = [self.fleet, *(fleet for fleet, _ in self.scenarios)]
+        tariffs = [fleet.tariff(phase, product) for fleet in fleets]
+        steps = zip(*(tariff.steps for tariff in tariffs), strict=True)
+        return [[decimal(usd) for _, usd in of_threshold] for of_threshold in steps]
 
 
 class LeafPrices:
@@ -197,7 +203,7 @@ class LeafPrices:
         """What a USD of labour on links is worth, which is the same in every scenario."""
         return Fraction(self._leaf.budget) + self._total_weight * (self._fleet.kind != "power")
 
-    @property
+    @cached_property
     def _of_usd(self) -> Fraction:
         """What a USD of purchase adds to the objective; where phases buy, support is paid apart."""
         terms = self._fleet.question.objective

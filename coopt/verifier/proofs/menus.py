@@ -48,6 +48,7 @@ class OpenDomains(NamedTuple):
     listed yet, by the `id` of their NIC attachment.
     """
 
+    hb: str
     installed: int
     """GPUs of all domains, idle ones among them"""
     usage: Usage
@@ -212,10 +213,11 @@ class IslandMenu:
                 )
                 products = Counter[ProductKey]({("hb", family.hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
-                open_domains[key] = OpenDomains(installed, self._usage_at_last(counts, racks), {})
+                usage = self._usage_at_last(counts, racks)
+                open_domains[key] = OpenDomains(family.hb.name, installed, usage, {})
             # NIC attachments are kept as long as the menu, so that an `id` stays theirs
             open_domains[key].families[id(family.attachment)] = family
-        return list(open_domains.values())
+        return [open_domains[key] for key in sorted(open_domains)]
 
     def _is_closed(self, family: DesignFamily) -> bool:
         """Whether networks of the attachment of a family with no more GPUs on its HB domains are
@@ -257,15 +259,20 @@ class IslandMenu:
         """List the networks of the families that are wanted, if they are in time where no switch
         slows them down.
         """
+        unwanted = ""
         for domains in menu.domains:
-            if domains.families:
-                for attachment in selection.attachments(domains):
-                    family = domains.families.pop(attachment, None)
-                    if family is None or self._close(family):
-                        continue
-                    if self._paths.may_train(self.name, family):
-                        for stages in self._paths.candidates(self.name, family):
-                            menu.add(self._network(stages))
+            if domains.hb == unwanted or not domains.families:
+                continue
+            wanted = [*selection.attachments(domains)]
+            if not wanted:
+                unwanted = domains.hb  # more of them, which follow, take no less of anything
+            for attachment in wanted:
+                family = domains.families.pop(attachment, None)
+                if family is None or self._close(family):
+                    continue
+                if self._paths.may_train(self.name, family):
+                    for stages in self._paths.candidates(self.name, family):
+                        menu.add(self._network(stages))
 
     def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
         (stage,) = stages[self._last]
