@@ -229,7 +229,7 @@ def _more_of(number: int, kind: ItemKind) -> str:
 def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:
     total: Counter[ItemKind] = Counter()
     for item in cost.items:
-        total[item.kind] += weigh(objective, item.usd, item.w)  # type: ignore[assignment]
+        total[item.kind] += weigh(objective, item.usd, item.w)
     return total
 
 
