@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -92,24 +92,28 @@ def test_one_line_says_that_venv_is_missing(clone: Path, python: str | None) -> 
     assert not (clone / ".venv").exists()
 
 
-def test_the_last_line_says_how_many_tests_were_left_out(tmp_path: Path) -> None:
-    """Where no browser is found."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("COOPT_", "PYTEST_"))}
-    words = ["pytest", "-n", "1", "-p", "no:cacheprovider", "tests/pages/test_front_in_a_browser.py"]
-    command, environment = [sys.executable, "-m", *words], kept | {"PATH": str(tmp_path)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    *_, summary, last = done.stdout.splitlines()
-    skipped = re.match(r"(\d+) skipped in ", summary)
-    assert re.fullmatch(f"{skipped[1]} tests .*: {re.escape(NEEDED)}", last)
-
-
-def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But not where none is wanted."""
+@pytest.fixture
+def no_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine without one, where tests are not told to go without."""
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setenv("COOPT_BROWSER", "1")
     monkeypatch.delenv("COOPT_NO_BROWSER", raising=False)
     monkeypatch.setattr(chromium, "BROWSERS", ())
+
+
+@pytest.mark.usefixtures("no_browser")
+def test_the_last_line_says_how_many_tests_were_left_out() -> None:
+    lines: list[str] = []
+    skipped = [SimpleNamespace(longrepr=("file", 1, f"Skipped: {why}")) for why in (NEEDED, NEEDED, "another reason")]
+    terminal = SimpleNamespace(stats={"skipped": skipped}, write_line=lines.append)
+    config: Any = SimpleNamespace(pluginmanager=SimpleNamespace(get_plugin=lambda name: terminal))
+    conftest.pytest_unconfigure(config)
+    assert [(line[:8], line.endswith(NEEDED)) for line in lines] == [("2 tests ", True)]
+
+
+@pytest.mark.usefixtures("no_browser")
+def test_a_browser_that_is_missing_is_an_error_where_one_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But not where none is wanted."""
+    monkeypatch.setenv("COOPT_BROWSER", "1")
     with pytest.raises(pytest.UsageError, match=PACKAGES):
         conftest.pytest_configure()
     monkeypatch.setenv("COOPT_NO_BROWSER", "1")

@@ -104,11 +104,11 @@ def shipped(request: pytest.FixtureRequest) -> Path:
     return Path(request.param)
 
 
-LONGER = ("fleet-131k-w16", "fleet-131k-w64", "phased-131k-p4")
+LONGER = ("fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64", "phased-131k-p4")
 QUICK = [file for file in sorted(INSTANCES.glob("*.toml")) if file.stem not in LONGER]
 
 
 @pytest.fixture(params=QUICK, ids=lambda file: file.stem)
 def quick(request: pytest.FixtureRequest) -> Path:
-    """Every instance that ships with the project but those that are a smaller one again, with more of the same."""
+    """Every instance that ships but those that are another one again, with more of the same or without its core."""
     return Path(request.param)

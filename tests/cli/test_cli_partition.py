@@ -84,23 +84,6 @@ def test_a_core_is_shown_in_plan_report_bill_and_difference(coopt, partitioned, 
     assert any(one["key"] == "core.islands[second].links" for one in changes)
 
 
-def test_islands_are_answered_one_by_one(coopt, partitioned):
-    for command in ("traffic", "route", "faults"):
-        done = coopt(command, *partitioned)
-        parts = [line for line in done.stdout.splitlines() if line.startswith("Part ")]
-        assert (done.exit_code, parts) == (0, ["Part training", "Part second"])
-
-
-def test_graphs_of_islands_are_files_of_their_own_and_the_bill_is_exported(coopt, partitioned, tmp_path):
-    refused = coopt("export", *partitioned, "--format", "dot", "-o", tmp_path / "x.dot")
-    assert refused.exit_code == 1
-    assert "'training', 'second'" in refused.stderr
-    done = coopt("export", *partitioned, "--format", "dot", "--part", "second", "-o", tmp_path / "x.dot")
-    assert done.exit_code == 0
-    assert coopt("export", *partitioned, "--format", "bom-csv", "-o", tmp_path / "bill.csv").exit_code == 0
-    assert "cx7-400g,nic," in (tmp_path / "bill.csv").read_text("utf-8")
-
-
 def test_evaluate_refuses_a_partition_that_leaves_a_choice(coopt, written, shared_out):
     """Of its islands, and at sites of its mappings."""
     done = coopt("evaluate", shared_out)

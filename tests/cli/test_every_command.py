@@ -171,7 +171,8 @@ def test_the_bill_has_a_column_for_the_part(case: Case) -> None:
     whole = {row["part"] for row in rows} & {""} or {case.plan.parts[0].name}
     for name, cost in ((*whole, case.plan.cost), *((part.name, part.cost) for part in case.plan.parts)):
         assert cost is not None
-        assert math.fsum(float(row["usd"]) for row in rows if row["part"] == name) == pytest.approx(cost.capex_usd)
+        for unit, total in (("usd", cost.capex_usd), ("w", cost.power_w)):
+            assert math.fsum(float(row[unit]) for row in rows if row["part"] == name) == pytest.approx(total)
     last = case.plan.parts[-1].name
     alone = list(csv.DictReader(io.StringIO(case.run("bom-csv", "--part", last).stdout)))
     assert alone == [row for row in rows if row["part"] == last]
@@ -199,12 +200,12 @@ def test_an_island_alone_in_its_partition_is_answered(coopt: Coopt, tmp_path: Pa
 
 
 @pytest.fixture
-def one_in_eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the questions of an explanation the first, the ninth and so on are asked, and others left for lack of time.
+def one_in_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the questions of an explanation the first, the 17th and so on are asked, and others left for lack of time.
 
     Campaigns ask them all.
     """
-    answers, turns, every = Inquiry.answers, itertools.count(), example_count(1, usual=8)
+    answers, turns, every = Inquiry.answers, itertools.count(), example_count(1, usual=16)
 
     def some(study: Inquiry, key: str, ask: Callable[[], Any]) -> Iterable[Any]:
         if next(turns) % every:
@@ -215,7 +216,7 @@ def one_in_eight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Inquiry, "answers", some)
 
 
-@pytest.mark.usefixtures("one_in_eight")
+@pytest.mark.usefixtures("one_in_sixteen")
 def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     """Some of it is left and named; regrets do not compare."""
     instance, plan = case.files

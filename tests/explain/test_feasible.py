@@ -30,7 +30,7 @@ from tests.solving.questions import twin_ported
 HAIR, STEP = 1e-7, 1e-3
 
 
-@settings(max_examples=example_count(60, usual=3))
+@settings(max_examples=example_count(60, usual=2))
 @given(
     st.one_of(with_few_mappings(), twin_ported()), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)])
 )

@@ -8,22 +8,15 @@ from typing import Any
 
 import networkx as nx
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.network.family import levels
 from coopt.network.graphs import whole_graph
-from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.parts import Fabric
 from coopt.plan.schema import Plan
 from coopt.solving.route_files import COLUMNS, routes_csv
-from tests.conftest import DISCIPLINES, accepted, ask, example_count, question, switch, value_of
-from tests.network.even_bundles import on_gpus
-from tests.network.graph_counts import check_counts
-from tests.solving.oracle import enumerated, instances
+from tests.conftest import accepted, ask, question, switch
 
 ROUTE = COLUMNS[COLUMNS.index("source_nic") : COLUMNS.index("destination_gpu")]
 """Columns of what a flow crosses, in this order."""
@@ -44,41 +37,6 @@ def test_9216_end_points_take_360_switches_of_128_ports_in_place_of_464(bundles:
     assert fabric.tiers == 3
     assert fabric.switch_count == switches
     assert fabric.pod_bundle == bundles[-1]
-
-
-@st.composite
-def podded(draw: st.DrawFn) -> Instance:
-    """Random questions of three tiers with bundles in pods."""
-    drawn, gpus = draw(instances()), draw(st.sampled_from([48, 64, 96, 128]))
-    table = [switch(radix, draw(st.integers(0, 3000)), 400) for radix in draw(st.sampled_from([[8], [8, 12], [12]]))]
-    charged = draw(st.sampled_from([one for one in DISCIPLINES if one.get("routing") not in ("pinned", "ecmp")]))
-    asked = question(network__switches=table, network__nics="cx7-400g")
-    network = Instance.model_validate(asked).network
-    changes = {"switches": network.switches, "nics": network.nics, "optics": network.optics, **charged}
-    own = {"pod_bundles": draw(st.sampled_from([(1, 2), (2,), (1, 2, 3)])), "fabrics": ("rail-optimized", "clos")}
-    merged = drawn.network.model_copy(update={"routing": "spray", **changes, **own})
-    slower = draw(st.sampled_from([2.0, 6.0, 20.0]))
-    merged = merged.model_copy(update={"oversubscription": draw(st.sampled_from([1.0, 1.0, 2.0, (1.0, 2.0)]))})
-    return on_gpus(drawn, gpus, slower).model_copy(update={"network": merged})
-
-
-@settings(max_examples=example_count(25))
-@given(podded())
-def test_the_optimum_is_that_of_enumeration(instance: Instance) -> None:
-    assert value_of(accepted(instance)) == pytest.approx(enumerated(instance), rel=1e-9)
-
-
-def test_graphs_hold_what_levels_count_and_the_bill_prices() -> None:
-    changes = {"cluster__gpus": 48, "network__switches": switch(8, 5000), "network__hb_domains": "hgx-h100-8"}
-    instance = ask(**changes, network__pod_bundles=[2], network__oversubscription=1.0)
-    bundled = [family for family in families(instance) if family.pods]
-    assert bundled
-    for family in bundled:
-        (uplinks,) = family.uplink_choices
-        check_counts(family, uplinks)
-        items = {item.kind: item.count for item in cost_of(instance, family, uplinks).items}
-        assert items["switch"] == sum(tier.switches for tier in levels(family, uplinks))
-        assert open_bill(instance, family).fixed["switch", family.switch.name] == items["switch"]
 
 
 def bundled_plan() -> tuple[Instance, Plan]:

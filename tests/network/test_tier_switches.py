@@ -64,11 +64,23 @@ def test_networks_of_one_product_are_those_of_tiers_that_are_the_same() -> None:
     assert [one for one in families(mixed()) if not one.upper] == same
 
 
-@pytest.mark.parametrize("bundles", ["even", "any"])
-def test_graphs_hold_what_levels_count_and_the_bill_prices_each_product(bundles: str) -> None:
-    instance = mixed(cluster__gpus=192, workload__0__global_batch=192, network__bundles=bundles)
-    some = [one for one in families(instance) if one.upper and one.fabric != "rail-optimized"]
-    assert {one.tiers for one in some} == {2, 3}
+PODDED = {"cluster__gpus": 48, "network__switches": switch(8, 5000), "network__hb_domains": "hgx-h100-8"}
+WIRED = {
+    **{
+        bundles: mixed(cluster__gpus=192, workload__0__global_batch=192, network__bundles=bundles)
+        for bundles in ("even", "any")
+    },
+    "bundles in pods": ask(**PODDED, network__pod_bundles=[2], network__oversubscription=1.0),
+}
+
+
+@pytest.mark.parametrize("name", WIRED)
+def test_graphs_hold_what_levels_count_and_the_bill_prices_each_product(name: str) -> None:
+    instance, of_pods = WIRED[name], name == "bundles in pods"
+    some = [
+        one for one in families(instance) if (one.pods if of_pods else one.upper) and one.fabric != "rail-optimized"
+    ]
+    assert {one.tiers for one in some} == ({3} if of_pods else {2, 3})
     for family in some[:: max(1, len(some) // 40)]:
         uplinks = family.uplink_choices[len(family.uplink_choices) // 2]
         check_counts(family, uplinks)

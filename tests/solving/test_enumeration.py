@@ -269,6 +269,12 @@ CHANGES: dict[str, tuple[st.SearchStrategy[Instance], Change, str, int]] = {
     "one optic alone": (twin_ported(), lambda one, _: on_network(one, optics=one.network.optics[:1]), LESS, 60),
     "one product at both ends": (twin_ported(), lambda one, _: on_network(one, link_ends="same"), LESS, 60),
     "one product at both ends of fleets": (ENDED, lambda one, _: on_network(one, link_ends="same"), LESS, 20),
+    "leaves filled in any way": (
+        st.one_of(planar(), instances()).map(lambda one: on_network(one, leaf_fill="ratio")),
+        lambda one, _: on_network(one, leaf_fill="any"),
+        MORE,
+        25,
+    ),
     "domains filled alike": (
         racked(),
         lambda one, rng: on_network(one, domain_fill=rng.choice(["fewest", "even"])),

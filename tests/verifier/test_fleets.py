@@ -15,25 +15,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
 from tests.conftest import example_count, question, small_model, switch
-from tests.solving.fleets import SIDES, fleets
 from tests.verifier.kinds import solved
-
-"""One of so many mutants is tried: the plans have thousands of them."""
-
-
-@settings(max_examples=example_count(8))
-@given(fleets(phases=(1, 2, 3), sites=(0, 1, 2), cores=True, doubts=True, losses=True))
-def test_answers_to_random_fleets_are_accepted(instance: Instance) -> None:
-    verdict = verify(instance, coopt.solve(instance))
-    assert verdict.failures == ()
-
-
-@settings(max_examples=example_count(8))
-@given(fleets(phases=(1, 2, 3), sites=(0, 1), doubts=True, many_sided=SIDES))
-def test_answers_to_random_fleets_of_planes_and_bundles_are_accepted(instance: Instance) -> None:
-    verdict = verify(instance, coopt.solve(instance))
-    assert verdict.failures == ()
-
 
 BOX = switch(6, 3000) | {"modes": [{"radix": 12, "port_gbit_s": 200}]}
 WIDE = {"name": "wide", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 100, "w": 10}

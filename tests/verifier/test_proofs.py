@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from coopt.instance.couplings import corners
 from coopt.instance.schema import Instance
@@ -77,28 +78,21 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     assert told.startswith(f"Proven but for a share of 0.5 of the bound: {refuted.missing}.")
 
 
-@settings(max_examples=example_count(8))
-@given(fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True))
-def test_random_fleets_are_proven(instance: Instance) -> None:
-    proven(instance)
-
-
-@settings(max_examples=example_count(6))
-@given(fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS))
-def test_random_fleets_around_a_core_of_twin_port_modules_are_proven(instance: Instance) -> None:
-    proven(instance)
-
-
-@settings(max_examples=example_count(8))
-@given(fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True))
-def test_random_fleets_are_proven_with_labour_and_support(instance: Instance) -> None:
+def owned(instance: Instance) -> Instance:
+    """The fleet with labour and support."""
     work = {"minimize": "tco", "labour_share": 0.5, "support_share": 0.1}
-    objective = instance.objective.model_copy(update=work)
-    proven(instance.model_copy(update={"objective": objective}))
+    return instance.model_copy(update={"objective": instance.objective.model_copy(update=work)})
 
 
-def proven(instance: Instance) -> None:
-    """Hold a plan's bound to its proof, and see a higher one refused."""
+RANDOM = fleets(phases=(1, 2), sites=(0, 2), cores=True, doubts=True)
+OWNED = fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True).map(owned)
+TWIN_PORTED = fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS)
+
+
+@settings(max_examples=example_count(22, usual=6))
+@given(st.one_of(RANDOM, OWNED, TWIN_PORTED))
+def test_random_fleets_are_proven(instance: Instance) -> None:
+    """A higher bound is refused with the same proof."""
     plan = solve(instance)
     bound = plan.objective.bound
     if bound is not None:
@@ -137,8 +131,9 @@ def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[st
     assert certify(instance, plan, prove(instance, plan)).ok
 
 
-@pytest.mark.parametrize("whose", ["one", "all"])
-@pytest.mark.parametrize("name", ["partition", *FLEETS])
+@pytest.mark.parametrize(
+    ("name", "whose"), [("partition", "one"), ("sites", "all"), ("worst-case", "one"), ("everything", "all")]
+)
 def test_that_a_workload_has_no_island_is_proven_with_a_proof_and_without(name: str, whose: str) -> None:
     instance = hurried(solved("partition")[0] if name == "partition" else FLEETS[name](), whose)
     plan = solve(instance)
