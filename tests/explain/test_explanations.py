@@ -21,7 +21,7 @@ from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
-from tests.explain.changed import with_key
+from tests.explain.changed import network, only, with_key, without
 from tests.kinds import QUESTIONS
 from tests.solving.fleet_oracle import least_costs, least_excess
 
@@ -106,17 +106,9 @@ def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) ->
     shown = [row[1] for row in tables["rivals"].rows] if "rivals" in tables else []
     assert shown == [f"without {one.choice}" if one.excluded else one.choice for one in found.rivals]
     for one in found.rivals:
-        instance = asked(kind)
-        table, key = one.part.split(".")
-        entries = getattr(getattr(instance, table), key)
-        names = [getattr(entry, "name", entry) for entry in entries]
-        left = tuple(
-            entry for entry, name in zip(entries, names, strict=True) if (str(name) != one.choice) == one.excluded
-        )
-        update: dict[str, Any] = {key: left}
-        if kind == "direct" and "direct" not in left:
-            update["panels"] = ()
-        shorter = instance.model_copy(update={table: getattr(instance, table).model_copy(update=update)})
+        shorter = (without if one.excluded else only)(asked(kind), one.part, one.choice)
+        if kind == "direct" and "direct" not in shorter.network.fabrics:
+            shorter = network(shorter, panels=())
         assert coopt.solve(shorter).objective.value == one.value
         assert one.extra is None or one.extra == one.value - found.value
         assert one.why
