@@ -29,8 +29,8 @@ from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.proofs.cases import QuestionIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms
 from coopt.verifier.proofs.rivals import LABOUR
+from tests.conftest import ASK_WHY, example_count
 from tests.conftest import ask as asked
-from tests.conftest import example_count
 from tests.kinds import PHASES
 from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask
@@ -93,7 +93,7 @@ TWIN_PORTED = fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS)
 @given(st.one_of(RANDOM, OWNED, TWIN_PORTED))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     """A higher bound is refused with the same proof."""
-    plan = solve(instance)
+    plan = solve(instance, reasons=ASK_WHY)
     bound = plan.objective.bound
     if bound is not None:
         proof = prove(instance, plan)
