@@ -160,6 +160,7 @@ def question(**changes: Any) -> dict[str, Any]:
         for part in parents:
             here = here[part] if isinstance(here, dict) else here[int(part)]
         here[last] = deepcopy(value)  # later keys may replace what is in it
+    table["network"].setdefault("buildable", False)  # what is not on trial stays as it is counted
     return table
 
 
@@ -168,13 +169,9 @@ def ask(**changes: Any) -> Instance:
     return Instance.model_validate(question(**changes))
 
 
-ASK_WHY = not settings().derandomize
-"""Campaigns ask why a random question has no plan, which takes longer than to find that it has none."""
-
-
-def accepted(instance: Instance, *, reasons: bool = True) -> Plan:
+def accepted(instance: Instance) -> Plan:
     """The plan of a question, or why there is none, which the verifier accepts."""
-    plan = coopt.solve(instance, reasons=reasons)
+    plan = coopt.solve(instance)
     verdict = coopt.verify(instance, plan)
     assert verdict.accepted, verdict.failures
     return plan

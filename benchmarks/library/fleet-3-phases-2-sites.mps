@@ -1,5 +1,5 @@
-* fleet-3-phases-2-sites (99261224bb351469b4d867d0753ff2aea5d6b725e9ecc04f9eb37d64694d17ba), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 201434436.7803904
+* fleet-3-phases-2-sites (fac6b6b43c146d49be69354c819fb6a6ea6b9df9495dc30d22503ecf316920fb), formulation 'choice'
+* minimizes tco in USD; the plan: optimal, value 209563486.3730944
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt
 ROWS
@@ -77,940 +77,1342 @@ ROWS
  L  purchases_23
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    z_0       Obj       4964388.8386559999
+    z_0       Obj       5002652.7528959997
     z_0       one_option_0  1
     z_0       products_used_0_16  1
     z_0       products_used_0_19  1
     z_0       limited_phase_0_gpus  0.14999999999999999
-    z_0       limited_power_mw_of_site_fjord_in_2027  0.106172
+    z_0       limited_power_mw_of_site_fjord_in_2027  0.11344960000000003
     z_0       limited_phase_1_gpus  0.074999999999999997
-    z_0       limited_power_mw_of_site_fjord_in_2028  0.106172
+    z_0       limited_power_mw_of_site_fjord_in_2028  0.11344960000000003
     z_0       limited_phase_2_gpus  0.125
-    z_0       limited_power_mw_of_site_fjord_in_2030  0.28815893333333337
-    z_0       purchases_3  0.035555555555555556
-    z_0       purchases_7  0.061224489795918366
-    z_0       purchases_11  0.035555555555555556
-    z_0       purchases_15  0.061224489795918366
-    z_0       purchases_19  0.14222222222222222
-    z_0       purchases_23  0.16326530612244899
-    z_1       Obj       8115124.6340159997
+    z_0       limited_power_mw_of_site_fjord_in_2030  0.29888026666666667
+    z_0       purchases_3  0.052459016393442623
+    z_0       purchases_7  0.048387096774193547
+    z_0       purchases_11  0.052459016393442623
+    z_0       purchases_15  0.048387096774193547
+    z_0       purchases_19  0.11803278688524591
+    z_0       purchases_23  0.12903225806451613
+    z_1       Obj       8289097.9426560001
     z_1       one_option_0  1
     z_1       products_used_0_16  1
     z_1       products_used_0_19  1
     z_1       limited_phase_0_gpus  0.14999999999999999
-    z_1       limited_power_mw_of_site_valley_in_2027  0.048863250000000004
+    z_1       limited_power_mw_of_site_valley_in_2027  0.052212600000000005
     z_1       limited_phase_1_gpus  0.074999999999999997
-    z_1       limited_power_mw_of_site_valley_in_2028  0.048863250000000004
+    z_1       limited_power_mw_of_site_valley_in_2028  0.052212600000000005
     z_1       limited_phase_2_gpus  0.125
-    z_1       limited_power_mw_of_site_valley_in_2030  0.1326186
-    z_1       purchases_3  0.035555555555555556
-    z_1       purchases_7  0.061224489795918366
-    z_1       purchases_11  0.035555555555555556
-    z_1       purchases_15  0.061224489795918366
-    z_1       purchases_19  0.14222222222222222
-    z_1       purchases_23  0.16326530612244899
-    z_2       Obj       5100376.3202559995
+    z_1       limited_power_mw_of_site_valley_in_2030  0.13755285
+    z_1       purchases_3  0.052459016393442623
+    z_1       purchases_7  0.048387096774193547
+    z_1       purchases_11  0.052459016393442623
+    z_1       purchases_15  0.048387096774193547
+    z_1       purchases_19  0.11803278688524591
+    z_1       purchases_23  0.12903225806451613
+    z_2       Obj       5545622.1864959998
     z_2       one_option_0  1
     z_2       products_used_0_16  1
     z_2       products_used_0_19  1
     z_2       limited_phase_0_gpus  0.14999999999999999
-    z_2       limited_power_mw_of_site_fjord_in_2027  0.106172
-    z_2       limited_phase_1_gpus  0.10000000000000001
-    z_2       limited_power_mw_of_site_fjord_in_2028  0.14662266666666668
+    z_2       limited_power_mw_of_site_fjord_in_2027  0.11344960000000003
+    z_2       limited_phase_1_gpus  0.20000000000000001
+    z_2       limited_power_mw_of_site_fjord_in_2028  0.29888026666666667
     z_2       limited_phase_2_gpus  0.125
-    z_2       limited_power_mw_of_site_fjord_in_2030  0.28815893333333337
-    z_2       purchases_3  0.035555555555555556
-    z_2       purchases_7  0.061224489795918366
-    z_2       purchases_11  0.10666666666666666
-    z_2       purchases_15  0.081632653061224483
-    z_2       purchases_19  0.14222222222222222
-    z_2       purchases_23  0.16326530612244897
-    z_3       Obj       8400904.6116159987
+    z_2       limited_power_mw_of_site_fjord_in_2030  0.29888026666666667
+    z_2       purchases_3  0.052459016393442623
+    z_2       purchases_7  0.048387096774193547
+    z_2       purchases_11  0.11803278688524591
+    z_2       purchases_15  0.12903225806451613
+    z_2       purchases_19  0.11803278688524591
+    z_2       purchases_23  0.12903225806451613
+    z_3       Obj       9518733.9922560006
     z_3       one_option_0  1
     z_3       products_used_0_16  1
     z_3       products_used_0_19  1
     z_3       limited_phase_0_gpus  0.14999999999999999
-    z_3       limited_power_mw_of_site_valley_in_2027  0.048863250000000004
-    z_3       limited_phase_1_gpus  0.10000000000000001
-    z_3       limited_power_mw_of_site_valley_in_2028  0.067479750000000005
+    z_3       limited_power_mw_of_site_valley_in_2027  0.052212600000000005
+    z_3       limited_phase_1_gpus  0.20000000000000001
+    z_3       limited_power_mw_of_site_valley_in_2028  0.13755285
     z_3       limited_phase_2_gpus  0.125
-    z_3       limited_power_mw_of_site_valley_in_2030  0.1326186
-    z_3       purchases_3  0.035555555555555556
-    z_3       purchases_7  0.061224489795918366
-    z_3       purchases_11  0.10666666666666666
-    z_3       purchases_15  0.081632653061224483
-    z_3       purchases_19  0.14222222222222222
-    z_3       purchases_23  0.16326530612244897
-    z_4       Obj       4961911.3679360002
+    z_3       limited_power_mw_of_site_valley_in_2030  0.13755285
+    z_3       purchases_3  0.052459016393442623
+    z_3       purchases_7  0.048387096774193547
+    z_3       purchases_11  0.11803278688524591
+    z_3       purchases_15  0.12903225806451613
+    z_3       purchases_19  0.11803278688524591
+    z_3       purchases_23  0.12903225806451613
+    z_4       Obj       5029356.5552640008
     z_4       one_option_0  1
     z_4       products_used_0_16  1
     z_4       products_used_0_19  1
     z_4       limited_phase_0_gpus  0.14999999999999999
-    z_4       limited_power_mw_of_site_fjord_in_2027  0.11184506666666667
+    z_4       limited_power_mw_of_site_fjord_in_2027  0.11344960000000003
     z_4       limited_phase_1_gpus  0.074999999999999997
-    z_4       limited_power_mw_of_site_fjord_in_2028  0.11184506666666667
+    z_4       limited_power_mw_of_site_fjord_in_2028  0.11344960000000003
     z_4       limited_phase_2_gpus  0.125
-    z_4       limited_power_mw_of_site_fjord_in_2030  0.28798293333333336
-    z_4       purchases_3  0.10666666666666667
-    z_4       purchases_7  0.061224489795918366
-    z_4       purchases_11  0.10666666666666667
-    z_4       purchases_15  0.061224489795918366
-    z_4       purchases_19  0.14222222222222222
-    z_4       purchases_23  0.16326530612244899
-    z_5       Obj       8142594.8000960015
+    z_4       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
+    z_4       purchases_3  0.052459016393442623
+    z_4       purchases_7  0.048387096774193547
+    z_4       purchases_11  0.052459016393442623
+    z_4       purchases_15  0.048387096774193547
+    z_4       purchases_19  0.10491803278688525
+    z_4       purchases_23  0.12903225806451613
+    z_5       Obj       8298413.2151039997
     z_5       one_option_0  1
     z_5       products_used_0_16  1
     z_5       products_used_0_19  1
     z_5       limited_phase_0_gpus  0.14999999999999999
-    z_5       limited_power_mw_of_site_valley_in_2027  0.05147415000000001
+    z_5       limited_power_mw_of_site_valley_in_2027  0.052212600000000005
     z_5       limited_phase_1_gpus  0.074999999999999997
-    z_5       limited_power_mw_of_site_valley_in_2028  0.05147415000000001
+    z_5       limited_power_mw_of_site_valley_in_2028  0.052212600000000005
     z_5       limited_phase_2_gpus  0.125
-    z_5       limited_power_mw_of_site_valley_in_2030  0.13253760000000001
-    z_5       purchases_3  0.10666666666666667
-    z_5       purchases_7  0.061224489795918366
-    z_5       purchases_11  0.10666666666666667
-    z_5       purchases_15  0.061224489795918366
-    z_5       purchases_19  0.14222222222222222
-    z_5       purchases_23  0.16326530612244899
-    z_6       Obj       5292277.3166080005
+    z_5       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
+    z_5       purchases_3  0.052459016393442623
+    z_5       purchases_7  0.048387096774193547
+    z_5       purchases_11  0.052459016393442623
+    z_5       purchases_15  0.048387096774193547
+    z_5       purchases_19  0.10491803278688525
+    z_5       purchases_23  0.12903225806451613
+    z_6       Obj       5140229.1235840004
     z_6       one_option_0  1
     z_6       products_used_0_16  1
-    z_6       products_used_0_20  1
+    z_6       products_used_0_19  1
     z_6       limited_phase_0_gpus  0.14999999999999999
-    z_6       limited_power_mw_of_site_fjord_in_2027  0.10673813333333333
-    z_6       limited_phase_1_gpus  0.074999999999999997
-    z_6       limited_power_mw_of_site_fjord_in_2028  0.10673813333333333
+    z_6       limited_power_mw_of_site_fjord_in_2027  0.11344960000000003
+    z_6       limited_phase_1_gpus  0.10000000000000001
+    z_6       limited_power_mw_of_site_fjord_in_2028  0.1506530666666667
     z_6       limited_phase_2_gpus  0.125
-    z_6       limited_power_mw_of_site_fjord_in_2030  0.28003946666666668
-    z_6       purchases_7  0.061224489795918366
-    z_6       purchases_15  0.061224489795918366
-    z_6       purchases_23  0.16326530612244899
-    z_7       Obj       8373996.6810880015
+    z_6       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
+    z_6       purchases_3  0.052459016393442623
+    z_6       purchases_7  0.048387096774193547
+    z_6       purchases_11  0.065573770491803282
+    z_6       purchases_15  0.064516129032258063
+    z_6       purchases_19  0.10491803278688525
+    z_6       purchases_23  0.12903225806451613
+    z_7       Obj       8547053.602624001
     z_7       one_option_0  1
     z_7       products_used_0_16  1
-    z_7       products_used_0_20  1
+    z_7       products_used_0_19  1
     z_7       limited_phase_0_gpus  0.14999999999999999
-    z_7       limited_power_mw_of_site_valley_in_2027  0.049123800000000002
-    z_7       limited_phase_1_gpus  0.074999999999999997
-    z_7       limited_power_mw_of_site_valley_in_2028  0.049123800000000002
+    z_7       limited_power_mw_of_site_valley_in_2027  0.052212600000000005
+    z_7       limited_phase_1_gpus  0.10000000000000001
+    z_7       limited_power_mw_of_site_valley_in_2028  0.069334650000000012
     z_7       limited_phase_2_gpus  0.125
-    z_7       limited_power_mw_of_site_valley_in_2030  0.12888180000000002
-    z_7       purchases_7  0.061224489795918366
-    z_7       purchases_15  0.061224489795918366
-    z_7       purchases_23  0.16326530612244899
-    z_8       Obj       4947338.3333120011
+    z_7       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
+    z_7       purchases_3  0.052459016393442623
+    z_7       purchases_7  0.048387096774193547
+    z_7       purchases_11  0.065573770491803282
+    z_7       purchases_15  0.064516129032258063
+    z_7       purchases_19  0.10491803278688525
+    z_7       purchases_23  0.12903225806451613
+    z_8       Obj       5572276.5731839994
     z_8       one_option_0  1
     z_8       products_used_0_16  1
     z_8       products_used_0_19  1
     z_8       limited_phase_0_gpus  0.14999999999999999
-    z_8       limited_power_mw_of_site_fjord_in_2027  0.11039746666666668
-    z_8       limited_phase_1_gpus  0.074999999999999997
-    z_8       limited_power_mw_of_site_fjord_in_2028  0.11039746666666668
+    z_8       limited_power_mw_of_site_fjord_in_2027  0.11344960000000003
+    z_8       limited_phase_1_gpus  0.20000000000000001
+    z_8       limited_power_mw_of_site_fjord_in_2028  0.29692373333333333
     z_8       limited_phase_2_gpus  0.125
-    z_8       limited_power_mw_of_site_fjord_in_2030  0.28901986666666674
-    z_8       purchases_3  0.088888888888888892
-    z_8       purchases_7  0.061224489795918366
-    z_8       purchases_11  0.088888888888888892
-    z_8       purchases_15  0.061224489795918366
-    z_8       purchases_19  0.16
-    z_8       purchases_23  0.16326530612244899
-    z_9       Obj       8129196.5340320012
+    z_8       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
+    z_8       purchases_3  0.052459016393442623
+    z_8       purchases_7  0.048387096774193547
+    z_8       purchases_11  0.10491803278688525
+    z_8       purchases_15  0.12903225806451613
+    z_8       purchases_19  0.10491803278688525
+    z_8       purchases_23  0.12903225806451613
+    z_9       Obj       9520754.6282240003
     z_9       one_option_0  1
     z_9       products_used_0_16  1
     z_9       products_used_0_19  1
     z_9       limited_phase_0_gpus  0.14999999999999999
-    z_9       limited_power_mw_of_site_valley_in_2027  0.050807925000000004
-    z_9       limited_phase_1_gpus  0.074999999999999997
-    z_9       limited_power_mw_of_site_valley_in_2028  0.050807925000000004
+    z_9       limited_power_mw_of_site_valley_in_2027  0.052212600000000005
+    z_9       limited_phase_1_gpus  0.20000000000000001
+    z_9       limited_power_mw_of_site_valley_in_2028  0.13665240000000001
     z_9       limited_phase_2_gpus  0.125
-    z_9       limited_power_mw_of_site_valley_in_2030  0.133014825
-    z_9       purchases_3  0.088888888888888892
-    z_9       purchases_7  0.061224489795918366
-    z_9       purchases_11  0.088888888888888892
-    z_9       purchases_15  0.061224489795918366
-    z_9       purchases_19  0.16
-    z_9       purchases_23  0.16326530612244899
-    z_10      Obj       4988141.8346880004
+    z_9       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
+    z_9       purchases_3  0.052459016393442623
+    z_9       purchases_7  0.048387096774193547
+    z_9       purchases_11  0.10491803278688525
+    z_9       purchases_15  0.12903225806451613
+    z_9       purchases_19  0.10491803278688525
+    z_9       purchases_23  0.12903225806451613
+    z_10      Obj       5043472.7907840004
     z_10      one_option_0  1
     z_10      products_used_0_16  1
     z_10      products_used_0_19  1
     z_10      limited_phase_0_gpus  0.14999999999999999
-    z_10      limited_power_mw_of_site_fjord_in_2027  0.11141460000000002
+    z_10      limited_power_mw_of_site_fjord_in_2027  0.11599280000000001
     z_10      limited_phase_1_gpus  0.074999999999999997
-    z_10      limited_power_mw_of_site_fjord_in_2028  0.11141460000000002
+    z_10      limited_power_mw_of_site_fjord_in_2028  0.11599280000000001
     z_10      limited_phase_2_gpus  0.125
-    z_10      limited_power_mw_of_site_fjord_in_2030  0.28761113333333338
-    z_10      purchases_3  0.097777777777777783
-    z_10      purchases_7  0.061224489795918366
-    z_10      purchases_11  0.097777777777777783
-    z_10      purchases_15  0.061224489795918366
-    z_10      purchases_19  0.13333333333333333
-    z_10      purchases_23  0.16326530612244899
-    z_11      Obj       8163129.8389679994
+    z_10      limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
+    z_10      purchases_3  0.065573770491803282
+    z_10      purchases_7  0.048387096774193547
+    z_10      purchases_11  0.065573770491803282
+    z_10      purchases_15  0.048387096774193547
+    z_10      purchases_19  0.10491803278688525
+    z_10      purchases_23  0.12903225806451613
+    z_11      Obj       8326656.0018239999
     z_11      one_option_0  1
     z_11      products_used_0_16  1
     z_11      products_used_0_19  1
     z_11      limited_phase_0_gpus  0.14999999999999999
-    z_11      limited_power_mw_of_site_valley_in_2027  0.051276037500000003
+    z_11      limited_power_mw_of_site_valley_in_2027  0.053383050000000008
     z_11      limited_phase_1_gpus  0.074999999999999997
-    z_11      limited_power_mw_of_site_valley_in_2028  0.051276037500000003
+    z_11      limited_power_mw_of_site_valley_in_2028  0.053383050000000008
     z_11      limited_phase_2_gpus  0.125
-    z_11      limited_power_mw_of_site_valley_in_2030  0.13236648750000002
-    z_11      purchases_3  0.097777777777777783
-    z_11      purchases_7  0.061224489795918366
-    z_11      purchases_11  0.097777777777777783
-    z_11      purchases_15  0.061224489795918366
-    z_11      purchases_19  0.13333333333333333
-    z_11      purchases_23  0.16326530612244899
-    z_12      Obj       4939079.2043520017
+    z_11      limited_power_mw_of_site_valley_in_2030  0.13665240000000001
+    z_11      purchases_3  0.065573770491803282
+    z_11      purchases_7  0.048387096774193547
+    z_11      purchases_11  0.065573770491803282
+    z_11      purchases_15  0.048387096774193547
+    z_11      purchases_19  0.10491803278688525
+    z_11      purchases_23  0.12903225806451613
+    z_12      Obj       7820224.4884480005
     z_12      one_option_0  1
     z_12      products_used_0_16  1
-    z_12      products_used_0_19  1
+    z_12      products_used_0_20  1
     z_12      limited_phase_0_gpus  0.14999999999999999
-    z_12      limited_power_mw_of_site_fjord_in_2027  0.10906720000000002
+    z_12      limited_power_mw_of_site_fjord_in_2027  0.10673813333333333
     z_12      limited_phase_1_gpus  0.074999999999999997
-    z_12      limited_power_mw_of_site_fjord_in_2028  0.10906720000000002
+    z_12      limited_power_mw_of_site_fjord_in_2028  0.10673813333333333
     z_12      limited_phase_2_gpus  0.125
-    z_12      limited_power_mw_of_site_fjord_in_2030  0.28901986666666674
-    z_12      purchases_3  0.071111111111111111
-    z_12      purchases_7  0.061224489795918366
-    z_12      purchases_11  0.071111111111111111
-    z_12      purchases_15  0.061224489795918366
-    z_12      purchases_19  0.16
-    z_12      purchases_23  0.16326530612244899
-    z_13      Obj       8113548.257472001
+    z_12      limited_power_mw_of_site_fjord_in_2030  0.29042346666666669
+    z_12      purchases_7  0.048387096774193547
+    z_12      purchases_15  0.048387096774193547
+    z_12      purchases_23  0.12903225806451613
+    z_13      Obj       10994230.803328
     z_13      one_option_0  1
     z_13      products_used_0_16  1
-    z_13      products_used_0_19  1
+    z_13      products_used_0_20  1
     z_13      limited_phase_0_gpus  0.14999999999999999
-    z_13      limited_power_mw_of_site_valley_in_2027  0.050195700000000003
+    z_13      limited_power_mw_of_site_valley_in_2027  0.049123800000000002
     z_13      limited_phase_1_gpus  0.074999999999999997
-    z_13      limited_power_mw_of_site_valley_in_2028  0.050195700000000003
+    z_13      limited_power_mw_of_site_valley_in_2028  0.049123800000000002
     z_13      limited_phase_2_gpus  0.125
-    z_13      limited_power_mw_of_site_valley_in_2030  0.133014825
-    z_13      purchases_3  0.071111111111111111
-    z_13      purchases_7  0.061224489795918366
-    z_13      purchases_11  0.071111111111111111
-    z_13      purchases_15  0.061224489795918366
-    z_13      purchases_19  0.16
-    z_13      purchases_23  0.16326530612244899
-    z_14      Obj       4936625.7795520015
+    z_13      limited_power_mw_of_site_valley_in_2030  0.1336608
+    z_13      purchases_7  0.048387096774193547
+    z_13      purchases_15  0.048387096774193547
+    z_13      purchases_23  0.12903225806451613
+    z_14      Obj       5113574.1262079999
     z_14      one_option_0  1
     z_14      products_used_0_16  1
     z_14      products_used_0_19  1
     z_14      limited_phase_0_gpus  0.14999999999999999
-    z_14      limited_power_mw_of_site_fjord_in_2027  0.10882263333333335
+    z_14      limited_power_mw_of_site_fjord_in_2027  0.11235400000000001
     z_14      limited_phase_1_gpus  0.074999999999999997
-    z_14      limited_power_mw_of_site_fjord_in_2028  0.10882263333333335
+    z_14      limited_power_mw_of_site_fjord_in_2028  0.11235400000000001
     z_14      limited_phase_2_gpus  0.125
-    z_14      limited_power_mw_of_site_fjord_in_2030  0.28767970000000004
-    z_14      purchases_3  0.066666666666666666
-    z_14      purchases_7  0.061224489795918366
-    z_14      purchases_11  0.066666666666666666
-    z_14      purchases_15  0.061224489795918366
-    z_14      purchases_19  0.13777777777777778
-    z_14      purchases_23  0.16326530612244899
-    z_15      Obj       8097825.7321720021
+    z_14      limited_power_mw_of_site_fjord_in_2030  0.30168746666666668
+    z_14      purchases_3  0.045901639344262293
+    z_14      purchases_7  0.048387096774193547
+    z_14      purchases_11  0.045901639344262293
+    z_14      purchases_15  0.048387096774193547
+    z_14      purchases_19  0.13114754098360654
+    z_14      purchases_23  0.12903225806451613
+    z_15      Obj       8418882.4166879989
     z_15      one_option_0  1
     z_15      products_used_0_16  1
     z_15      products_used_0_19  1
     z_15      limited_phase_0_gpus  0.14999999999999999
-    z_15      limited_power_mw_of_site_valley_in_2027  0.05008314375000001
+    z_15      limited_power_mw_of_site_valley_in_2027  0.051708375000000008
     z_15      limited_phase_1_gpus  0.074999999999999997
-    z_15      limited_power_mw_of_site_valley_in_2028  0.05008314375000001
+    z_15      limited_power_mw_of_site_valley_in_2028  0.051708375000000008
     z_15      limited_phase_2_gpus  0.125
-    z_15      limited_power_mw_of_site_valley_in_2030  0.13239804375
-    z_15      purchases_3  0.066666666666666666
-    z_15      purchases_7  0.061224489795918366
-    z_15      purchases_11  0.066666666666666666
-    z_15      purchases_15  0.061224489795918366
-    z_15      purchases_19  0.13777777777777778
-    z_15      purchases_23  0.16326530612244899
-    z_16      Obj       4935735.4108800013
+    z_15      limited_power_mw_of_site_valley_in_2030  0.13884479999999999
+    z_15      purchases_3  0.045901639344262293
+    z_15      purchases_7  0.048387096774193547
+    z_15      purchases_11  0.045901639344262293
+    z_15      purchases_15  0.048387096774193547
+    z_15      purchases_19  0.13114754098360654
+    z_15      purchases_23  0.12903225806451613
+    z_16      Obj       5675416.8065280002
     z_16      one_option_0  1
     z_16      products_used_0_16  1
     z_16      products_used_0_19  1
     z_16      limited_phase_0_gpus  0.14999999999999999
-    z_16      limited_power_mw_of_site_fjord_in_2027  0.1085194
-    z_16      limited_phase_1_gpus  0.074999999999999997
-    z_16      limited_power_mw_of_site_fjord_in_2028  0.1085194
+    z_16      limited_power_mw_of_site_fjord_in_2027  0.11235400000000001
+    z_16      limited_phase_1_gpus  0.20000000000000001
+    z_16      limited_power_mw_of_site_fjord_in_2028  0.30168746666666668
     z_16      limited_phase_2_gpus  0.125
-    z_16      limited_power_mw_of_site_fjord_in_2030  0.28688733333333333
-    z_16      purchases_3  0.06222222222222222
-    z_16      purchases_7  0.061224489795918366
-    z_16      purchases_11  0.06222222222222222
-    z_16      purchases_15  0.061224489795918366
-    z_16      purchases_19  0.12444444444444444
-    z_16      purchases_23  0.16326530612244899
-    z_17      Obj       8088208.918680002
+    z_16      limited_power_mw_of_site_fjord_in_2030  0.30168746666666668
+    z_16      purchases_3  0.045901639344262293
+    z_16      purchases_7  0.048387096774193547
+    z_16      purchases_11  0.13114754098360654
+    z_16      purchases_15  0.12903225806451613
+    z_16      purchases_19  0.13114754098360654
+    z_16      purchases_23  0.12903225806451613
+    z_17      Obj       9681844.1362079997
     z_17      one_option_0  1
     z_17      products_used_0_16  1
     z_17      products_used_0_19  1
     z_17      limited_phase_0_gpus  0.14999999999999999
-    z_17      limited_power_mw_of_site_valley_in_2027  0.049943587500000004
-    z_17      limited_phase_1_gpus  0.074999999999999997
-    z_17      limited_power_mw_of_site_valley_in_2028  0.049943587500000004
+    z_17      limited_power_mw_of_site_valley_in_2027  0.051708375000000008
+    z_17      limited_phase_1_gpus  0.20000000000000001
+    z_17      limited_power_mw_of_site_valley_in_2028  0.13884479999999999
     z_17      limited_phase_2_gpus  0.125
-    z_17      limited_power_mw_of_site_valley_in_2030  0.13203337500000001
-    z_17      purchases_3  0.06222222222222222
-    z_17      purchases_7  0.061224489795918366
-    z_17      purchases_11  0.06222222222222222
-    z_17      purchases_15  0.061224489795918366
-    z_17      purchases_19  0.12444444444444444
-    z_17      purchases_23  0.16326530612244899
-    z_18      Obj       8969767.9392767996
+    z_17      limited_power_mw_of_site_valley_in_2030  0.13884479999999999
+    z_17      purchases_3  0.045901639344262293
+    z_17      purchases_7  0.048387096774193547
+    z_17      purchases_11  0.13114754098360654
+    z_17      purchases_15  0.12903225806451613
+    z_17      purchases_19  0.13114754098360654
+    z_17      purchases_23  0.12903225806451613
+    z_18      Obj       5484199.3375359997
     z_18      one_option_0  1
-    z_18      products_used_0_17  1
+    z_18      products_used_0_16  1
     z_18      products_used_0_19  1
     z_18      limited_phase_0_gpus  0.14999999999999999
-    z_18      limited_power_mw_of_site_fjord_in_2027  0.11371008000000001
-    z_18      limited_phase_1_gpus  0.074999999999999997
-    z_18      limited_power_mw_of_site_fjord_in_2028  0.11371008000000001
+    z_18      limited_power_mw_of_site_fjord_in_2027  0.11071060000000001
+    z_18      limited_phase_1_gpus  0.10000000000000001
+    z_18      limited_power_mw_of_site_fjord_in_2028  0.16796706666666669
     z_18      limited_phase_2_gpus  0.125
-    z_18      limited_power_mw_of_site_fjord_in_2030  0.29592288000000005
-    z_18      purchases_3  0.071111111111111111
-    z_18      purchases_7  0.061224489795918366
-    z_18      purchases_11  0.071111111111111111
-    z_18      purchases_15  0.061224489795918366
-    z_18      purchases_19  0.071111111111111111
-    z_18      purchases_23  0.16326530612244899
-    z_19      Obj       12231376.468684802
+    z_18      limited_power_mw_of_site_fjord_in_2030  0.31541143333333338
+    z_18      purchases_3  0.036065573770491806
+    z_18      purchases_7  0.048387096774193547
+    z_18      purchases_11  0.16393442622950818
+    z_18      purchases_15  0.064516129032258063
+    z_18      purchases_19  0.2081967213114754
+    z_18      purchases_23  0.12903225806451613
+    z_19      Obj       9114375.6706959978
     z_19      one_option_0  1
-    z_19      products_used_0_17  1
+    z_19      products_used_0_16  1
     z_19      products_used_0_19  1
     z_19      limited_phase_0_gpus  0.14999999999999999
-    z_19      limited_power_mw_of_site_valley_in_2027  0.052332480000000008
-    z_19      limited_phase_1_gpus  0.074999999999999997
-    z_19      limited_power_mw_of_site_valley_in_2028  0.052332480000000008
+    z_19      limited_power_mw_of_site_valley_in_2027  0.050952037499999998
+    z_19      limited_phase_1_gpus  0.10000000000000001
+    z_19      limited_power_mw_of_site_valley_in_2028  0.077303025000000011
     z_19      limited_phase_2_gpus  0.125
-    z_19      limited_power_mw_of_site_valley_in_2030  0.13619178000000001
-    z_19      purchases_3  0.071111111111111111
-    z_19      purchases_7  0.061224489795918366
-    z_19      purchases_11  0.071111111111111111
-    z_19      purchases_15  0.061224489795918366
-    z_19      purchases_19  0.071111111111111111
-    z_19      purchases_23  0.16326530612244899
-    z_20      Obj       9667099.4326528013
+    z_19      limited_power_mw_of_site_valley_in_2030  0.14516094375000002
+    z_19      purchases_3  0.036065573770491806
+    z_19      purchases_7  0.048387096774193547
+    z_19      purchases_11  0.16393442622950818
+    z_19      purchases_15  0.064516129032258063
+    z_19      purchases_19  0.2081967213114754
+    z_19      purchases_23  0.12903225806451613
+    z_20      Obj       5086592.8648320008
     z_20      one_option_0  1
-    z_20      products_used_0_17  1
-    z_20      products_used_0_20  1
+    z_20      products_used_0_16  1
+    z_20      products_used_0_19  1
     z_20      limited_phase_0_gpus  0.14999999999999999
-    z_20      limited_power_mw_of_site_fjord_in_2027  0.11208501333333336
+    z_20      limited_power_mw_of_site_fjord_in_2027  0.11071060000000001
     z_20      limited_phase_1_gpus  0.074999999999999997
-    z_20      limited_power_mw_of_site_fjord_in_2028  0.11208501333333336
+    z_20      limited_power_mw_of_site_fjord_in_2028  0.11071060000000001
     z_20      limited_phase_2_gpus  0.125
-    z_20      limited_power_mw_of_site_fjord_in_2030  0.29429781333333338
-    z_20      purchases_7  0.061224489795918366
-    z_20      purchases_15  0.061224489795918366
-    z_20      purchases_23  0.16326530612244899
-    z_21      Obj       12905238.660620799
+    z_20      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
+    z_20      purchases_3  0.036065573770491806
+    z_20      purchases_7  0.048387096774193547
+    z_20      purchases_11  0.036065573770491806
+    z_20      purchases_15  0.048387096774193547
+    z_20      purchases_19  0.10000000000000001
+    z_20      purchases_23  0.12903225806451613
+    z_21      Obj       8336652.0017520012
     z_21      one_option_0  1
-    z_21      products_used_0_17  1
-    z_21      products_used_0_20  1
+    z_21      products_used_0_16  1
+    z_21      products_used_0_19  1
     z_21      limited_phase_0_gpus  0.14999999999999999
-    z_21      limited_power_mw_of_site_valley_in_2027  0.051584580000000005
+    z_21      limited_power_mw_of_site_valley_in_2027  0.050952037499999998
     z_21      limited_phase_1_gpus  0.074999999999999997
-    z_21      limited_power_mw_of_site_valley_in_2028  0.051584580000000005
+    z_21      limited_power_mw_of_site_valley_in_2028  0.050952037499999998
     z_21      limited_phase_2_gpus  0.125
-    z_21      limited_power_mw_of_site_valley_in_2030  0.13544388000000002
-    z_21      purchases_7  0.061224489795918366
-    z_21      purchases_15  0.061224489795918366
-    z_21      purchases_23  0.16326530612244899
-    z_22      Obj       18826620.203929603
-    z_22      one_option_1  1
-    z_22      products_used_1_17  1
-    z_22      products_used_1_19  1
-    z_22      limited_phase_0_gpus  0.20000000000000001
-    z_22      limited_power_mw_of_site_fjord_in_2027  0.15015264000000003
-    z_22      limited_phase_1_gpus  0.20000000000000001
-    z_22      limited_power_mw_of_site_fjord_in_2028  0.30656501333333336
-    z_22      limited_phase_2_gpus  0.25
-    z_22      limited_power_mw_of_site_fjord_in_2030  0.60874762666666671
-    z_22      purchases_3  0.071111111111111111
-    z_22      purchases_7  0.081632653061224483
-    z_22      purchases_11  0.21333333333333332
-    z_22      purchases_15  0.16326530612244897
-    z_22      purchases_19  0.35555555555555557
-    z_22      purchases_23  0.32653061224489793
-    z_23      Obj       25650067.481305603
-    z_23      one_option_1  1
-    z_23      products_used_1_17  1
-    z_23      products_used_1_19  1
-    z_23      limited_phase_0_gpus  0.20000000000000001
-    z_23      limited_power_mw_of_site_valley_in_2027  0.069104340000000014
-    z_23      limited_phase_1_gpus  0.20000000000000001
-    z_23      limited_power_mw_of_site_valley_in_2028  0.14108958000000002
-    z_23      limited_phase_2_gpus  0.25
-    z_23      limited_power_mw_of_site_valley_in_2030  0.28016226000000005
-    z_23      purchases_3  0.071111111111111111
-    z_23      purchases_7  0.081632653061224483
-    z_23      purchases_11  0.21333333333333332
-    z_23      purchases_15  0.16326530612244897
-    z_23      purchases_19  0.35555555555555557
-    z_23      purchases_23  0.32653061224489793
-    z_24      Obj       18844259.790745597
-    z_24      one_option_1  1
-    z_24      products_used_1_17  1
-    z_24      products_used_1_19  1
-    z_24      limited_phase_0_gpus  0.20000000000000001
-    z_24      limited_power_mw_of_site_fjord_in_2027  0.15015264000000003
+    z_21      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
+    z_21      purchases_3  0.036065573770491806
+    z_21      purchases_7  0.048387096774193547
+    z_21      purchases_11  0.036065573770491806
+    z_21      purchases_15  0.048387096774193547
+    z_21      purchases_19  0.10000000000000001
+    z_21      purchases_23  0.12903225806451613
+    z_22      Obj       5194604.7272319999
+    z_22      one_option_0  1
+    z_22      products_used_0_16  1
+    z_22      products_used_0_19  1
+    z_22      limited_phase_0_gpus  0.14999999999999999
+    z_22      limited_power_mw_of_site_fjord_in_2027  0.11071060000000001
+    z_22      limited_phase_1_gpus  0.10000000000000001
+    z_22      limited_power_mw_of_site_fjord_in_2028  0.14727826666666669
+    z_22      limited_phase_2_gpus  0.125
+    z_22      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
+    z_22      purchases_3  0.036065573770491806
+    z_22      purchases_7  0.048387096774193547
+    z_22      purchases_11  0.0459016393442623
+    z_22      purchases_15  0.064516129032258063
+    z_22      purchases_19  0.10000000000000001
+    z_22      purchases_23  0.12903225806451613
+    z_23      Obj       8580077.2581519987
+    z_23      one_option_0  1
+    z_23      products_used_0_16  1
+    z_23      products_used_0_19  1
+    z_23      limited_phase_0_gpus  0.14999999999999999
+    z_23      limited_power_mw_of_site_valley_in_2027  0.050952037499999998
+    z_23      limited_phase_1_gpus  0.10000000000000001
+    z_23      limited_power_mw_of_site_valley_in_2028  0.067781475000000008
+    z_23      limited_phase_2_gpus  0.125
+    z_23      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
+    z_23      purchases_3  0.036065573770491806
+    z_23      purchases_7  0.048387096774193547
+    z_23      purchases_11  0.0459016393442623
+    z_23      purchases_15  0.064516129032258063
+    z_23      purchases_19  0.10000000000000001
+    z_23      purchases_23  0.12903225806451613
+    z_24      Obj       5641234.3646720005
+    z_24      one_option_0  1
+    z_24      products_used_0_16  1
+    z_24      products_used_0_19  1
+    z_24      limited_phase_0_gpus  0.14999999999999999
+    z_24      limited_power_mw_of_site_fjord_in_2027  0.11071060000000001
     z_24      limited_phase_1_gpus  0.20000000000000001
-    z_24      limited_power_mw_of_site_fjord_in_2028  0.3072690133333334
-    z_24      limited_phase_2_gpus  0.25
-    z_24      limited_power_mw_of_site_fjord_in_2030  0.60448256
-    z_24      purchases_3  0.071111111111111111
-    z_24      purchases_7  0.081632653061224483
-    z_24      purchases_11  0.21333333333333332
-    z_24      purchases_15  0.16326530612244897
-    z_24      purchases_19  0.28444444444444444
-    z_24      purchases_23  0.32653061224489793
-    z_25      Obj       25632408.613081604
-    z_25      one_option_1  1
-    z_25      products_used_1_17  1
-    z_25      products_used_1_19  1
-    z_25      limited_phase_0_gpus  0.20000000000000001
-    z_25      limited_power_mw_of_site_valley_in_2027  0.069104340000000014
+    z_24      limited_power_mw_of_site_fjord_in_2028  0.29649803333333336
+    z_24      limited_phase_2_gpus  0.125
+    z_24      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
+    z_24      purchases_3  0.036065573770491806
+    z_24      purchases_7  0.048387096774193547
+    z_24      purchases_11  0.10000000000000001
+    z_24      purchases_15  0.12903225806451613
+    z_24      purchases_19  0.10000000000000001
+    z_24      purchases_23  0.12903225806451613
+    z_25      Obj       9579281.2569919992
+    z_25      one_option_0  1
+    z_25      products_used_0_16  1
+    z_25      products_used_0_19  1
+    z_25      limited_phase_0_gpus  0.14999999999999999
+    z_25      limited_power_mw_of_site_valley_in_2027  0.050952037499999998
     z_25      limited_phase_1_gpus  0.20000000000000001
-    z_25      limited_power_mw_of_site_valley_in_2028  0.14141358000000001
-    z_25      limited_phase_2_gpus  0.25
-    z_25      limited_power_mw_of_site_valley_in_2030  0.27819936000000001
-    z_25      purchases_3  0.071111111111111111
-    z_25      purchases_7  0.081632653061224483
-    z_25      purchases_11  0.21333333333333332
-    z_25      purchases_15  0.16326530612244897
-    z_25      purchases_19  0.28444444444444444
-    z_25      purchases_23  0.32653061224489793
-    z_26      Obj       19490518.743449602
-    z_26      one_option_1  1
-    z_26      products_used_1_17  1
-    z_26      products_used_1_20  1
+    z_25      limited_power_mw_of_site_valley_in_2028  0.13645648125000001
+    z_25      limited_phase_2_gpus  0.125
+    z_25      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
+    z_25      purchases_3  0.036065573770491806
+    z_25      purchases_7  0.048387096774193547
+    z_25      purchases_11  0.10000000000000001
+    z_25      purchases_15  0.12903225806451613
+    z_25      purchases_19  0.10000000000000001
+    z_25      purchases_23  0.12903225806451613
+    z_26      Obj       5690874.295872
+    z_26      one_option_0  1
+    z_26      products_used_0_16  1
+    z_26      products_used_0_19  1
     z_26      limited_phase_0_gpus  0.20000000000000001
-    z_26      limited_power_mw_of_site_fjord_in_2027  0.15128490666666669
+    z_26      limited_power_mw_of_site_fjord_in_2027  0.14727826666666669
     z_26      limited_phase_1_gpus  0.20000000000000001
-    z_26      limited_power_mw_of_site_fjord_in_2028  0.29705514666666671
-    z_26      limited_phase_2_gpus  0.25
-    z_26      limited_power_mw_of_site_fjord_in_2030  0.58859562666666676
-    z_26      purchases_7  0.081632653061224483
-    z_26      purchases_15  0.16326530612244897
-    z_26      purchases_23  0.32653061224489793
-    z_27      Obj       26101747.312025603
-    z_27      one_option_1  1
-    z_27      products_used_1_17  1
-    z_27      products_used_1_20  1
+    z_26      limited_power_mw_of_site_fjord_in_2028  0.29649803333333336
+    z_26      limited_phase_2_gpus  0.125
+    z_26      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
+    z_26      purchases_3  0.045901639344262293
+    z_26      purchases_7  0.064516129032258063
+    z_26      purchases_11  0.10000000000000001
+    z_26      purchases_15  0.12903225806451613
+    z_26      purchases_19  0.10000000000000001
+    z_26      purchases_23  0.12903225806451613
+    z_27      Obj       9696627.8851920012
+    z_27      one_option_0  1
+    z_27      products_used_0_16  1
+    z_27      products_used_0_19  1
     z_27      limited_phase_0_gpus  0.20000000000000001
-    z_27      limited_power_mw_of_site_valley_in_2027  0.069625440000000011
+    z_27      limited_power_mw_of_site_valley_in_2027  0.067781475000000008
     z_27      limited_phase_1_gpus  0.20000000000000001
-    z_27      limited_power_mw_of_site_valley_in_2028  0.13671288000000001
-    z_27      limited_phase_2_gpus  0.25
-    z_27      limited_power_mw_of_site_valley_in_2030  0.27088776000000003
-    z_27      purchases_7  0.081632653061224483
-    z_27      purchases_15  0.16326530612244897
-    z_27      purchases_23  0.32653061224489793
-    z_28      Obj       18795047.2715776
-    z_28      one_option_1  1
-    z_28      products_used_1_17  1
-    z_28      products_used_1_19  1
-    z_28      limited_phase_0_gpus  0.20000000000000001
-    z_28      limited_power_mw_of_site_fjord_in_2027  0.15328250666666668
-    z_28      limited_phase_1_gpus  0.20000000000000001
-    z_28      limited_power_mw_of_site_fjord_in_2028  0.30437381333333335
-    z_28      limited_phase_2_gpus  0.25
-    z_28      limited_power_mw_of_site_fjord_in_2030  0.60655642666666676
-    z_28      purchases_3  0.10666666666666667
-    z_28      purchases_7  0.081632653061224483
-    z_28      purchases_11  0.17777777777777778
-    z_28      purchases_15  0.16326530612244897
-    z_28      purchases_19  0.32000000000000001
-    z_28      purchases_23  0.32653061224489793
-    z_29      Obj       25596701.315833598
-    z_29      one_option_1  1
-    z_29      products_used_1_17  1
-    z_29      products_used_1_19  1
-    z_29      limited_phase_0_gpus  0.20000000000000001
-    z_29      limited_power_mw_of_site_valley_in_2027  0.07054479000000001
-    z_29      limited_phase_1_gpus  0.20000000000000001
-    z_29      limited_power_mw_of_site_valley_in_2028  0.14008113000000003
-    z_29      limited_phase_2_gpus  0.25
-    z_29      limited_power_mw_of_site_valley_in_2030  0.27915381000000006
-    z_29      purchases_3  0.10666666666666667
-    z_29      purchases_7  0.081632653061224483
-    z_29      purchases_11  0.17777777777777778
-    z_29      purchases_15  0.16326530612244897
-    z_29      purchases_19  0.32000000000000001
-    z_29      purchases_23  0.32653061224489793
-    z_30      Obj       19194606.613145601
-    z_30      one_option_1  1
-    z_30      products_used_1_17  1
-    z_30      products_used_1_19  1
-    z_30      limited_phase_0_gpus  0.40000000000000002
-    z_30      limited_power_mw_of_site_fjord_in_2027  0.30437381333333335
-    z_30      limited_phase_1_gpus  0.20000000000000001
-    z_30      limited_power_mw_of_site_fjord_in_2028  0.30437381333333335
-    z_30      limited_phase_2_gpus  0.25
-    z_30      limited_power_mw_of_site_fjord_in_2030  0.60655642666666676
-    z_30      purchases_3  0.17777777777777778
-    z_30      purchases_7  0.16326530612244897
-    z_30      purchases_11  0.17777777777777778
-    z_30      purchases_15  0.16326530612244897
-    z_30      purchases_19  0.32000000000000001
-    z_30      purchases_23  0.32653061224489793
-    z_31      Obj       26276013.079481598
-    z_31      one_option_1  1
-    z_31      products_used_1_17  1
-    z_31      products_used_1_19  1
-    z_31      limited_phase_0_gpus  0.40000000000000002
-    z_31      limited_power_mw_of_site_valley_in_2027  0.14008113000000003
-    z_31      limited_phase_1_gpus  0.20000000000000001
-    z_31      limited_power_mw_of_site_valley_in_2028  0.14008113000000003
-    z_31      limited_phase_2_gpus  0.25
-    z_31      limited_power_mw_of_site_valley_in_2030  0.27915381000000006
-    z_31      purchases_3  0.17777777777777778
-    z_31      purchases_7  0.16326530612244897
-    z_31      purchases_11  0.17777777777777778
-    z_31      purchases_15  0.16326530612244897
-    z_31      purchases_19  0.32000000000000001
-    z_31      purchases_23  0.32653061224489793
-    z_32      Obj       18818560.5014656
-    z_32      one_option_1  1
-    z_32      products_used_1_17  1
-    z_32      products_used_1_19  1
-    z_32      limited_phase_0_gpus  0.20000000000000001
-    z_32      limited_power_mw_of_site_fjord_in_2027  0.15328250666666668
-    z_32      limited_phase_1_gpus  0.20000000000000001
-    z_32      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
-    z_32      limited_phase_2_gpus  0.25
-    z_32      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
-    z_32      purchases_3  0.10666666666666667
-    z_32      purchases_7  0.081632653061224483
-    z_32      purchases_11  0.19111111111111112
-    z_32      purchases_15  0.16326530612244897
-    z_32      purchases_19  0.26222222222222225
-    z_32      purchases_23  0.32653061224489793
-    z_33      Obj       25595261.712001603
-    z_33      one_option_1  1
-    z_33      products_used_1_17  1
-    z_33      products_used_1_19  1
-    z_33      limited_phase_0_gpus  0.20000000000000001
-    z_33      limited_power_mw_of_site_valley_in_2027  0.07054479000000001
-    z_33      limited_phase_1_gpus  0.20000000000000001
-    z_33      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
-    z_33      limited_phase_2_gpus  0.25
-    z_33      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
-    z_33      purchases_3  0.10666666666666667
-    z_33      purchases_7  0.081632653061224483
-    z_33      purchases_11  0.19111111111111112
-    z_33      purchases_15  0.16326530612244897
-    z_33      purchases_19  0.26222222222222225
-    z_33      purchases_23  0.32653061224489793
-    z_34      Obj       18816571.765945602
-    z_34      one_option_1  1
-    z_34      products_used_1_17  1
-    z_34      products_used_1_19  1
-    z_34      limited_phase_0_gpus  0.20000000000000001
-    z_34      limited_power_mw_of_site_fjord_in_2027  0.15367374
-    z_34      limited_phase_1_gpus  0.20000000000000001
-    z_34      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
-    z_34      limited_phase_2_gpus  0.25
-    z_34      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
-    z_34      purchases_3  0.1111111111111111
-    z_34      purchases_7  0.081632653061224483
-    z_34      purchases_11  0.19111111111111112
-    z_34      purchases_15  0.16326530612244897
-    z_34      purchases_19  0.26222222222222225
-    z_34      purchases_23  0.32653061224489793
-    z_35      Obj       25593997.362781603
-    z_35      one_option_1  1
-    z_35      products_used_1_17  1
-    z_35      products_used_1_19  1
-    z_35      limited_phase_0_gpus  0.20000000000000001
-    z_35      limited_power_mw_of_site_valley_in_2027  0.070724846250000001
-    z_35      limited_phase_1_gpus  0.20000000000000001
-    z_35      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
-    z_35      limited_phase_2_gpus  0.25
-    z_35      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
-    z_35      purchases_3  0.1111111111111111
-    z_35      purchases_7  0.081632653061224483
-    z_35      purchases_11  0.19111111111111112
-    z_35      purchases_15  0.16326530612244897
-    z_35      purchases_19  0.26222222222222225
-    z_35      purchases_23  0.32653061224489793
-    z_36      Obj       18814583.030425601
-    z_36      one_option_1  1
-    z_36      products_used_1_17  1
-    z_36      products_used_1_19  1
-    z_36      limited_phase_0_gpus  0.20000000000000001
-    z_36      limited_power_mw_of_site_fjord_in_2027  0.15406497333333335
-    z_36      limited_phase_1_gpus  0.20000000000000001
-    z_36      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
-    z_36      limited_phase_2_gpus  0.25
-    z_36      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
-    z_36      purchases_3  0.11555555555555555
-    z_36      purchases_7  0.081632653061224483
-    z_36      purchases_11  0.19111111111111112
-    z_36      purchases_15  0.16326530612244897
-    z_36      purchases_19  0.26222222222222225
-    z_36      purchases_23  0.32653061224489793
-    z_37      Obj       25592733.013561599
-    z_37      one_option_1  1
-    z_37      products_used_1_17  1
-    z_37      products_used_1_19  1
-    z_37      limited_phase_0_gpus  0.20000000000000001
-    z_37      limited_power_mw_of_site_valley_in_2027  0.070904902500000005
-    z_37      limited_phase_1_gpus  0.20000000000000001
-    z_37      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
-    z_37      limited_phase_2_gpus  0.25
-    z_37      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
-    z_37      purchases_3  0.11555555555555555
-    z_37      purchases_7  0.081632653061224483
-    z_37      purchases_11  0.19111111111111112
-    z_37      purchases_15  0.16326530612244897
-    z_37      purchases_19  0.26222222222222225
-    z_37      purchases_23  0.32653061224489793
-    z_38      Obj       18812594.294905599
-    z_38      one_option_1  1
-    z_38      products_used_1_17  1
-    z_38      products_used_1_19  1
-    z_38      limited_phase_0_gpus  0.20000000000000001
-    z_38      limited_power_mw_of_site_fjord_in_2027  0.15445620666666668
-    z_38      limited_phase_1_gpus  0.20000000000000001
-    z_38      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
-    z_38      limited_phase_2_gpus  0.25
-    z_38      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
-    z_38      purchases_3  0.12
-    z_38      purchases_7  0.081632653061224483
-    z_38      purchases_11  0.19111111111111112
-    z_38      purchases_15  0.16326530612244897
-    z_38      purchases_19  0.26222222222222225
-    z_38      purchases_23  0.32653061224489793
-    z_39      Obj       25591468.664341599
-    z_39      one_option_1  1
-    z_39      products_used_1_17  1
-    z_39      products_used_1_19  1
-    z_39      limited_phase_0_gpus  0.20000000000000001
-    z_39      limited_power_mw_of_site_valley_in_2027  0.07108495875000001
-    z_39      limited_phase_1_gpus  0.20000000000000001
-    z_39      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
-    z_39      limited_phase_2_gpus  0.25
-    z_39      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
-    z_39      purchases_3  0.12
-    z_39      purchases_7  0.081632653061224483
-    z_39      purchases_11  0.19111111111111112
-    z_39      purchases_15  0.16326530612244897
-    z_39      purchases_19  0.26222222222222225
-    z_39      purchases_23  0.32653061224489793
-    z_40      Obj       19212523.658873603
-    z_40      one_option_1  1
-    z_40      products_used_1_17  1
-    z_40      products_used_1_19  1
-    z_40      limited_phase_0_gpus  0.40000000000000002
-    z_40      limited_power_mw_of_site_fjord_in_2027  0.30589951333333337
-    z_40      limited_phase_1_gpus  0.20000000000000001
-    z_40      limited_power_mw_of_site_fjord_in_2028  0.30589951333333337
-    z_40      limited_phase_2_gpus  0.25
-    z_40      limited_power_mw_of_site_fjord_in_2030  0.60311306000000009
-    z_40      purchases_3  0.19111111111111112
-    z_40      purchases_7  0.16326530612244897
-    z_40      purchases_11  0.19111111111111112
-    z_40      purchases_15  0.16326530612244897
-    z_40      purchases_19  0.26222222222222225
-    z_40      purchases_23  0.32653061224489793
-    z_41      Obj       26271802.1943896
-    z_41      one_option_1  1
-    z_41      products_used_1_17  1
-    z_41      products_used_1_19  1
-    z_41      limited_phase_0_gpus  0.40000000000000002
-    z_41      limited_power_mw_of_site_valley_in_2027  0.14078329875000001
-    z_41      limited_phase_1_gpus  0.20000000000000001
-    z_41      limited_power_mw_of_site_valley_in_2028  0.14078329875000001
-    z_41      limited_phase_2_gpus  0.25
-    z_41      limited_power_mw_of_site_valley_in_2030  0.27756907875000003
-    z_41      purchases_3  0.19111111111111112
-    z_41      purchases_7  0.16326530612244897
-    z_41      purchases_11  0.19111111111111112
-    z_41      purchases_15  0.16326530612244897
-    z_41      purchases_19  0.26222222222222225
-    z_41      purchases_23  0.32653061224489793
-    z_42      Obj       22447419.666329604
+    z_27      limited_power_mw_of_site_valley_in_2028  0.13645648125000001
+    z_27      limited_phase_2_gpus  0.125
+    z_27      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
+    z_27      purchases_3  0.045901639344262293
+    z_27      purchases_7  0.064516129032258063
+    z_27      purchases_11  0.10000000000000001
+    z_27      purchases_15  0.12903225806451613
+    z_27      purchases_19  0.10000000000000001
+    z_27      purchases_23  0.12903225806451613
+    z_28      Obj       7436153.7927680006
+    z_28      one_option_0  1
+    z_28      products_used_0_16  1
+    z_28      products_used_0_20  1
+    z_28      limited_phase_0_gpus  0.14999999999999999
+    z_28      limited_power_mw_of_site_fjord_in_2027  0.10951013333333333
+    z_28      limited_phase_1_gpus  0.074999999999999997
+    z_28      limited_power_mw_of_site_fjord_in_2028  0.10951013333333333
+    z_28      limited_phase_2_gpus  0.125
+    z_28      limited_power_mw_of_site_fjord_in_2030  0.28886879999999998
+    z_28      purchases_7  0.048387096774193547
+    z_28      purchases_15  0.048387096774193547
+    z_28      purchases_23  0.12903225806451613
+    z_29      Obj       10611740.586848
+    z_29      one_option_0  1
+    z_29      products_used_0_16  1
+    z_29      products_used_0_20  1
+    z_29      limited_phase_0_gpus  0.14999999999999999
+    z_29      limited_power_mw_of_site_valley_in_2027  0.050399550000000001
+    z_29      limited_phase_1_gpus  0.074999999999999997
+    z_29      limited_power_mw_of_site_valley_in_2028  0.050399550000000001
+    z_29      limited_phase_2_gpus  0.125
+    z_29      limited_power_mw_of_site_valley_in_2030  0.13294530000000002
+    z_29      purchases_7  0.048387096774193547
+    z_29      purchases_15  0.048387096774193547
+    z_29      purchases_23  0.12903225806451613
+    z_30      Obj       9407155.5196927991
+    z_30      one_option_0  1
+    z_30      products_used_0_17  1
+    z_30      products_used_0_19  1
+    z_30      limited_phase_0_gpus  0.14999999999999999
+    z_30      limited_power_mw_of_site_fjord_in_2027  0.12341354666666667
+    z_30      limited_phase_1_gpus  0.074999999999999997
+    z_30      limited_power_mw_of_site_fjord_in_2028  0.12341354666666667
+    z_30      limited_phase_2_gpus  0.125
+    z_30      limited_power_mw_of_site_fjord_in_2030  0.31532981333333338
+    z_30      purchases_3  0.078688524590163941
+    z_30      purchases_7  0.048387096774193547
+    z_30      purchases_11  0.078688524590163941
+    z_30      purchases_15  0.048387096774193547
+    z_30      purchases_19  0.13114754098360656
+    z_30      purchases_23  0.12903225806451613
+    z_31      Obj       12895140.810060801
+    z_31      one_option_0  1
+    z_31      products_used_0_17  1
+    z_31      products_used_0_19  1
+    z_31      limited_phase_0_gpus  0.14999999999999999
+    z_31      limited_power_mw_of_site_valley_in_2027  0.056798280000000007
+    z_31      limited_phase_1_gpus  0.074999999999999997
+    z_31      limited_power_mw_of_site_valley_in_2028  0.056798280000000007
+    z_31      limited_phase_2_gpus  0.125
+    z_31      limited_power_mw_of_site_valley_in_2030  0.14512338000000002
+    z_31      purchases_3  0.078688524590163941
+    z_31      purchases_7  0.048387096774193547
+    z_31      purchases_11  0.078688524590163941
+    z_31      purchases_15  0.048387096774193547
+    z_31      purchases_19  0.13114754098360656
+    z_31      purchases_23  0.12903225806451613
+    z_32      Obj       9390346.2002687994
+    z_32      one_option_0  1
+    z_32      products_used_0_17  1
+    z_32      products_used_0_19  1
+    z_32      limited_phase_0_gpus  0.14999999999999999
+    z_32      limited_power_mw_of_site_fjord_in_2027  0.11371008000000001
+    z_32      limited_phase_1_gpus  0.074999999999999997
+    z_32      limited_power_mw_of_site_fjord_in_2028  0.11371008000000001
+    z_32      limited_phase_2_gpus  0.125
+    z_32      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
+    z_32      purchases_3  0.026229508196721311
+    z_32      purchases_7  0.048387096774193547
+    z_32      purchases_11  0.026229508196721311
+    z_32      purchases_15  0.048387096774193547
+    z_32      purchases_19  0.10491803278688525
+    z_32      purchases_23  0.12903225806451613
+    z_33      Obj       12787569.621196801
+    z_33      one_option_0  1
+    z_33      products_used_0_17  1
+    z_33      products_used_0_19  1
+    z_33      limited_phase_0_gpus  0.14999999999999999
+    z_33      limited_power_mw_of_site_valley_in_2027  0.052332480000000008
+    z_33      limited_phase_1_gpus  0.074999999999999997
+    z_33      limited_power_mw_of_site_valley_in_2028  0.052332480000000008
+    z_33      limited_phase_2_gpus  0.125
+    z_33      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
+    z_33      purchases_3  0.026229508196721311
+    z_33      purchases_7  0.048387096774193547
+    z_33      purchases_11  0.026229508196721311
+    z_33      purchases_15  0.048387096774193547
+    z_33      purchases_19  0.10491803278688525
+    z_33      purchases_23  0.12903225806451613
+    z_34      Obj       9612768.8931328021
+    z_34      one_option_0  1
+    z_34      products_used_0_17  1
+    z_34      products_used_0_19  1
+    z_34      limited_phase_0_gpus  0.14999999999999999
+    z_34      limited_power_mw_of_site_fjord_in_2027  0.11371008000000001
+    z_34      limited_phase_1_gpus  0.10000000000000001
+    z_34      limited_power_mw_of_site_fjord_in_2028  0.16032544000000001
+    z_34      limited_phase_2_gpus  0.125
+    z_34      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
+    z_34      purchases_3  0.026229508196721311
+    z_34      purchases_7  0.048387096774193547
+    z_34      purchases_11  0.078688524590163927
+    z_34      purchases_15  0.064516129032258063
+    z_34      purchases_19  0.10491803278688525
+    z_34      purchases_23  0.12903225806451613
+    z_35      Obj       13182613.229900802
+    z_35      one_option_0  1
+    z_35      products_used_0_17  1
+    z_35      products_used_0_19  1
+    z_35      limited_phase_0_gpus  0.14999999999999999
+    z_35      limited_power_mw_of_site_valley_in_2027  0.052332480000000008
+    z_35      limited_phase_1_gpus  0.10000000000000001
+    z_35      limited_power_mw_of_site_valley_in_2028  0.07378614
+    z_35      limited_phase_2_gpus  0.125
+    z_35      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
+    z_35      purchases_3  0.026229508196721311
+    z_35      purchases_7  0.048387096774193547
+    z_35      purchases_11  0.078688524590163927
+    z_35      purchases_15  0.064516129032258063
+    z_35      purchases_19  0.10491803278688525
+    z_35      purchases_23  0.12903225806451613
+    z_36      Obj       9432411.1423487999
+    z_36      one_option_0  1
+    z_36      products_used_0_17  1
+    z_36      products_used_0_19  1
+    z_36      limited_phase_0_gpus  0.14999999999999999
+    z_36      limited_power_mw_of_site_fjord_in_2027  0.12388288000000001
+    z_36      limited_phase_1_gpus  0.074999999999999997
+    z_36      limited_power_mw_of_site_fjord_in_2028  0.12388288000000001
+    z_36      limited_phase_2_gpus  0.125
+    z_36      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
+    z_36      purchases_3  0.078688524590163941
+    z_36      purchases_7  0.048387096774193547
+    z_36      purchases_11  0.078688524590163941
+    z_36      purchases_15  0.048387096774193547
+    z_36      purchases_19  0.10491803278688525
+    z_36      purchases_23  0.12903225806451613
+    z_37      Obj       12886140.7680768
+    z_37      one_option_0  1
+    z_37      products_used_0_17  1
+    z_37      products_used_0_19  1
+    z_37      limited_phase_0_gpus  0.14999999999999999
+    z_37      limited_power_mw_of_site_valley_in_2027  0.057014280000000007
+    z_37      limited_phase_1_gpus  0.074999999999999997
+    z_37      limited_power_mw_of_site_valley_in_2028  0.057014280000000007
+    z_37      limited_phase_2_gpus  0.125
+    z_37      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
+    z_37      purchases_3  0.078688524590163941
+    z_37      purchases_7  0.048387096774193547
+    z_37      purchases_11  0.078688524590163941
+    z_37      purchases_15  0.048387096774193547
+    z_37      purchases_19  0.10491803278688525
+    z_37      purchases_23  0.12903225806451613
+    z_38      Obj       10400363.801292803
+    z_38      one_option_0  1
+    z_38      products_used_0_17  1
+    z_38      products_used_0_20  1
+    z_38      limited_phase_0_gpus  0.14999999999999999
+    z_38      limited_power_mw_of_site_fjord_in_2027  0.11484234666666666
+    z_38      limited_phase_1_gpus  0.074999999999999997
+    z_38      limited_power_mw_of_site_fjord_in_2028  0.11484234666666666
+    z_38      limited_phase_2_gpus  0.125
+    z_38      limited_power_mw_of_site_fjord_in_2030  0.29705514666666671
+    z_38      purchases_7  0.048387096774193547
+    z_38      purchases_15  0.048387096774193547
+    z_38      purchases_23  0.12903225806451613
+    z_39      Obj       13678324.587660803
+    z_39      one_option_0  1
+    z_39      products_used_0_17  1
+    z_39      products_used_0_20  1
+    z_39      limited_phase_0_gpus  0.14999999999999999
+    z_39      limited_power_mw_of_site_valley_in_2027  0.052853580000000004
+    z_39      limited_phase_1_gpus  0.074999999999999997
+    z_39      limited_power_mw_of_site_valley_in_2028  0.052853580000000004
+    z_39      limited_phase_2_gpus  0.125
+    z_39      limited_power_mw_of_site_valley_in_2030  0.13671288000000001
+    z_39      purchases_7  0.048387096774193547
+    z_39      purchases_15  0.048387096774193547
+    z_39      purchases_23  0.12903225806451613
+    z_40      Obj       9686793.9469568003
+    z_40      one_option_0  1
+    z_40      products_used_0_17  1
+    z_40      products_used_0_19  1
+    z_40      limited_phase_0_gpus  0.14999999999999999
+    z_40      limited_power_mw_of_site_fjord_in_2027  0.11770088000000002
+    z_40      limited_phase_1_gpus  0.10000000000000001
+    z_40      limited_power_mw_of_site_fjord_in_2028  0.15917117333333336
+    z_40      limited_phase_2_gpus  0.125
+    z_40      limited_power_mw_of_site_fjord_in_2030  0.31594581333333338
+    z_40      purchases_3  0.045901639344262293
+    z_40      purchases_7  0.048387096774193547
+    z_40      purchases_11  0.072131147540983598
+    z_40      purchases_15  0.064516129032258063
+    z_40      purchases_19  0.13114754098360654
+    z_40      purchases_23  0.12903225806451613
+    z_41      Obj       13302090.367164802
+    z_41      one_option_0  1
+    z_41      products_used_0_17  1
+    z_41      products_used_0_19  1
+    z_41      limited_phase_0_gpus  0.14999999999999999
+    z_41      limited_power_mw_of_site_valley_in_2027  0.05416915500000001
+    z_41      limited_phase_1_gpus  0.10000000000000001
+    z_41      limited_power_mw_of_site_valley_in_2028  0.073254915000000004
+    z_41      limited_phase_2_gpus  0.125
+    z_41      limited_power_mw_of_site_valley_in_2030  0.14540688000000002
+    z_41      purchases_3  0.045901639344262293
+    z_41      purchases_7  0.048387096774193547
+    z_41      purchases_11  0.072131147540983598
+    z_41      purchases_15  0.064516129032258063
+    z_41      purchases_19  0.13114754098360654
+    z_41      purchases_23  0.12903225806451613
+    z_42      Obj       18924497.758105606
     z_42      one_option_1  1
     z_42      products_used_1_17  1
-    z_42      products_used_1_20  1
+    z_42      products_used_1_19  1
     z_42      limited_phase_0_gpus  0.20000000000000001
-    z_42      limited_power_mw_of_site_fjord_in_2027  0.15084490666666669
+    z_42      limited_power_mw_of_site_fjord_in_2027  0.15985610666666669
     z_42      limited_phase_1_gpus  0.20000000000000001
-    z_42      limited_power_mw_of_site_fjord_in_2028  0.3003111466666667
+    z_42      limited_power_mw_of_site_fjord_in_2028  0.31532981333333338
     z_42      limited_phase_2_gpus  0.25
-    z_42      limited_power_mw_of_site_fjord_in_2030  0.60181029333333336
-    z_42      purchases_7  0.081632653061224483
-    z_42      purchases_15  0.16326530612244897
-    z_42      purchases_23  0.32653061224489793
-    z_43      Obj       29187335.087705605
+    z_42      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
+    z_42      purchases_3  0.078688524590163941
+    z_42      purchases_7  0.064516129032258063
+    z_42      purchases_11  0.13114754098360656
+    z_42      purchases_15  0.12903225806451613
+    z_42      purchases_19  0.23606557377049181
+    z_42      purchases_23  0.25806451612903225
+    z_43      Obj       25954161.1820416
     z_43      one_option_1  1
     z_43      products_used_1_17  1
-    z_43      products_used_1_20  1
+    z_43      products_used_1_19  1
     z_43      limited_phase_0_gpus  0.20000000000000001
-    z_43      limited_power_mw_of_site_valley_in_2027  0.069422940000000002
+    z_43      limited_power_mw_of_site_valley_in_2027  0.073570140000000006
     z_43      limited_phase_1_gpus  0.20000000000000001
-    z_43      limited_power_mw_of_site_valley_in_2028  0.13821138000000002
+    z_43      limited_power_mw_of_site_valley_in_2028  0.14512338000000002
     z_43      limited_phase_2_gpus  0.25
-    z_43      limited_power_mw_of_site_valley_in_2030  0.27696951000000003
-    z_43      purchases_7  0.081632653061224483
-    z_43      purchases_15  0.16326530612244897
-    z_43      purchases_23  0.32653061224489793
-    z_44      Obj       22164068.310169604
+    z_43      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
+    z_43      purchases_3  0.078688524590163941
+    z_43      purchases_7  0.064516129032258063
+    z_43      purchases_11  0.13114754098360656
+    z_43      purchases_15  0.12903225806451613
+    z_43      purchases_19  0.23606557377049181
+    z_43      purchases_23  0.25806451612903225
+    z_44      Obj       19667759.919001602
     z_44      one_option_1  1
     z_44      products_used_1_17  1
-    z_44      products_used_1_20  1
+    z_44      products_used_1_19  1
     z_44      limited_phase_0_gpus  0.20000000000000001
-    z_44      limited_power_mw_of_site_fjord_in_2027  0.1509329066666667
-    z_44      limited_phase_1_gpus  0.20000000000000001
-    z_44      limited_power_mw_of_site_fjord_in_2028  0.2996511466666667
+    z_44      limited_power_mw_of_site_fjord_in_2027  0.15985610666666669
+    z_44      limited_phase_1_gpus  0.29999999999999999
+    z_44      limited_power_mw_of_site_fjord_in_2028  0.47080352000000009
     z_44      limited_phase_2_gpus  0.25
-    z_44      limited_power_mw_of_site_fjord_in_2030  0.60090096000000004
-    z_44      purchases_7  0.081632653061224483
-    z_44      purchases_15  0.16326530612244897
-    z_44      purchases_23  0.32653061224489793
-    z_45      Obj       28893621.001945604
+    z_44      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
+    z_44      purchases_3  0.078688524590163941
+    z_44      purchases_7  0.064516129032258063
+    z_44      purchases_11  0.18360655737704917
+    z_44      purchases_15  0.19354838709677419
+    z_44      purchases_19  0.23606557377049181
+    z_44      purchases_23  0.25806451612903225
+    z_45      Obj       27273156.612697601
     z_45      one_option_1  1
     z_45      products_used_1_17  1
-    z_45      products_used_1_20  1
+    z_45      products_used_1_19  1
     z_45      limited_phase_0_gpus  0.20000000000000001
-    z_45      limited_power_mw_of_site_valley_in_2027  0.069463440000000015
-    z_45      limited_phase_1_gpus  0.20000000000000001
-    z_45      limited_power_mw_of_site_valley_in_2028  0.13790763
+    z_45      limited_power_mw_of_site_valley_in_2027  0.073570140000000006
+    z_45      limited_phase_1_gpus  0.29999999999999999
+    z_45      limited_power_mw_of_site_valley_in_2028  0.21667662000000004
     z_45      limited_phase_2_gpus  0.25
-    z_45      limited_power_mw_of_site_valley_in_2030  0.27655100999999999
-    z_45      purchases_7  0.081632653061224483
-    z_45      purchases_15  0.16326530612244897
-    z_45      purchases_23  0.32653061224489793
-    z_46      Obj       8846338.1813248005
-    z_46      one_option_2  1
-    z_46      products_used_2_17  1
-    z_46      products_used_2_19  1
-    z_46      limited_phase_1_gpus  0.10000000000000001
-    z_46      limited_power_mw_of_site_fjord_in_2028  0.15015264000000003
-    z_46      limited_phase_2_gpus  0.125
-    z_46      limited_power_mw_of_site_fjord_in_2030  0.29592288000000005
-    z_46      purchases_11  0.071111111111111111
-    z_46      purchases_15  0.081632653061224483
-    z_46      purchases_19  0.071111111111111111
-    z_46      purchases_23  0.16326530612244897
-    z_47      Obj       12032357.441612802
-    z_47      one_option_2  1
-    z_47      products_used_2_17  1
-    z_47      products_used_2_19  1
-    z_47      limited_phase_1_gpus  0.10000000000000001
-    z_47      limited_power_mw_of_site_valley_in_2028  0.069104340000000014
-    z_47      limited_phase_2_gpus  0.125
-    z_47      limited_power_mw_of_site_valley_in_2030  0.13619178000000001
-    z_47      purchases_11  0.071111111111111111
-    z_47      purchases_15  0.081632653061224483
-    z_47      purchases_19  0.071111111111111111
-    z_47      purchases_23  0.16326530612244897
-    z_48      Obj       9545377.9447808024
-    z_48      one_option_2  1
-    z_48      products_used_2_17  1
-    z_48      products_used_2_20  1
-    z_48      limited_phase_1_gpus  0.10000000000000001
-    z_48      limited_power_mw_of_site_fjord_in_2028  0.14852757333333336
-    z_48      limited_phase_2_gpus  0.125
-    z_48      limited_power_mw_of_site_fjord_in_2030  0.29429781333333338
-    z_48      purchases_15  0.081632653061224483
-    z_48      purchases_23  0.16326530612244897
-    z_49      Obj       12710936.788428802
-    z_49      one_option_2  1
-    z_49      products_used_2_17  1
-    z_49      products_used_2_20  1
-    z_49      limited_phase_1_gpus  0.10000000000000001
-    z_49      limited_power_mw_of_site_valley_in_2028  0.068356440000000004
-    z_49      limited_phase_2_gpus  0.125
-    z_49      limited_power_mw_of_site_valley_in_2030  0.13544388000000002
-    z_49      purchases_15  0.081632653061224483
-    z_49      purchases_23  0.16326530612244897
-    z_50      Obj       6682366.7850240003
-    z_50      one_option_3  1
-    z_50      products_used_3_16  1
-    z_50      products_used_3_19  1
-    z_50      limited_phase_2_gpus  0.1875
-    z_50      limited_power_mw_of_site_fjord_in_2030  0.42914740000000001
-    z_50      purchases_19  0.16888888888888889
-    z_50      purchases_23  0.24489795918367346
-    z_51      Obj       10496379.190464001
-    z_51      one_option_3  1
-    z_51      products_used_3_16  1
-    z_51      products_used_3_19  1
-    z_51      limited_phase_2_gpus  0.1875
-    z_51      limited_power_mw_of_site_valley_in_2030  0.19750533750000002
-    z_51      purchases_19  0.16888888888888889
-    z_51      purchases_23  0.24489795918367346
-    z_52      Obj       8350700.506112
-    z_52      one_option_3  1
-    z_52      products_used_3_16  1
-    z_52      products_used_3_20  1
-    z_52      limited_phase_2_gpus  0.1875
-    z_52      limited_power_mw_of_site_fjord_in_2030  0.42528786666666668
-    z_52      purchases_23  0.24489795918367346
-    z_53      Obj       12130411.624832001
-    z_53      one_option_3  1
-    z_53      products_used_3_16  1
-    z_53      products_used_3_20  1
-    z_53      limited_phase_2_gpus  0.1875
-    z_53      limited_power_mw_of_site_valley_in_2030  0.195729075
-    z_53      purchases_23  0.24489795918367346
-    z_54      Obj       13611747.423027202
-    z_54      one_option_3  1
-    z_54      products_used_3_17  1
-    z_54      products_used_3_20  1
-    z_54      limited_phase_2_gpus  0.1875
-    z_54      limited_power_mw_of_site_fjord_in_2030  0.44282538666666676
-    z_54      purchases_23  0.24489795918367346
-    z_55      Obj       17547321.815859202
-    z_55      one_option_3  1
-    z_55      products_used_3_17  1
-    z_55      products_used_3_20  1
-    z_55      limited_phase_2_gpus  0.1875
-    z_55      limited_power_mw_of_site_valley_in_2030  0.20380032000000003
-    z_55      purchases_23  0.24489795918367346
-    z_56      Obj       12668247.877939202
-    z_56      one_option_3  1
-    z_56      products_used_3_17  1
-    z_56      products_used_3_19  1
-    z_56      limited_phase_2_gpus  0.1875
-    z_56      limited_power_mw_of_site_fjord_in_2030  0.45053492000000012
-    z_56      purchases_19  0.16888888888888889
-    z_56      purchases_23  0.24489795918367346
-    z_57      Obj       16672340.117491201
-    z_57      one_option_3  1
-    z_57      products_used_3_17  1
-    z_57      products_used_3_19  1
-    z_57      limited_phase_2_gpus  0.1875
-    z_57      limited_power_mw_of_site_valley_in_2030  0.20734845750000003
-    z_57      purchases_19  0.16888888888888889
-    z_57      purchases_23  0.24489795918367346
-    v_3_0     bracket_to_3_0  -0.26666666666666666
-    v_3_1     bracket_from_3_1  0.26666666666666666
-    v_3_1     bracket_to_3_1  -0.53333333333333333
-    v_3_2     bracket_from_3_2  0.53333333333333333
+    z_45      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
+    z_45      purchases_3  0.078688524590163941
+    z_45      purchases_7  0.064516129032258063
+    z_45      purchases_11  0.18360655737704917
+    z_45      purchases_15  0.19354838709677419
+    z_45      purchases_19  0.23606557377049181
+    z_45      purchases_23  0.25806451612903225
+    z_46      Obj       20411022.079897601
+    z_46      one_option_1  1
+    z_46      products_used_1_17  1
+    z_46      products_used_1_19  1
+    z_46      limited_phase_0_gpus  0.20000000000000001
+    z_46      limited_power_mw_of_site_fjord_in_2027  0.15985610666666669
+    z_46      limited_phase_1_gpus  0.40000000000000002
+    z_46      limited_power_mw_of_site_fjord_in_2028  0.62627722666666674
+    z_46      limited_phase_2_gpus  0.25
+    z_46      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
+    z_46      purchases_3  0.078688524590163941
+    z_46      purchases_7  0.064516129032258063
+    z_46      purchases_11  0.23606557377049181
+    z_46      purchases_15  0.25806451612903225
+    z_46      purchases_19  0.23606557377049181
+    z_46      purchases_23  0.25806451612903225
+    z_47      Obj       28592152.043353602
+    z_47      one_option_1  1
+    z_47      products_used_1_17  1
+    z_47      products_used_1_19  1
+    z_47      limited_phase_0_gpus  0.20000000000000001
+    z_47      limited_power_mw_of_site_valley_in_2027  0.073570140000000006
+    z_47      limited_phase_1_gpus  0.40000000000000002
+    z_47      limited_power_mw_of_site_valley_in_2028  0.28822986000000006
+    z_47      limited_phase_2_gpus  0.25
+    z_47      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
+    z_47      purchases_3  0.078688524590163941
+    z_47      purchases_7  0.064516129032258063
+    z_47      purchases_11  0.23606557377049181
+    z_47      purchases_15  0.25806451612903225
+    z_47      purchases_19  0.23606557377049181
+    z_47      purchases_23  0.25806451612903225
+    z_48      Obj       19328663.878553603
+    z_48      one_option_1  1
+    z_48      products_used_1_17  1
+    z_48      products_used_1_19  1
+    z_48      limited_phase_0_gpus  0.40000000000000002
+    z_48      limited_power_mw_of_site_fjord_in_2027  0.31532981333333338
+    z_48      limited_phase_1_gpus  0.20000000000000001
+    z_48      limited_power_mw_of_site_fjord_in_2028  0.31532981333333338
+    z_48      limited_phase_2_gpus  0.25
+    z_48      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
+    z_48      purchases_3  0.13114754098360656
+    z_48      purchases_7  0.12903225806451613
+    z_48      purchases_11  0.13114754098360656
+    z_48      purchases_15  0.12903225806451613
+    z_48      purchases_19  0.23606557377049181
+    z_48      purchases_23  0.25806451612903225
+    z_49      Obj       26646193.937369604
+    z_49      one_option_1  1
+    z_49      products_used_1_17  1
+    z_49      products_used_1_19  1
+    z_49      limited_phase_0_gpus  0.40000000000000002
+    z_49      limited_power_mw_of_site_valley_in_2027  0.14512338000000002
+    z_49      limited_phase_1_gpus  0.20000000000000001
+    z_49      limited_power_mw_of_site_valley_in_2028  0.14512338000000002
+    z_49      limited_phase_2_gpus  0.25
+    z_49      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
+    z_49      purchases_3  0.13114754098360656
+    z_49      purchases_7  0.12903225806451613
+    z_49      purchases_11  0.13114754098360656
+    z_49      purchases_15  0.12903225806451613
+    z_49      purchases_19  0.23606557377049181
+    z_49      purchases_23  0.25806451612903225
+    z_50      Obj       18987562.868121602
+    z_50      one_option_1  1
+    z_50      products_used_1_17  1
+    z_50      products_used_1_19  1
+    z_50      limited_phase_0_gpus  0.20000000000000001
+    z_50      limited_power_mw_of_site_fjord_in_2027  0.16470784000000002
+    z_50      limited_phase_1_gpus  0.20000000000000001
+    z_50      limited_power_mw_of_site_fjord_in_2028  0.31556448000000004
+    z_50      limited_phase_2_gpus  0.25
+    z_50      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
+    z_50      purchases_3  0.10491803278688525
+    z_50      purchases_7  0.064516129032258063
+    z_50      purchases_11  0.13114754098360656
+    z_50      purchases_15  0.12903225806451613
+    z_50      purchases_19  0.20983606557377049
+    z_50      purchases_23  0.25806451612903225
+    z_51      Obj       25992301.429017603
+    z_51      one_option_1  1
+    z_51      products_used_1_17  1
+    z_51      products_used_1_19  1
+    z_51      limited_phase_0_gpus  0.20000000000000001
+    z_51      limited_power_mw_of_site_valley_in_2027  0.075803040000000016
+    z_51      limited_phase_1_gpus  0.20000000000000001
+    z_51      limited_power_mw_of_site_valley_in_2028  0.14523138000000002
+    z_51      limited_phase_2_gpus  0.25
+    z_51      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
+    z_51      purchases_3  0.10491803278688525
+    z_51      purchases_7  0.064516129032258063
+    z_51      purchases_11  0.13114754098360656
+    z_51      purchases_15  0.12903225806451613
+    z_51      purchases_19  0.20983606557377049
+    z_51      purchases_23  0.25806451612903225
+    z_52      Obj       19386875.528089602
+    z_52      one_option_1  1
+    z_52      products_used_1_17  1
+    z_52      products_used_1_19  1
+    z_52      limited_phase_0_gpus  0.40000000000000002
+    z_52      limited_power_mw_of_site_fjord_in_2027  0.31556448000000004
+    z_52      limited_phase_1_gpus  0.20000000000000001
+    z_52      limited_power_mw_of_site_fjord_in_2028  0.31556448000000004
+    z_52      limited_phase_2_gpus  0.25
+    z_52      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
+    z_52      purchases_3  0.13114754098360656
+    z_52      purchases_7  0.12903225806451613
+    z_52      purchases_11  0.13114754098360656
+    z_52      purchases_15  0.12903225806451613
+    z_52      purchases_19  0.20983606557377049
+    z_52      purchases_23  0.25806451612903225
+    z_53      Obj       26670932.015065603
+    z_53      one_option_1  1
+    z_53      products_used_1_17  1
+    z_53      products_used_1_19  1
+    z_53      limited_phase_0_gpus  0.40000000000000002
+    z_53      limited_power_mw_of_site_valley_in_2027  0.14523138000000002
+    z_53      limited_phase_1_gpus  0.20000000000000001
+    z_53      limited_power_mw_of_site_valley_in_2028  0.14523138000000002
+    z_53      limited_phase_2_gpus  0.25
+    z_53      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
+    z_53      purchases_3  0.13114754098360656
+    z_53      purchases_7  0.12903225806451613
+    z_53      purchases_11  0.13114754098360656
+    z_53      purchases_15  0.12903225806451613
+    z_53      purchases_19  0.20983606557377049
+    z_53      purchases_23  0.25806451612903225
+    z_54      Obj       19739939.7554176
+    z_54      one_option_1  1
+    z_54      products_used_1_17  1
+    z_54      products_used_1_19  1
+    z_54      limited_phase_0_gpus  0.20000000000000001
+    z_54      limited_power_mw_of_site_fjord_in_2027  0.16470784000000002
+    z_54      limited_phase_1_gpus  0.29999999999999999
+    z_54      limited_power_mw_of_site_fjord_in_2028  0.47150752000000007
+    z_54      limited_phase_2_gpus  0.25
+    z_54      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
+    z_54      purchases_3  0.10491803278688525
+    z_54      purchases_7  0.064516129032258063
+    z_54      purchases_11  0.18360655737704917
+    z_54      purchases_15  0.19354838709677419
+    z_54      purchases_19  0.20983606557377049
+    z_54      purchases_23  0.25806451612903225
+    z_55      Obj       27322149.570073601
+    z_55      one_option_1  1
+    z_55      products_used_1_17  1
+    z_55      products_used_1_19  1
+    z_55      limited_phase_0_gpus  0.20000000000000001
+    z_55      limited_power_mw_of_site_valley_in_2027  0.075803040000000016
+    z_55      limited_phase_1_gpus  0.29999999999999999
+    z_55      limited_power_mw_of_site_valley_in_2028  0.21700062000000001
+    z_55      limited_phase_2_gpus  0.25
+    z_55      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
+    z_55      purchases_3  0.10491803278688525
+    z_55      purchases_7  0.064516129032258063
+    z_55      purchases_11  0.18360655737704917
+    z_55      purchases_15  0.19354838709677419
+    z_55      purchases_19  0.20983606557377049
+    z_55      purchases_23  0.25806451612903225
+    z_56      Obj       25970077.604249608
+    z_56      one_option_1  1
+    z_56      products_used_1_17  1
+    z_56      products_used_1_20  1
+    z_56      limited_phase_0_gpus  0.20000000000000001
+    z_56      limited_power_mw_of_site_fjord_in_2027  0.15128490666666669
+    z_56      limited_phase_1_gpus  0.20000000000000001
+    z_56      limited_power_mw_of_site_fjord_in_2028  0.30996181333333339
+    z_56      limited_phase_2_gpus  0.25
+    z_56      limited_power_mw_of_site_fjord_in_2030  0.61440896
+    z_56      purchases_7  0.064516129032258063
+    z_56      purchases_15  0.12903225806451613
+    z_56      purchases_23  0.25806451612903225
+    z_57      Obj       32858514.620825604
+    z_57      one_option_1  1
+    z_57      products_used_1_17  1
+    z_57      products_used_1_20  1
+    z_57      limited_phase_0_gpus  0.20000000000000001
+    z_57      limited_power_mw_of_site_valley_in_2027  0.069625440000000011
+    z_57      limited_phase_1_gpus  0.20000000000000001
+    z_57      limited_power_mw_of_site_valley_in_2028  0.14265288000000001
+    z_57      limited_phase_2_gpus  0.25
+    z_57      limited_power_mw_of_site_valley_in_2030  0.28276776000000003
+    z_57      purchases_7  0.064516129032258063
+    z_57      purchases_15  0.12903225806451613
+    z_57      purchases_23  0.25806451612903225
+    z_58      Obj       24560692.045209605
+    z_58      one_option_1  1
+    z_58      products_used_1_17  1
+    z_58      products_used_1_20  1
+    z_58      limited_phase_0_gpus  0.20000000000000001
+    z_58      limited_power_mw_of_site_fjord_in_2027  0.15128490666666669
+    z_58      limited_phase_1_gpus  0.20000000000000001
+    z_58      limited_power_mw_of_site_fjord_in_2028  0.31066581333333337
+    z_58      limited_phase_2_gpus  0.25
+    z_58      limited_power_mw_of_site_fjord_in_2030  0.60901162666666675
+    z_58      purchases_7  0.064516129032258063
+    z_58      purchases_15  0.12903225806451613
+    z_58      purchases_23  0.25806451612903225
+    z_59      Obj       31403767.679385606
+    z_59      one_option_1  1
+    z_59      products_used_1_17  1
+    z_59      products_used_1_20  1
+    z_59      limited_phase_0_gpus  0.20000000000000001
+    z_59      limited_power_mw_of_site_valley_in_2027  0.069625440000000011
+    z_59      limited_phase_1_gpus  0.20000000000000001
+    z_59      limited_power_mw_of_site_valley_in_2028  0.14297688
+    z_59      limited_phase_2_gpus  0.25
+    z_59      limited_power_mw_of_site_valley_in_2030  0.28028376000000005
+    z_59      purchases_7  0.064516129032258063
+    z_59      purchases_15  0.12903225806451613
+    z_59      purchases_23  0.25806451612903225
+    z_60      Obj       25224396.979609605
+    z_60      one_option_1  1
+    z_60      products_used_1_17  1
+    z_60      products_used_1_20  1
+    z_60      limited_phase_0_gpus  0.20000000000000001
+    z_60      limited_power_mw_of_site_fjord_in_2027  0.1549809066666667
+    z_60      limited_phase_1_gpus  0.20000000000000001
+    z_60      limited_power_mw_of_site_fjord_in_2028  0.30720448
+    z_60      limited_phase_2_gpus  0.25
+    z_60      limited_power_mw_of_site_fjord_in_2030  0.61165162666666673
+    z_60      purchases_7  0.064516129032258063
+    z_60      purchases_15  0.12903225806451613
+    z_60      purchases_23  0.25806451612903225
+    z_61      Obj       32084961.077785607
+    z_61      one_option_1  1
+    z_61      products_used_1_17  1
+    z_61      products_used_1_20  1
+    z_61      limited_phase_0_gpus  0.20000000000000001
+    z_61      limited_power_mw_of_site_valley_in_2027  0.071326440000000005
+    z_61      limited_phase_1_gpus  0.20000000000000001
+    z_61      limited_power_mw_of_site_valley_in_2028  0.14138388000000002
+    z_61      limited_phase_2_gpus  0.25
+    z_61      limited_power_mw_of_site_valley_in_2030  0.28149876000000001
+    z_61      purchases_7  0.064516129032258063
+    z_61      purchases_15  0.12903225806451613
+    z_61      purchases_23  0.25806451612903225
+    z_62      Obj       24088898.618009605
+    z_62      one_option_1  1
+    z_62      products_used_1_17  1
+    z_62      products_used_1_20  1
+    z_62      limited_phase_0_gpus  0.20000000000000001
+    z_62      limited_power_mw_of_site_fjord_in_2027  0.1549809066666667
+    z_62      limited_phase_1_gpus  0.20000000000000001
+    z_62      limited_power_mw_of_site_fjord_in_2028  0.30894248000000007
+    z_62      limited_phase_2_gpus  0.25
+    z_62      limited_power_mw_of_site_fjord_in_2030  0.60728829333333334
+    z_62      purchases_7  0.064516129032258063
+    z_62      purchases_15  0.12903225806451613
+    z_62      purchases_23  0.25806451612903225
+    z_63      Obj       30917119.920185611
+    z_63      one_option_1  1
+    z_63      products_used_1_17  1
+    z_63      products_used_1_20  1
+    z_63      limited_phase_0_gpus  0.20000000000000001
+    z_63      limited_power_mw_of_site_valley_in_2027  0.071326440000000005
+    z_63      limited_phase_1_gpus  0.20000000000000001
+    z_63      limited_power_mw_of_site_valley_in_2028  0.14218375500000002
+    z_63      limited_phase_2_gpus  0.25
+    z_63      limited_power_mw_of_site_valley_in_2030  0.27949063499999999
+    z_63      purchases_7  0.064516129032258063
+    z_63      purchases_15  0.12903225806451613
+    z_63      purchases_23  0.25806451612903225
+    z_64      Obj       24086984.272409603
+    z_64      one_option_1  1
+    z_64      products_used_1_17  1
+    z_64      products_used_1_20  1
+    z_64      limited_phase_0_gpus  0.20000000000000001
+    z_64      limited_power_mw_of_site_fjord_in_2027  0.15544290666666669
+    z_64      limited_phase_1_gpus  0.20000000000000001
+    z_64      limited_power_mw_of_site_fjord_in_2028  0.30894248000000007
+    z_64      limited_phase_2_gpus  0.25
+    z_64      limited_power_mw_of_site_fjord_in_2030  0.60728829333333334
+    z_64      purchases_7  0.064516129032258063
+    z_64      purchases_15  0.12903225806451613
+    z_64      purchases_23  0.25806451612903225
+    z_65      Obj       30916060.988585606
+    z_65      one_option_1  1
+    z_65      products_used_1_17  1
+    z_65      products_used_1_20  1
+    z_65      limited_phase_0_gpus  0.20000000000000001
+    z_65      limited_power_mw_of_site_valley_in_2027  0.071539065000000013
+    z_65      limited_phase_1_gpus  0.20000000000000001
+    z_65      limited_power_mw_of_site_valley_in_2028  0.14218375500000002
+    z_65      limited_phase_2_gpus  0.25
+    z_65      limited_power_mw_of_site_valley_in_2030  0.27949063499999999
+    z_65      purchases_7  0.064516129032258063
+    z_65      purchases_15  0.12903225806451613
+    z_65      purchases_23  0.25806451612903225
+    z_66      Obj       24085069.926809605
+    z_66      one_option_1  1
+    z_66      products_used_1_17  1
+    z_66      products_used_1_20  1
+    z_66      limited_phase_0_gpus  0.20000000000000001
+    z_66      limited_power_mw_of_site_fjord_in_2027  0.15590490666666668
+    z_66      limited_phase_1_gpus  0.20000000000000001
+    z_66      limited_power_mw_of_site_fjord_in_2028  0.30894248000000007
+    z_66      limited_phase_2_gpus  0.25
+    z_66      limited_power_mw_of_site_fjord_in_2030  0.60728829333333334
+    z_66      purchases_7  0.064516129032258063
+    z_66      purchases_15  0.12903225806451613
+    z_66      purchases_23  0.25806451612903225
+    z_67      Obj       30915002.056985606
+    z_67      one_option_1  1
+    z_67      products_used_1_17  1
+    z_67      products_used_1_20  1
+    z_67      limited_phase_0_gpus  0.20000000000000001
+    z_67      limited_power_mw_of_site_valley_in_2027  0.071751690000000007
+    z_67      limited_phase_1_gpus  0.20000000000000001
+    z_67      limited_power_mw_of_site_valley_in_2028  0.14218375500000002
+    z_67      limited_phase_2_gpus  0.25
+    z_67      limited_power_mw_of_site_valley_in_2030  0.27949063499999999
+    z_67      purchases_7  0.064516129032258063
+    z_67      purchases_15  0.12903225806451613
+    z_67      purchases_23  0.25806451612903225
+    z_68      Obj       24083155.581209604
+    z_68      one_option_1  1
+    z_68      products_used_1_17  1
+    z_68      products_used_1_20  1
+    z_68      limited_phase_0_gpus  0.20000000000000001
+    z_68      limited_power_mw_of_site_fjord_in_2027  0.15636690666666669
+    z_68      limited_phase_1_gpus  0.20000000000000001
+    z_68      limited_power_mw_of_site_fjord_in_2028  0.30894248000000007
+    z_68      limited_phase_2_gpus  0.25
+    z_68      limited_power_mw_of_site_fjord_in_2030  0.60728829333333334
+    z_68      purchases_7  0.064516129032258063
+    z_68      purchases_15  0.12903225806451613
+    z_68      purchases_23  0.25806451612903225
+    z_69      Obj       30913943.125385601
+    z_69      one_option_1  1
+    z_69      products_used_1_17  1
+    z_69      products_used_1_20  1
+    z_69      limited_phase_0_gpus  0.20000000000000001
+    z_69      limited_power_mw_of_site_valley_in_2027  0.071964315000000015
+    z_69      limited_phase_1_gpus  0.20000000000000001
+    z_69      limited_power_mw_of_site_valley_in_2028  0.14218375500000002
+    z_69      limited_phase_2_gpus  0.25
+    z_69      limited_power_mw_of_site_valley_in_2030  0.27949063499999999
+    z_69      purchases_7  0.064516129032258063
+    z_69      purchases_15  0.12903225806451613
+    z_69      purchases_23  0.25806451612903225
+    z_70      Obj       9273525.4775808007
+    z_70      one_option_2  1
+    z_70      products_used_2_17  1
+    z_70      products_used_2_19  1
+    z_70      limited_phase_1_gpus  0.10000000000000001
+    z_70      limited_power_mw_of_site_fjord_in_2028  0.15985610666666669
+    z_70      limited_phase_2_gpus  0.125
+    z_70      limited_power_mw_of_site_fjord_in_2030  0.31532981333333338
+    z_70      purchases_11  0.078688524590163941
+    z_70      purchases_15  0.064516129032258063
+    z_70      purchases_19  0.13114754098360656
+    z_70      purchases_23  0.12903225806451613
+    z_71      Obj       12667955.0892288
+    z_71      one_option_2  1
+    z_71      products_used_2_17  1
+    z_71      products_used_2_19  1
+    z_71      limited_phase_1_gpus  0.10000000000000001
+    z_71      limited_power_mw_of_site_valley_in_2028  0.073570140000000006
+    z_71      limited_phase_2_gpus  0.125
+    z_71      limited_power_mw_of_site_valley_in_2030  0.14512338000000002
+    z_71      purchases_11  0.078688524590163941
+    z_71      purchases_15  0.064516129032258063
+    z_71      purchases_19  0.13114754098360656
+    z_71      purchases_23  0.12903225806451613
+    z_72      Obj       9298287.7370368
+    z_72      one_option_2  1
+    z_72      products_used_2_17  1
+    z_72      products_used_2_19  1
+    z_72      limited_phase_1_gpus  0.10000000000000001
+    z_72      limited_power_mw_of_site_fjord_in_2028  0.16032544000000001
+    z_72      limited_phase_2_gpus  0.125
+    z_72      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
+    z_72      purchases_11  0.078688524590163941
+    z_72      purchases_15  0.064516129032258063
+    z_72      purchases_19  0.10491803278688525
+    z_72      purchases_23  0.12903225806451613
+    z_73      Obj       12657592.6920448
+    z_73      one_option_2  1
+    z_73      products_used_2_17  1
+    z_73      products_used_2_19  1
+    z_73      limited_phase_1_gpus  0.10000000000000001
+    z_73      limited_power_mw_of_site_valley_in_2028  0.07378614
+    z_73      limited_phase_2_gpus  0.125
+    z_73      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
+    z_73      purchases_11  0.078688524590163941
+    z_73      purchases_15  0.064516129032258063
+    z_73      purchases_19  0.10491803278688525
+    z_73      purchases_23  0.12903225806451613
+    z_74      Obj       10275743.804620801
+    z_74      one_option_2  1
+    z_74      products_used_2_17  1
+    z_74      products_used_2_20  1
+    z_74      limited_phase_1_gpus  0.10000000000000001
+    z_74      limited_power_mw_of_site_fjord_in_2028  0.15128490666666669
+    z_74      limited_phase_2_gpus  0.125
+    z_74      limited_power_mw_of_site_fjord_in_2030  0.29705514666666671
+    z_74      purchases_15  0.064516129032258063
+    z_74      purchases_23  0.12903225806451613
+    z_75      Obj       13476018.8786688
+    z_75      one_option_2  1
+    z_75      products_used_2_17  1
+    z_75      products_used_2_20  1
+    z_75      limited_phase_1_gpus  0.10000000000000001
+    z_75      limited_power_mw_of_site_valley_in_2028  0.069625440000000011
+    z_75      limited_phase_2_gpus  0.125
+    z_75      limited_power_mw_of_site_valley_in_2030  0.13671288000000001
+    z_75      purchases_15  0.064516129032258063
+    z_75      purchases_23  0.12903225806451613
+    z_76      Obj       10152715.937292799
+    z_76      one_option_2  1
+    z_76      products_used_2_17  1
+    z_76      products_used_2_19  1
+    z_76      limited_phase_1_gpus  0.10000000000000001
+    z_76      limited_power_mw_of_site_fjord_in_2028  0.15917117333333336
+    z_76      limited_phase_2_gpus  0.125
+    z_76      limited_power_mw_of_site_fjord_in_2030  0.3279783466666667
+    z_76      purchases_11  0.072131147540983612
+    z_76      purchases_15  0.064516129032258063
+    z_76      purchases_19  0.17704918032786887
+    z_76      purchases_23  0.12903225806451613
+    z_77      Obj       13657021.9836608
+    z_77      one_option_2  1
+    z_77      products_used_2_17  1
+    z_77      products_used_2_19  1
+    z_77      limited_phase_1_gpus  0.10000000000000001
+    z_77      limited_power_mw_of_site_valley_in_2028  0.073254915000000004
+    z_77      limited_phase_2_gpus  0.125
+    z_77      limited_power_mw_of_site_valley_in_2030  0.15094458000000002
+    z_77      purchases_11  0.072131147540983612
+    z_77      purchases_15  0.064516129032258063
+    z_77      purchases_19  0.17704918032786887
+    z_77      purchases_23  0.12903225806451613
+    z_78      Obj       6740412.1989120003
+    z_78      one_option_3  1
+    z_78      products_used_3_16  1
+    z_78      products_used_3_19  1
+    z_78      limited_phase_2_gpus  0.1875
+    z_78      limited_power_mw_of_site_fjord_in_2030  0.44065120000000002
+    z_78      purchases_19  0.13114754098360656
+    z_78      purchases_23  0.19354838709677419
+    z_79      Obj       10656663.685632
+    z_79      one_option_3  1
+    z_79      products_used_3_16  1
+    z_79      products_used_3_19  1
+    z_79      limited_phase_2_gpus  0.1875
+    z_79      limited_power_mw_of_site_valley_in_2030  0.2027997
+    z_79      purchases_19  0.13114754098360656
+    z_79      purchases_23  0.19354838709677419
+    z_80      Obj       10071551.506432001
+    z_80      one_option_3  1
+    z_80      products_used_3_16  1
+    z_80      products_used_3_20  1
+    z_80      limited_phase_2_gpus  0.1875
+    z_80      limited_power_mw_of_site_fjord_in_2030  0.43183653333333333
+    z_80      purchases_23  0.19354838709677419
+    z_81      Obj       13909463.364352001
+    z_81      one_option_3  1
+    z_81      products_used_3_16  1
+    z_81      products_used_3_20  1
+    z_81      limited_phase_2_gpus  0.1875
+    z_81      limited_power_mw_of_site_valley_in_2030  0.19874295
+    z_81      purchases_23  0.19354838709677419
+    z_82      Obj       12726293.291827202
+    z_82      one_option_3  1
+    z_82      products_used_3_17  1
+    z_82      products_used_3_19  1
+    z_82      limited_phase_2_gpus  0.1875
+    z_82      limited_power_mw_of_site_fjord_in_2030  0.46203872000000007
+    z_82      purchases_19  0.13114754098360656
+    z_82      purchases_23  0.19354838709677419
+    z_83      Obj       16832624.612659201
+    z_83      one_option_3  1
+    z_83      products_used_3_17  1
+    z_83      products_used_3_19  1
+    z_83      limited_phase_2_gpus  0.1875
+    z_83      limited_power_mw_of_site_valley_in_2030  0.21264282000000004
+    z_83      purchases_19  0.13114754098360656
+    z_83      purchases_23  0.19354838709677419
+    z_84      Obj       16057432.599347202
+    z_84      one_option_3  1
+    z_84      products_used_3_17  1
+    z_84      products_used_3_20  1
+    z_84      limited_phase_2_gpus  0.1875
+    z_84      limited_power_mw_of_site_fjord_in_2030  0.45322405333333338
+    z_84      purchases_23  0.19354838709677419
+    z_85      Obj       20085424.291379202
+    z_85      one_option_3  1
+    z_85      products_used_3_17  1
+    z_85      products_used_3_20  1
+    z_85      limited_phase_2_gpus  0.1875
+    z_85      limited_power_mw_of_site_valley_in_2030  0.20858607000000004
+    z_85      purchases_23  0.19354838709677419
+    v_3_0     bracket_to_3_0  -0.098360655737704916
+    v_3_1     bracket_from_3_1  0.098360655737704916
+    v_3_1     bracket_to_3_1  -0.19672131147540983
+    v_3_2     bracket_from_3_2  0.19672131147540983
     v_3_2     bracket_to_3_2  -1
-    v_7_0     bracket_to_7_0  -0.32653061224489793
-    v_7_1     Obj       2457600.0000000014
-    v_7_1     bracket_from_7_1  0.32653061224489793
-    v_7_1     bracket_to_7_1  -0.48979591836734693
-    v_7_2     Obj       6144000.0000000037
-    v_7_2     bracket_from_7_2  0.48979591836734693
+    v_7_0     bracket_to_7_0  -0.25806451612903225
+    v_7_1     Obj       2457599.9999999991
+    v_7_1     bracket_from_7_1  0.25806451612903225
+    v_7_1     bracket_to_7_1  -0.38709677419354838
+    v_7_2     Obj       6143999.9999999981
+    v_7_2     bracket_from_7_2  0.38709677419354838
     v_7_2     bracket_to_7_2  -1
-    v_11_0    bracket_to_11_0  -0.26666666666666666
-    v_11_1    bracket_from_11_1  0.26666666666666666
-    v_11_1    bracket_to_11_1  -0.53333333333333333
-    v_11_2    bracket_from_11_2  0.53333333333333333
-    v_11_2    bracket_to_11_2  -0.7022222222222223
-    v_15_0    bracket_to_15_0  -0.32653061224489793
-    v_15_1    Obj       2260992
-    v_15_1    bracket_from_15_1  0.32653061224489793
-    v_15_1    bracket_to_15_1  -0.48979591836734693
-    v_15_2    Obj       5652480
-    v_15_2    bracket_from_15_2  0.48979591836734693
-    v_15_2    bracket_to_15_2  -0.77551020408163263
-    v_19_0    bracket_to_19_0  -0.26666666666666666
-    v_19_1    bracket_from_19_1  0.26666666666666666
-    v_19_1    bracket_to_19_1  -0.4177777777777778
-    v_19_2    bracket_from_19_2  0.53333333333333333
-    v_19_2    bracket_to_19_2  -0.53333333333333333
-    v_23_0    bracket_to_23_0  -0.32653061224489793
-    v_23_1    Obj       1966079.999999997
-    v_23_1    bracket_from_23_1  0.32653061224489793
-    v_23_1    bracket_to_23_1  -0.48979591836734693
-    v_23_2    Obj       4915200.0000000037
-    v_23_2    bracket_from_23_2  0.48979591836734693
-    v_23_2    bracket_to_23_2  -0.59183673469387754
+    v_11_0    bracket_to_11_0  -0.098360655737704916
+    v_11_1    bracket_from_11_1  0.098360655737704916
+    v_11_1    bracket_to_11_1  -0.19672131147540983
+    v_11_2    bracket_from_11_2  0.19672131147540983
+    v_11_2    bracket_to_11_2  -0.79016393442622956
+    v_15_0    bracket_to_15_0  -0.25806451612903225
+    v_15_1    Obj       2260991.9999999963
+    v_15_1    bracket_from_15_1  0.25806451612903225
+    v_15_1    bracket_to_15_1  -0.38709677419354838
+    v_15_2    Obj       5652479.9999999991
+    v_15_2    bracket_from_15_2  0.38709677419354838
+    v_15_2    bracket_to_15_2  -0.80645161290322576
+    v_19_0    bracket_to_19_0  -0.098360655737704916
+    v_19_1    bracket_from_19_1  0.098360655737704916
+    v_19_1    bracket_to_19_1  -0.19672131147540983
+    v_19_2    bracket_from_19_2  0.19672131147540983
+    v_19_2    bracket_to_19_2  -0.42622950819672134
+    v_23_0    bracket_to_23_0  -0.25806451612903225
+    v_23_1    Obj       1966079.9999999998
+    v_23_1    bracket_from_23_1  0.25806451612903225
+    v_23_1    bracket_to_23_1  -0.38709677419354838
+    v_23_2    Obj       4915199.9999999981
+    v_23_2    bracket_from_23_2  0.38709677419354838
+    v_23_2    bracket_to_23_2  -0.46774193548387094
     MARK0001  'MARKER'                 'INTEND'
-    x_3_0     Obj       8100000.0000000009
+    x_3_0     Obj       21960000
     x_3_0     bracket_from_3_0  -1
     x_3_0     bracket_to_3_0  1
     x_3_0     purchases_3  -1
     x_3_0     purchases_11  -1
     x_3_0     purchases_19  -1
-    x_3_1     Obj       7290000
+    x_3_1     Obj       19764000
     x_3_1     bracket_from_3_1  -1
     x_3_1     bracket_to_3_1  1
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     Obj       6480000
+    x_3_2     Obj       17568000.000000004
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
     x_3_2     purchases_11  -1
     x_3_2     purchases_19  -1
-    x_7_0     Obj       188160000.00000003
+    x_7_0     Obj       238080000
     x_7_0     bracket_from_7_0  -1
     x_7_0     bracket_to_7_0  1
     x_7_0     purchases_7  -1
     x_7_0     purchases_15  -1
     x_7_0     purchases_23  -1
-    x_7_1     Obj       180633600
+    x_7_1     Obj       228556800
     x_7_1     bracket_from_7_1  -1
     x_7_1     bracket_to_7_1  1
     x_7_1     purchases_7  -1
     x_7_1     purchases_15  -1
     x_7_1     purchases_23  -1
-    x_7_2     Obj       173107200
+    x_7_2     Obj       219033600
     x_7_2     bracket_from_7_2  -1
     x_7_2     bracket_to_7_2  1
     x_7_2     purchases_7  -1
     x_7_2     purchases_15  -1
     x_7_2     purchases_23  -1
-    x_11_0    Obj       9315000
+    x_11_0    Obj       25254000
     x_11_0    bracket_from_11_0  -1
     x_11_0    bracket_to_11_0  1
     x_11_0    purchases_11  -1
     x_11_0    purchases_19  -1
-    x_11_1    Obj       8383499.9999999991
+    x_11_1    Obj       22728600
     x_11_1    bracket_from_11_1  -1
     x_11_1    bracket_to_11_1  1
     x_11_1    purchases_11  -1
     x_11_1    purchases_19  -1
-    x_11_2    Obj       7452000.0000000009
+    x_11_2    Obj       20203200
     x_11_2    bracket_from_11_2  -1
     x_11_2    bracket_to_11_2  1
     x_11_2    purchases_11  -1
     x_11_2    purchases_19  -1
-    x_15_0    Obj       173107200
+    x_15_0    Obj       219033600
     x_15_0    bracket_from_15_0  -1
     x_15_0    bracket_to_15_0  1
     x_15_0    purchases_15  -1
     x_15_0    purchases_23  -1
-    x_15_1    Obj       166182912
+    x_15_1    Obj       210272256
     x_15_1    bracket_from_15_1  -1
     x_15_1    bracket_to_15_1  1
     x_15_1    purchases_15  -1
     x_15_1    purchases_23  -1
-    x_15_2    Obj       159258624
+    x_15_2    Obj       201510912
     x_15_2    bracket_from_15_2  -1
     x_15_2    bracket_to_15_2  1
     x_15_2    purchases_15  -1
     x_15_2    purchases_23  -1
-    x_19_0    Obj       8100000.0000000009
+    x_19_0    Obj       21960000
     x_19_0    bracket_from_19_0  -1
     x_19_0    bracket_to_19_0  1
     x_19_0    purchases_19  -1
-    x_19_1    Obj       7290000
+    x_19_1    Obj       19764000
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    Obj       6480000
+    x_19_2    Obj       17568000.000000004
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1
-    x_23_0    Obj       150528000
+    x_23_0    Obj       190464000
     x_23_0    bracket_from_23_0  -1
     x_23_0    bracket_to_23_0  1
     x_23_0    purchases_23  -1
-    x_23_1    Obj       144506880.00000003
+    x_23_1    Obj       182845440
     x_23_1    bracket_from_23_1  -1
     x_23_1    bracket_to_23_1  1
     x_23_1    purchases_23  -1
-    x_23_2    Obj       138485760
+    x_23_2    Obj       175226880
     x_23_2    bracket_from_23_2  -1
     x_23_2    bracket_to_23_2  1
     x_23_2    purchases_23  -1
@@ -1109,6 +1511,34 @@ BOUNDS
  BV BOUND     z_55    
  BV BOUND     z_56    
  BV BOUND     z_57    
+ BV BOUND     z_58    
+ BV BOUND     z_59    
+ BV BOUND     z_60    
+ BV BOUND     z_61    
+ BV BOUND     z_62    
+ BV BOUND     z_63    
+ BV BOUND     z_64    
+ BV BOUND     z_65    
+ BV BOUND     z_66    
+ BV BOUND     z_67    
+ BV BOUND     z_68    
+ BV BOUND     z_69    
+ BV BOUND     z_70    
+ BV BOUND     z_71    
+ BV BOUND     z_72    
+ BV BOUND     z_73    
+ BV BOUND     z_74    
+ BV BOUND     z_75    
+ BV BOUND     z_76    
+ BV BOUND     z_77    
+ BV BOUND     z_78    
+ BV BOUND     z_79    
+ BV BOUND     z_80    
+ BV BOUND     z_81    
+ BV BOUND     z_82    
+ BV BOUND     z_83    
+ BV BOUND     z_84    
+ BV BOUND     z_85    
  BV BOUND     v_3_0   
  BV BOUND     v_3_1   
  BV BOUND     v_3_2   

@@ -1,5 +1,5 @@
-* fleet-core-growth (4be9ae145244f9778e6195466fc887b4bf3a32cc88bd824a1f2cdbd367605e86), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 34249.62399999797
+* fleet-core-growth (a009c1ee6fc4412ad44826bc60accf5f31d5f8a4ee7ded6794bb6a4a98a2ad27), formulation 'choice'
+* minimizes tco in USD; the plan: optimal, value 44904.859999999404
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt
 ROWS
@@ -73,7 +73,7 @@ ROWS
  L  purchases_19
  L  purchases_21
 COLUMNS
-    regret    Obj       145158.28941920001
+    regret    Obj       154242.76605919999
     regret    regrets_0  -1
     regret    regrets_1  -1
     regret    regrets_2  -1
@@ -83,14 +83,14 @@ COLUMNS
     regret    regrets_6  -1
     regret    regrets_7  -1
     MARK0000  'MARKER'                 'INTORG'
-    z_0       regrets_0  225.71162172751764
-    z_0       regrets_1  227.76100382750161
-    z_0       regrets_2  225.71162172751764
-    z_0       regrets_3  227.76100382750161
-    z_0       regrets_4  231.4984080237806
-    z_0       regrets_5  233.54779012376457
-    z_0       regrets_6  231.4984080237806
-    z_0       regrets_7  233.54779012376457
+    z_0       regrets_0  212.84647047498805
+    z_0       regrets_1  216.76574666177518
+    z_0       regrets_2  212.84647047498805
+    z_0       regrets_3  216.76574666177518
+    z_0       regrets_4  218.29243090127864
+    z_0       regrets_5  222.21170708806576
+    z_0       regrets_6  218.29243090127864
+    z_0       regrets_7  222.21170708806576
     z_0       one_option_0  1
     z_0       products_used_0_16  1
     z_0       limited_phase_0_gpus  0.375
@@ -98,106 +98,109 @@ COLUMNS
     z_0       limited_phase_2_gpus  0.25
     z_0       core_ports_0  24
     z_0       core_ports_1  24
-    z_0       core_ports_2  72
-    z_0       purchases_3  0.045714285714285714
-    z_0       purchases_5  0.10714285714285714
-    z_0       purchases_11  0.045714285714285714
-    z_0       purchases_13  0.10714285714285714
-    z_0       purchases_19  0.18285714285714286
-    z_0       purchases_21  0.2857142857142857
-    z_1       regrets_0  226.03169273542147
-    z_1       regrets_1  228.22665935616934
-    z_1       regrets_2  226.03169273542147
-    z_1       regrets_3  228.22665935616934
-    z_1       regrets_4  231.81847903168443
-    z_1       regrets_5  234.0134456524323
-    z_1       regrets_6  231.81847903168443
-    z_1       regrets_7  234.0134456524323
+    z_0       core_ports_2  64
+    z_0       purchases_3  0.082262210796915161
+    z_0       purchases_5  0.090909090909090912
+    z_0       purchases_11  0.082262210796915161
+    z_0       purchases_13  0.090909090909090912
+    z_0       purchases_19  0.18508997429305912
+    z_0       purchases_21  0.24242424242424243
+    z_1       regrets_0  212.87248411635687
+    z_1       regrets_1  217.53082381265244
+    z_1       regrets_2  212.87248411635687
+    z_1       regrets_3  217.53082381265244
+    z_1       regrets_4  218.31844454264748
+    z_1       regrets_5  222.97678423894303
+    z_1       regrets_6  218.31844454264748
+    z_1       regrets_7  222.97678423894303
     z_1       one_option_0  1
     z_1       products_used_0_16  1
     z_1       limited_phase_0_gpus  0.375
     z_1       limited_phase_1_gpus  0.1875
     z_1       limited_phase_2_gpus  0.25
-    z_1       core_ports_0  48
-    z_1       core_ports_1  48
-    z_1       core_ports_2  72
-    z_1       purchases_3  0.13714285714285715
-    z_1       purchases_5  0.10714285714285714
-    z_1       purchases_11  0.13714285714285715
-    z_1       purchases_13  0.10714285714285714
-    z_1       purchases_19  0.18285714285714286
-    z_1       purchases_21  0.2857142857142857
-    z_2       regrets_0  225.91971671210905
-    z_2       regrets_1  227.93550238422443
-    z_2       regrets_2  225.91971671210905
-    z_2       regrets_3  227.93550238422443
-    z_2       regrets_4  231.70650300837201
-    z_2       regrets_5  233.72228868048734
-    z_2       regrets_6  231.70650300837201
-    z_2       regrets_7  233.72228868048734
+    z_1       core_ports_0  32
+    z_1       core_ports_1  32
+    z_1       core_ports_2  96
+    z_1       purchases_3  0.082262210796915161
+    z_1       purchases_5  0.090909090909090912
+    z_1       purchases_11  0.082262210796915161
+    z_1       purchases_13  0.090909090909090912
+    z_1       purchases_19  0.16452442159383032
+    z_1       purchases_21  0.24242424242424243
+    z_2       regrets_0  213.00712537397038
+    z_2       regrets_1  217.84463198166193
+    z_2       regrets_2  213.00712537397038
+    z_2       regrets_3  217.84463198166193
+    z_2       regrets_4  218.45308580026096
+    z_2       regrets_5  223.29059240795252
+    z_2       regrets_6  218.45308580026096
+    z_2       regrets_7  223.29059240795252
     z_2       one_option_0  1
     z_2       products_used_0_16  1
     z_2       limited_phase_0_gpus  0.375
     z_2       limited_phase_1_gpus  0.1875
     z_2       limited_phase_2_gpus  0.25
-    z_2       core_ports_0  32
-    z_2       core_ports_1  32
-    z_2       core_ports_2  64
-    z_2       purchases_3  0.11428571428571428
-    z_2       purchases_5  0.10714285714285714
-    z_2       purchases_11  0.11428571428571428
-    z_2       purchases_13  0.10714285714285714
-    z_2       purchases_19  0.20571428571428571
-    z_2       purchases_21  0.2857142857142857
-    z_3       regrets_0  226.08749308986495
-    z_3       regrets_1  228.43924304066621
-    z_3       regrets_2  226.08749308986495
-    z_3       regrets_3  228.43924304066621
-    z_3       regrets_4  231.87427938612794
-    z_3       regrets_5  234.22602933692917
-    z_3       regrets_6  231.87427938612794
-    z_3       regrets_7  234.22602933692917
+    z_2       core_ports_0  48
+    z_2       core_ports_1  48
+    z_2       core_ports_2  96
+    z_2       purchases_3  0.10282776349614396
+    z_2       purchases_5  0.090909090909090912
+    z_2       purchases_11  0.10282776349614396
+    z_2       purchases_13  0.090909090909090912
+    z_2       purchases_19  0.16452442159383035
+    z_2       purchases_21  0.24242424242424243
+    z_3       regrets_0  239.87993318143108
+    z_3       regrets_1  245.53488882236681
+    z_3       regrets_2  239.87993318143108
+    z_3       regrets_3  245.53488882236681
+    z_3       regrets_4  245.68895763614103
+    z_3       regrets_5  251.34391327707672
+    z_3       regrets_6  245.68895763614103
+    z_3       regrets_7  251.34391327707672
     z_3       one_option_0  1
     z_3       products_used_0_16  1
-    z_3       limited_phase_0_gpus  0.375
-    z_3       limited_phase_1_gpus  0.1875
+    z_3       limited_phase_0_gpus  1
+    z_3       limited_phase_1_gpus  0.5
     z_3       limited_phase_2_gpus  0.25
-    z_3       core_ports_0  48
-    z_3       core_ports_1  48
-    z_3       core_ports_2  72
-    z_3       purchases_3  0.12571428571428572
-    z_3       purchases_5  0.10714285714285714
-    z_3       purchases_11  0.12571428571428572
-    z_3       purchases_13  0.10714285714285714
-    z_3       purchases_19  0.17142857142857143
-    z_3       purchases_21  0.2857142857142857
-    z_4       regrets_0  232.92584220497037
-    z_4       regrets_1  234.8968326399276
-    z_4       regrets_2  242.39908252422501
-    z_4       regrets_3  244.37007295918224
-    z_4       regrets_4  238.7126285012333
-    z_4       regrets_5  240.68361893619056
-    z_4       regrets_6  248.18586882048794
-    z_4       regrets_7  250.1568592554452
+    z_3       core_ports_0  64
+    z_3       core_ports_1  64
+    z_3       core_ports_2  64
+    z_3       purchases_3  0.20565552699228792
+    z_3       purchases_5  0.24242424242424243
+    z_3       purchases_11  0.20565552699228792
+    z_3       purchases_13  0.24242424242424243
+    z_3       purchases_19  0.20565552699228792
+    z_3       purchases_21  0.24242424242424243
+    z_4       regrets_0  239.6992081288908
+    z_4       regrets_1  246.24999832680646
+    z_4       regrets_2  239.6992081288908
+    z_4       regrets_3  246.24999832680646
+    z_4       regrets_4  245.50823258360077
+    z_4       regrets_5  252.0590227815164
+    z_4       regrets_6  245.50823258360077
+    z_4       regrets_7  252.0590227815164
     z_4       one_option_0  1
     z_4       products_used_0_16  1
-    z_4       limited_phase_0_gpus  0.375
-    z_4       limited_phase_1_gpus  0.1875
+    z_4       limited_phase_0_gpus  1
+    z_4       limited_phase_1_gpus  0.5
     z_4       limited_phase_2_gpus  0.25
-    z_4       core_ports_0  32
-    z_4       core_ports_1  32
-    z_4       core_ports_2  64
-    z_4       purchases_5  0.10714285714285714
-    z_4       purchases_13  0.10714285714285714
-    z_4       purchases_21  0.2857142857142857
-    z_5       regrets_0  225.8275709583011
-    z_5       regrets_1  227.78736258396884
-    z_5       regrets_2  225.8275709583011
-    z_5       regrets_3  227.78736258396884
-    z_5       regrets_4  231.61435725456406
-    z_5       regrets_5  233.5741488802318
-    z_5       regrets_6  231.61435725456406
-    z_5       regrets_7  233.5741488802318
+    z_4       core_ports_0  96
+    z_4       core_ports_1  96
+    z_4       core_ports_2  96
+    z_4       purchases_3  0.16966580976863754
+    z_4       purchases_5  0.24242424242424243
+    z_4       purchases_11  0.16966580976863754
+    z_4       purchases_13  0.24242424242424243
+    z_4       purchases_19  0.16966580976863754
+    z_4       purchases_21  0.24242424242424243
+    z_5       regrets_0  213.14396322082217
+    z_5       regrets_1  218.00386569243821
+    z_5       regrets_2  213.14396322082217
+    z_5       regrets_3  218.00386569243821
+    z_5       regrets_4  218.58992364711276
+    z_5       regrets_5  223.44982611872879
+    z_5       regrets_6  218.58992364711276
+    z_5       regrets_7  223.44982611872879
     z_5       one_option_0  1
     z_5       products_used_0_16  1
     z_5       limited_phase_0_gpus  0.375
@@ -206,162 +209,174 @@ COLUMNS
     z_5       core_ports_0  24
     z_5       core_ports_1  24
     z_5       core_ports_2  64
-    z_5       purchases_3  0.091428571428571428
-    z_5       purchases_5  0.10714285714285714
-    z_5       purchases_11  0.091428571428571428
-    z_5       purchases_13  0.10714285714285714
-    z_5       purchases_19  0.20571428571428571
-    z_5       purchases_21  0.2857142857142857
-    z_6       regrets_0  225.7005994703224
-    z_6       regrets_1  227.71638514243779
-    z_6       regrets_2  225.7005994703224
-    z_6       regrets_3  227.71638514243779
-    z_6       regrets_4  231.48738576658536
-    z_6       regrets_5  233.50317143870072
-    z_6       regrets_6  231.48738576658536
-    z_6       regrets_7  233.50317143870072
+    z_5       purchases_3  0.071979434447300775
+    z_5       purchases_5  0.090909090909090912
+    z_5       purchases_11  0.071979434447300775
+    z_5       purchases_13  0.090909090909090912
+    z_5       purchases_19  0.2056555269922879
+    z_5       purchases_21  0.24242424242424243
+    z_6       regrets_0  212.82245231131881
+    z_6       regrets_1  217.97350101395335
+    z_6       regrets_2  212.82245231131881
+    z_6       regrets_3  217.97350101395335
+    z_6       regrets_4  218.26841273760942
+    z_6       regrets_5  223.41946144024394
+    z_6       regrets_6  218.26841273760942
+    z_6       regrets_7  223.41946144024394
     z_6       one_option_0  1
     z_6       products_used_0_16  1
     z_6       limited_phase_0_gpus  0.375
     z_6       limited_phase_1_gpus  0.1875
     z_6       limited_phase_2_gpus  0.25
-    z_6       core_ports_0  24
-    z_6       core_ports_1  24
-    z_6       core_ports_2  66
-    z_6       purchases_3  0.080000000000000002
-    z_6       purchases_5  0.10714285714285714
-    z_6       purchases_11  0.080000000000000002
-    z_6       purchases_13  0.10714285714285714
-    z_6       purchases_19  0.16
-    z_6       purchases_21  0.2857142857142857
-    z_7       regrets_0  232.80239021286087
-    z_7       regrets_1  234.76218183852865
-    z_7       regrets_2  242.16547657491492
-    z_7       regrets_3  244.12526820058261
-    z_7       regrets_4  238.58917650912386
-    z_7       regrets_5  240.54896813479158
-    z_7       regrets_6  247.95226287117788
-    z_7       regrets_7  249.9120544968456
+    z_6       core_ports_0  32
+    z_6       core_ports_1  32
+    z_6       core_ports_2  86
+    z_6       purchases_3  0.056555269922879174
+    z_6       purchases_5  0.090909090909090912
+    z_6       purchases_11  0.056555269922879174
+    z_6       purchases_13  0.090909090909090912
+    z_6       purchases_19  0.15681233933161953
+    z_6       purchases_21  0.24242424242424243
+    z_7       regrets_0  243.05337290963286
+    z_7       regrets_1  247.08462841604248
+    z_7       regrets_2  243.05337290963286
+    z_7       regrets_3  247.08462841604248
+    z_7       regrets_4  248.49933333592344
+    z_7       regrets_5  252.53058884233306
+    z_7       regrets_6  248.49933333592344
+    z_7       regrets_7  252.53058884233306
     z_7       one_option_0  1
-    z_7       products_used_0_16  1
+    z_7       products_used_0_17  1
     z_7       limited_phase_0_gpus  0.375
     z_7       limited_phase_1_gpus  0.1875
     z_7       limited_phase_2_gpus  0.25
-    z_7       core_ports_0  24
-    z_7       core_ports_1  24
+    z_7       core_ports_0  32
+    z_7       core_ports_1  32
     z_7       core_ports_2  64
-    z_7       purchases_5  0.10714285714285714
-    z_7       purchases_13  0.10714285714285714
-    z_7       purchases_21  0.2857142857142857
-    z_8       regrets_0  232.06938074832578
-    z_8       regrets_1  234.1439601692112
-    z_8       regrets_2  240.44108149557408
-    z_8       regrets_3  242.5156609164595
-    z_8       regrets_4  237.85616704458874
-    z_8       regrets_5  239.93074646547419
-    z_8       regrets_6  246.22786779183704
-    z_8       regrets_7  248.30244721272246
+    z_7       purchases_3  0.12339331619537275
+    z_7       purchases_5  0.090909090909090912
+    z_7       purchases_11  0.12339331619537275
+    z_7       purchases_13  0.090909090909090912
+    z_7       purchases_19  0.2056555269922879
+    z_7       purchases_21  0.24242424242424243
+    z_8       regrets_0  242.49842145105265
+    z_8       regrets_1  246.88801078025423
+    z_8       regrets_2  242.49842145105265
+    z_8       regrets_3  246.88801078025423
+    z_8       regrets_4  247.94438187734323
+    z_8       regrets_5  252.33397120654482
+    z_8       regrets_6  247.94438187734323
+    z_8       regrets_7  252.33397120654482
     z_8       one_option_0  1
-    z_8       products_used_0_16  1
+    z_8       products_used_0_17  1
     z_8       limited_phase_0_gpus  0.375
     z_8       limited_phase_1_gpus  0.1875
     z_8       limited_phase_2_gpus  0.25
-    z_8       core_ports_0  25
-    z_8       core_ports_1  25
-    z_8       core_ports_2  65
-    z_8       purchases_5  0.10714285714285714
-    z_8       purchases_13  0.10714285714285714
-    z_8       purchases_21  0.2857142857142857
-    z_9       regrets_0  231.15227625134767
-    z_9       regrets_1  233.16806192346309
-    z_9       regrets_2  238.47751440518994
-    z_9       regrets_3  240.49330007730532
-    z_9       regrets_4  236.93906254761066
-    z_9       regrets_5  238.95484821972605
-    z_9       regrets_6  244.2643007014529
-    z_9       regrets_7  246.28008637356828
+    z_8       core_ports_0  32
+    z_8       core_ports_1  32
+    z_8       core_ports_2  96
+    z_8       purchases_3  0.041131105398457581
+    z_8       purchases_5  0.090909090909090912
+    z_8       purchases_11  0.041131105398457581
+    z_8       purchases_13  0.090909090909090912
+    z_8       purchases_19  0.16452442159383032
+    z_8       purchases_21  0.24242424242424243
+    z_9       regrets_0  243.01209066241512
+    z_9       regrets_1  248.02876418150265
+    z_9       regrets_2  243.01209066241512
+    z_9       regrets_3  248.02876418150265
+    z_9       regrets_4  248.4580510887057
+    z_9       regrets_5  253.47472460779329
+    z_9       regrets_6  248.4580510887057
+    z_9       regrets_7  253.47472460779329
     z_9       one_option_0  1
-    z_9       products_used_0_16  1
+    z_9       products_used_0_17  1
     z_9       limited_phase_0_gpus  0.375
     z_9       limited_phase_1_gpus  0.1875
     z_9       limited_phase_2_gpus  0.25
-    z_9       core_ports_0  24
-    z_9       core_ports_1  24
-    z_9       core_ports_2  66
-    z_9       purchases_5  0.10714285714285714
-    z_9       purchases_13  0.10714285714285714
-    z_9       purchases_21  0.2857142857142857
-    z_10      regrets_0  257.68011535035726
-    z_10      regrets_1  259.51672007384013
-    z_10      regrets_2  257.68011535035726
-    z_10      regrets_3  259.51672007384013
-    z_10      regrets_4  263.46690164662022
-    z_10      regrets_5  265.30350637010315
-    z_10      regrets_6  263.46690164662022
-    z_10      regrets_7  265.30350637010315
+    z_9       core_ports_0  64
+    z_9       core_ports_1  64
+    z_9       core_ports_2  96
+    z_9       purchases_3  0.12339331619537275
+    z_9       purchases_5  0.090909090909090912
+    z_9       purchases_11  0.12339331619537275
+    z_9       purchases_13  0.090909090909090912
+    z_9       purchases_19  0.16452442159383032
+    z_9       purchases_21  0.24242424242424243
+    z_10      regrets_0  273.07256381433217
+    z_10      regrets_1  278.7275194552679
+    z_10      regrets_2  273.07256381433217
+    z_10      regrets_3  278.7275194552679
+    z_10      regrets_4  278.88158826904214
+    z_10      regrets_5  284.53654390997781
+    z_10      regrets_6  278.88158826904214
+    z_10      regrets_7  284.53654390997781
     z_10      one_option_0  1
     z_10      products_used_0_17  1
-    z_10      limited_phase_0_gpus  0.375
-    z_10      limited_phase_1_gpus  0.1875
+    z_10      limited_phase_0_gpus  1
+    z_10      limited_phase_1_gpus  0.5
     z_10      limited_phase_2_gpus  0.25
-    z_10      core_ports_0  32
-    z_10      core_ports_1  32
+    z_10      core_ports_0  64
+    z_10      core_ports_1  64
     z_10      core_ports_2  64
-    z_10      purchases_3  0.091428571428571428
-    z_10      purchases_5  0.10714285714285714
-    z_10      purchases_11  0.091428571428571428
-    z_10      purchases_13  0.10714285714285714
-    z_10      purchases_19  0.2742857142857143
-    z_10      purchases_21  0.2857142857142857
-    z_11      regrets_0  263.09640248866526
-    z_11      regrets_1  263.54435486024641
-    z_11      regrets_2  271.90871906471602
-    z_11      regrets_3  272.35667143629729
-    z_11      regrets_4  268.88318878492817
-    z_11      regrets_5  269.33114115650937
-    z_11      regrets_6  277.69550536097904
-    z_11      regrets_7  278.14345773256025
+    z_10      purchases_3  0.20565552699228792
+    z_10      purchases_5  0.24242424242424243
+    z_10      purchases_11  0.20565552699228792
+    z_10      purchases_13  0.24242424242424243
+    z_10      purchases_19  0.20565552699228792
+    z_10      purchases_21  0.24242424242424243
+    z_11      regrets_0  243.79494249453057
+    z_11      regrets_1  250.93922308644539
+    z_11      regrets_2  243.79494249453057
+    z_11      regrets_3  250.93922308644539
+    z_11      regrets_4  249.24090292082116
+    z_11      regrets_5  256.38518351273603
+    z_11      regrets_6  249.24090292082116
+    z_11      regrets_7  256.38518351273603
     z_11      one_option_0  1
     z_11      products_used_0_17  1
     z_11      limited_phase_0_gpus  0.375
     z_11      limited_phase_1_gpus  0.1875
     z_11      limited_phase_2_gpus  0.25
-    z_11      core_ports_0  64
-    z_11      core_ports_1  64
+    z_11      core_ports_0  24
+    z_11      core_ports_1  24
     z_11      core_ports_2  64
-    z_11      purchases_5  0.10714285714285714
-    z_11      purchases_13  0.10714285714285714
-    z_11      purchases_21  0.2857142857142857
-    z_12      regrets_0  257.61049985653716
-    z_12      regrets_1  259.58149029149439
-    z_12      regrets_2  257.61049985653716
-    z_12      regrets_3  259.58149029149439
-    z_12      regrets_4  263.39728615280012
-    z_12      regrets_5  265.36827658775735
-    z_12      regrets_6  263.39728615280012
-    z_12      regrets_7  265.36827658775735
+    z_11      purchases_3  0.10282776349614396
+    z_11      purchases_5  0.090909090909090912
+    z_11      purchases_11  0.10282776349614396
+    z_11      purchases_13  0.090909090909090912
+    z_11      purchases_19  0.22622107969151672
+    z_11      purchases_21  0.24242424242424243
+    z_12      regrets_0  244.56212692089511
+    z_12      regrets_1  250.69859363620751
+    z_12      regrets_2  244.56212692089511
+    z_12      regrets_3  250.69859363620751
+    z_12      regrets_4  250.00808734718566
+    z_12      regrets_5  256.14455406249812
+    z_12      regrets_6  250.00808734718566
+    z_12      regrets_7  256.14455406249812
     z_12      one_option_0  1
     z_12      products_used_0_17  1
     z_12      limited_phase_0_gpus  0.375
     z_12      limited_phase_1_gpus  0.1875
     z_12      limited_phase_2_gpus  0.25
-    z_12      core_ports_0  32
-    z_12      core_ports_1  32
+    z_12      core_ports_0  24
+    z_12      core_ports_1  24
     z_12      core_ports_2  64
-    z_12      purchases_3  0.10857142857142857
-    z_12      purchases_5  0.10714285714285714
-    z_12      purchases_11  0.10857142857142857
-    z_12      purchases_13  0.10714285714285714
-    z_12      purchases_19  0.20571428571428571
-    z_12      purchases_21  0.2857142857142857
-    z_13      regrets_0  257.56727676521314
-    z_13      regrets_1  259.52706839088091
-    z_13      regrets_2  257.56727676521314
-    z_13      regrets_3  259.52706839088091
-    z_13      regrets_4  263.35406306147615
-    z_13      regrets_5  265.31385468714382
-    z_13      regrets_6  263.35406306147615
-    z_13      regrets_7  265.31385468714382
+    z_12      purchases_3  0.19537275064267351
+    z_12      purchases_5  0.090909090909090912
+    z_12      purchases_11  0.19537275064267351
+    z_12      purchases_13  0.090909090909090912
+    z_12      purchases_19  0.31876606683804626
+    z_12      purchases_21  0.24242424242424243
+    z_13      regrets_0  243.0142872516534
+    z_13      regrets_1  247.87418972326944
+    z_13      regrets_2  243.0142872516534
+    z_13      regrets_3  247.87418972326944
+    z_13      regrets_4  248.46024767794398
+    z_13      regrets_5  253.32015014956002
+    z_13      regrets_6  248.46024767794398
+    z_13      regrets_7  253.32015014956002
     z_13      one_option_0  1
     z_13      products_used_0_17  1
     z_13      limited_phase_0_gpus  0.375
@@ -370,907 +385,572 @@ COLUMNS
     z_13      core_ports_0  24
     z_13      core_ports_1  24
     z_13      core_ports_2  64
-    z_13      purchases_3  0.091428571428571428
-    z_13      purchases_5  0.10714285714285714
-    z_13      purchases_11  0.091428571428571428
-    z_13      purchases_13  0.10714285714285714
-    z_13      purchases_19  0.20571428571428571
-    z_13      purchases_21  0.2857142857142857
-    z_14      regrets_0  257.44030527723447
-    z_14      regrets_1  259.4560909493498
-    z_14      regrets_2  257.44030527723447
-    z_14      regrets_3  259.4560909493498
-    z_14      regrets_4  263.22709157349743
-    z_14      regrets_5  265.24287724561282
-    z_14      regrets_6  263.22709157349743
-    z_14      regrets_7  265.24287724561282
+    z_13      purchases_3  0.071979434447300775
+    z_13      purchases_5  0.090909090909090912
+    z_13      purchases_11  0.071979434447300775
+    z_13      purchases_13  0.090909090909090912
+    z_13      purchases_19  0.2056555269922879
+    z_13      purchases_21  0.24242424242424243
+    z_14      regrets_0  243.31730788071852
+    z_14      regrets_1  248.64192452876785
+    z_14      regrets_2  243.31730788071852
+    z_14      regrets_3  248.64192452876785
+    z_14      regrets_4  248.76326830700907
+    z_14      regrets_5  254.08788495505846
+    z_14      regrets_6  248.76326830700907
+    z_14      regrets_7  254.08788495505846
     z_14      one_option_0  1
     z_14      products_used_0_17  1
     z_14      limited_phase_0_gpus  0.375
     z_14      limited_phase_1_gpus  0.1875
     z_14      limited_phase_2_gpus  0.25
-    z_14      core_ports_0  24
-    z_14      core_ports_1  24
-    z_14      core_ports_2  66
-    z_14      purchases_3  0.080000000000000002
-    z_14      purchases_5  0.10714285714285714
-    z_14      purchases_11  0.080000000000000002
-    z_14      purchases_13  0.10714285714285714
-    z_14      purchases_19  0.16
-    z_14      purchases_21  0.2857142857142857
-    z_15      regrets_0  264.54209601977294
-    z_15      regrets_1  266.50188764544066
-    z_15      regrets_2  273.90518238182693
-    z_15      regrets_3  275.86497400749477
-    z_15      regrets_4  270.3288823160359
-    z_15      regrets_5  272.28867394170368
-    z_15      regrets_6  279.69196867808995
-    z_15      regrets_7  281.65176030375767
-    z_15      one_option_0  1
-    z_15      products_used_0_17  1
-    z_15      limited_phase_0_gpus  0.375
-    z_15      limited_phase_1_gpus  0.1875
-    z_15      limited_phase_2_gpus  0.25
-    z_15      core_ports_0  24
-    z_15      core_ports_1  24
-    z_15      core_ports_2  64
-    z_15      purchases_5  0.10714285714285714
-    z_15      purchases_13  0.10714285714285714
-    z_15      purchases_21  0.2857142857142857
-    z_16      regrets_0  263.80908655523785
-    z_16      regrets_1  265.88366597612321
-    z_16      regrets_2  272.18078730248612
-    z_16      regrets_3  274.25536672337154
-    z_16      regrets_4  269.59587285150076
-    z_16      regrets_5  271.67045227238623
-    z_16      regrets_6  277.96757359874914
-    z_16      regrets_7  280.0421530196345
-    z_16      one_option_0  1
-    z_16      products_used_0_17  1
-    z_16      limited_phase_0_gpus  0.375
-    z_16      limited_phase_1_gpus  0.1875
-    z_16      limited_phase_2_gpus  0.25
-    z_16      core_ports_0  25
-    z_16      core_ports_1  25
-    z_16      core_ports_2  65
-    z_16      purchases_5  0.10714285714285714
-    z_16      purchases_13  0.10714285714285714
-    z_16      purchases_21  0.2857142857142857
-    z_17      regrets_0  262.89198205825971
-    z_17      regrets_1  264.90776773037516
-    z_17      regrets_2  270.21722021210195
-    z_17      regrets_3  272.23300588421733
-    z_17      regrets_4  268.67876835452267
-    z_17      regrets_5  270.69455402663806
-    z_17      regrets_6  276.00400650836491
-    z_17      regrets_7  278.01979218048035
-    z_17      one_option_0  1
-    z_17      products_used_0_17  1
-    z_17      limited_phase_0_gpus  0.375
-    z_17      limited_phase_1_gpus  0.1875
-    z_17      limited_phase_2_gpus  0.25
-    z_17      core_ports_0  24
-    z_17      core_ports_1  24
-    z_17      core_ports_2  66
-    z_17      purchases_5  0.10714285714285714
-    z_17      purchases_13  0.10714285714285714
-    z_17      purchases_21  0.2857142857142857
-    z_18      regrets_0  460.43152541559027
-    z_18      regrets_1  464.35110866692577
-    z_18      regrets_2  460.43152541559027
-    z_18      regrets_3  464.35110866692577
-    z_18      regrets_4  472.15941230934982
-    z_18      regrets_5  476.07899556068531
-    z_18      regrets_6  472.15941230934982
-    z_18      regrets_7  476.07899556068531
+    z_14      core_ports_0  26
+    z_14      core_ports_1  26
+    z_14      core_ports_2  69
+    z_14      purchases_3  0.097686375321336755
+    z_14      purchases_5  0.090909090909090912
+    z_14      purchases_11  0.097686375321336755
+    z_14      purchases_13  0.090909090909090912
+    z_14      purchases_19  0.21850899742930591
+    z_14      purchases_21  0.24242424242424243
+    z_15      regrets_0  433.96938941246043
+    z_15      regrets_1  441.80794178603469
+    z_15      regrets_2  433.96938941246043
+    z_15      regrets_3  441.80794178603469
+    z_15      regrets_4  445.00653587640943
+    z_15      regrets_5  452.84508824998358
+    z_15      regrets_6  445.00653587640943
+    z_15      regrets_7  452.84508824998358
+    z_15      one_option_1  1
+    z_15      products_used_1_16  1
+    z_15      limited_phase_0_gpus  0.5
+    z_15      limited_phase_1_gpus  0.5
+    z_15      limited_phase_2_gpus  0.5
+    z_15      core_ports_0  32
+    z_15      core_ports_1  64
+    z_15      core_ports_2  128
+    z_15      purchases_3  0.12339331619537275
+    z_15      purchases_5  0.12121212121212122
+    z_15      purchases_11  0.2056555269922879
+    z_15      purchases_13  0.24242424242424243
+    z_15      purchases_19  0.37017994858611825
+    z_15      purchases_21  0.48484848484848486
+    z_16      regrets_0  433.56924358016698
+    z_16      regrets_1  442.25883878287215
+    z_16      regrets_2  433.56924358016698
+    z_16      regrets_3  442.25883878287215
+    z_16      regrets_4  444.60639004411593
+    z_16      regrets_5  453.29598524682103
+    z_16      regrets_6  444.60639004411593
+    z_16      regrets_7  453.29598524682103
+    z_16      one_option_1  1
+    z_16      products_used_1_16  1
+    z_16      limited_phase_0_gpus  0.5
+    z_16      limited_phase_1_gpus  0.5
+    z_16      limited_phase_2_gpus  0.5
+    z_16      core_ports_0  48
+    z_16      core_ports_1  96
+    z_16      core_ports_2  176
+    z_16      purchases_3  0.12339331619537275
+    z_16      purchases_5  0.12121212121212122
+    z_16      purchases_11  0.18508997429305912
+    z_16      purchases_13  0.24242424242424243
+    z_16      purchases_19  0.2879177377892031
+    z_16      purchases_21  0.48484848484848486
+    z_17      regrets_0  435.79940798131611
+    z_17      regrets_1  451.35333547687986
+    z_17      regrets_2  435.79940798131611
+    z_17      regrets_3  451.35333547687986
+    z_17      regrets_4  446.83655444526505
+    z_17      regrets_5  462.39048194082875
+    z_17      regrets_6  446.83655444526505
+    z_17      regrets_7  462.39048194082875
+    z_17      one_option_1  1
+    z_17      products_used_1_16  1
+    z_17      limited_phase_0_gpus  0.5
+    z_17      limited_phase_1_gpus  0.5
+    z_17      limited_phase_2_gpus  0.5
+    z_17      core_ports_0  44
+    z_17      core_ports_1  86
+    z_17      core_ports_2  172
+    z_17      purchases_3  0.14910025706940874
+    z_17      purchases_5  0.12121212121212122
+    z_17      purchases_11  0.21850899742930591
+    z_17      purchases_13  0.24242424242424243
+    z_17      purchases_19  0.37532133676092549
+    z_17      purchases_21  0.48484848484848486
+    z_18      regrets_0  436.19869249606842
+    z_18      regrets_1  448.78796750462681
+    z_18      regrets_2  436.19869249606842
+    z_18      regrets_3  448.78796750462681
+    z_18      regrets_4  447.2358389600173
+    z_18      regrets_5  459.82511396857564
+    z_18      regrets_6  447.2358389600173
+    z_18      regrets_7  459.82511396857564
     z_18      one_option_1  1
     z_18      products_used_1_16  1
     z_18      limited_phase_0_gpus  0.5
     z_18      limited_phase_1_gpus  0.5
     z_18      limited_phase_2_gpus  0.5
-    z_18      core_ports_0  32
-    z_18      core_ports_1  64
-    z_18      core_ports_2  128
-    z_18      purchases_3  0.13714285714285715
-    z_18      purchases_5  0.14285714285714285
-    z_18      purchases_11  0.22857142857142859
-    z_18      purchases_13  0.2857142857142857
-    z_18      purchases_19  0.41142857142857148
-    z_18      purchases_21  0.5714285714285714
-    z_19      regrets_0  475.94729833501202
-    z_19      regrets_1  479.77729111203115
-    z_19      regrets_2  496.65624228873139
-    z_19      regrets_3  500.48623506575063
-    z_19      regrets_4  487.67518522877157
-    z_19      regrets_5  491.50517800579075
-    z_19      regrets_6  508.38412918249094
-    z_19      regrets_7  512.21412195951018
+    z_18      core_ports_0  44
+    z_18      core_ports_1  86
+    z_18      core_ports_2  172
+    z_18      purchases_3  0.25706940874035988
+    z_18      purchases_5  0.12121212121212122
+    z_18      purchases_11  0.32647814910025708
+    z_18      purchases_13  0.24242424242424243
+    z_18      purchases_19  0.46786632390745503
+    z_18      purchases_21  0.48484848484848486
+    z_19      regrets_0  433.86429750822305
+    z_19      regrets_1  444.29517113105788
+    z_19      regrets_2  433.86429750822305
+    z_19      regrets_3  444.29517113105788
+    z_19      regrets_4  444.90144397217199
+    z_19      regrets_5  455.33231759500688
+    z_19      regrets_6  444.90144397217199
+    z_19      regrets_7  455.33231759500688
     z_19      one_option_1  1
     z_19      products_used_1_16  1
     z_19      limited_phase_0_gpus  0.5
     z_19      limited_phase_1_gpus  0.5
     z_19      limited_phase_2_gpus  0.5
-    z_19      core_ports_0  32
-    z_19      core_ports_1  64
-    z_19      core_ports_2  128
-    z_19      purchases_5  0.14285714285714285
-    z_19      purchases_13  0.2857142857142857
-    z_19      purchases_21  0.5714285714285714
-    z_20      regrets_0  472.89699620089607
-    z_20      regrets_1  477.00695921015352
-    z_20      regrets_2  489.64039769539261
-    z_20      regrets_3  493.75036070465006
-    z_20      regrets_4  484.62488309465562
-    z_20      regrets_5  488.73484610391313
-    z_20      regrets_6  501.36828458915221
-    z_20      regrets_7  505.47824759840967
+    z_19      core_ports_0  44
+    z_19      core_ports_1  86
+    z_19      core_ports_2  172
+    z_19      purchases_3  0.071979434447300775
+    z_19      purchases_5  0.12121212121212122
+    z_19      purchases_11  0.15681233933161953
+    z_19      purchases_13  0.24242424242424243
+    z_19      purchases_19  0.29820051413881749
+    z_19      purchases_21  0.48484848484848486
+    z_20      regrets_0  494.92853520728642
+    z_20      regrets_1  502.76708758086068
+    z_20      regrets_2  494.92853520728642
+    z_20      regrets_3  502.76708758086068
+    z_20      regrets_4  505.96568167123525
+    z_20      regrets_5  513.8042340448095
+    z_20      regrets_6  505.96568167123525
+    z_20      regrets_7  513.8042340448095
     z_20      one_option_1  1
-    z_20      products_used_1_16  1
+    z_20      products_used_1_17  1
     z_20      limited_phase_0_gpus  0.5
     z_20      limited_phase_1_gpus  0.5
     z_20      limited_phase_2_gpus  0.5
-    z_20      core_ports_0  48
-    z_20      core_ports_1  96
-    z_20      core_ports_2  144
-    z_20      purchases_5  0.14285714285714285
-    z_20      purchases_13  0.2857142857142857
-    z_20      purchases_21  0.5714285714285714
-    z_21      regrets_0  460.34987869705003
-    z_21      regrets_1  464.50463694346558
-    z_21      regrets_2  460.34987869705003
-    z_21      regrets_3  464.50463694346558
-    z_21      regrets_4  472.07776559080958
-    z_21      regrets_5  476.23252383722513
-    z_21      regrets_6  472.07776559080958
-    z_21      regrets_7  476.23252383722513
+    z_20      core_ports_0  32
+    z_20      core_ports_1  64
+    z_20      core_ports_2  128
+    z_20      purchases_3  0.12339331619537275
+    z_20      purchases_5  0.12121212121212122
+    z_20      purchases_11  0.2056555269922879
+    z_20      purchases_13  0.24242424242424243
+    z_20      purchases_19  0.37017994858611825
+    z_20      purchases_21  0.48484848484848486
+    z_21      regrets_0  495.09732512635458
+    z_21      regrets_1  504.59317143034173
+    z_21      regrets_2  495.09732512635458
+    z_21      regrets_3  504.59317143034173
+    z_21      regrets_4  506.13447159030358
+    z_21      regrets_5  515.63031789429056
+    z_21      regrets_6  506.13447159030358
+    z_21      regrets_7  515.63031789429056
     z_21      one_option_1  1
-    z_21      products_used_1_16  1
+    z_21      products_used_1_17  1
     z_21      limited_phase_0_gpus  0.5
     z_21      limited_phase_1_gpus  0.5
     z_21      limited_phase_2_gpus  0.5
-    z_21      core_ports_0  48
-    z_21      core_ports_1  72
-    z_21      core_ports_2  144
-    z_21      purchases_3  0.15428571428571428
-    z_21      purchases_5  0.14285714285714285
-    z_21      purchases_11  0.19999999999999998
-    z_21      purchases_13  0.2857142857142857
-    z_21      purchases_19  0.33714285714285713
-    z_21      purchases_21  0.5714285714285714
-    z_22      regrets_0  474.37447737581294
-    z_22      regrets_1  478.29406062714838
-    z_22      regrets_2  493.10065009992087
-    z_22      regrets_3  497.02023335125637
-    z_22      regrets_4  486.10236426957243
-    z_22      regrets_5  490.02194752090804
-    z_22      regrets_6  504.82853699368047
-    z_22      regrets_7  508.74812024501603
-    z_22      one_option_1  1
-    z_22      products_used_1_16  1
-    z_22      limited_phase_0_gpus  0.5
-    z_22      limited_phase_1_gpus  0.5
-    z_22      limited_phase_2_gpus  0.5
-    z_22      core_ports_0  32
-    z_22      core_ports_1  64
-    z_22      core_ports_2  128
-    z_22      purchases_5  0.14285714285714285
-    z_22      purchases_13  0.2857142857142857
-    z_22      purchases_21  0.5714285714285714
-    z_23      regrets_0  472.0787542632483
-    z_23      regrets_1  476.71506130911359
-    z_23      regrets_2  487.36261582483644
-    z_23      regrets_3  491.99892287070173
-    z_23      regrets_4  483.80664115700779
-    z_23      regrets_5  488.44294820287314
-    z_23      regrets_6  499.09050271859599
-    z_23      regrets_7  503.72680976446134
-    z_23      one_option_1  1
-    z_23      products_used_1_16  1
-    z_23      limited_phase_0_gpus  0.5
-    z_23      limited_phase_1_gpus  0.5
-    z_23      limited_phase_2_gpus  0.5
-    z_23      core_ports_0  48
-    z_23      core_ports_1  96
-    z_23      core_ports_2  144
-    z_23      purchases_5  0.14285714285714285
-    z_23      purchases_13  0.2857142857142857
-    z_23      purchases_21  0.5714285714285714
-    z_24      regrets_0  460.10879003349498
-    z_24      regrets_1  464.0668691917632
-    z_24      regrets_2  460.10879003349498
-    z_24      regrets_3  464.0668691917632
-    z_24      regrets_4  471.83667692725459
-    z_24      regrets_5  475.79475608552275
-    z_24      regrets_6  471.83667692725459
-    z_24      regrets_7  475.79475608552275
-    z_24      one_option_1  1
-    z_24      products_used_1_16  1
-    z_24      limited_phase_0_gpus  0.5
-    z_24      limited_phase_1_gpus  0.5
-    z_24      limited_phase_2_gpus  0.5
-    z_24      core_ports_0  33
-    z_24      core_ports_1  66
-    z_24      core_ports_2  129
-    z_24      purchases_3  0.13142857142857142
-    z_24      purchases_5  0.14285714285714285
-    z_24      purchases_11  0.19428571428571428
-    z_24      purchases_13  0.2857142857142857
-    z_24      purchases_19  0.31428571428571428
-    z_24      purchases_21  0.5714285714285714
-    z_25      regrets_0  472.32476212227505
-    z_25      regrets_1  476.31433793167002
-    z_25      regrets_2  488.51739383076841
-    z_25      regrets_3  492.50696964016345
-    z_25      regrets_4  484.05264901603459
-    z_25      regrets_5  488.04222482542963
-    z_25      regrets_6  500.24528072452796
-    z_25      regrets_7  504.23485653392299
-    z_25      one_option_1  1
-    z_25      products_used_1_16  1
-    z_25      limited_phase_0_gpus  0.5
-    z_25      limited_phase_1_gpus  0.5
-    z_25      limited_phase_2_gpus  0.5
-    z_25      core_ports_0  35
-    z_25      core_ports_1  65
-    z_25      core_ports_2  130
-    z_25      purchases_5  0.14285714285714285
-    z_25      purchases_13  0.2857142857142857
-    z_25      purchases_21  0.5714285714285714
-    z_26      regrets_0  470.74836892478299
-    z_26      regrets_1  474.9360236734866
-    z_26      regrets_2  484.87561393576442
-    z_26      regrets_3  489.06326868446803
-    z_26      regrets_4  482.4762558185426
-    z_26      regrets_5  486.66391056724609
-    z_26      regrets_6  496.60350082952408
-    z_26      regrets_7  500.79115557822763
-    z_26      one_option_1  1
-    z_26      products_used_1_16  1
-    z_26      limited_phase_0_gpus  0.5
-    z_26      limited_phase_1_gpus  0.5
-    z_26      limited_phase_2_gpus  0.5
-    z_26      core_ports_0  36
-    z_26      core_ports_1  66
-    z_26      core_ports_2  132
-    z_26      purchases_5  0.14285714285714285
-    z_26      purchases_13  0.2857142857142857
-    z_26      purchases_21  0.5714285714285714
-    z_27      regrets_0  525.2965368019436
-    z_27      regrets_1  529.12652957896296
-    z_27      regrets_2  525.2965368019436
-    z_27      regrets_3  529.12652957896296
-    z_27      regrets_4  537.02442369570326
-    z_27      regrets_5  540.85441647272251
-    z_27      regrets_6  537.02442369570326
-    z_27      regrets_7  540.85441647272251
-    z_27      one_option_1  1
-    z_27      products_used_1_17  1
-    z_27      limited_phase_0_gpus  0.5
-    z_27      limited_phase_1_gpus  0.5
-    z_27      limited_phase_2_gpus  0.5
-    z_27      core_ports_0  32
-    z_27      core_ports_1  64
-    z_27      core_ports_2  128
-    z_27      purchases_3  0.091428571428571428
-    z_27      purchases_5  0.14285714285714285
-    z_27      purchases_11  0.2742857142857143
-    z_27      purchases_13  0.2857142857142857
-    z_27      purchases_19  0.45714285714285713
-    z_27      purchases_21  0.5714285714285714
-    z_28      regrets_0  525.22356068709428
-    z_28      regrets_1  529.33352369635168
-    z_28      regrets_2  525.22356068709428
-    z_28      regrets_3  529.33352369635168
-    z_28      regrets_4  536.95144758085382
-    z_28      regrets_5  541.06141059011134
-    z_28      regrets_6  536.95144758085382
-    z_28      regrets_7  541.06141059011134
-    z_28      one_option_1  1
-    z_28      products_used_1_17  1
-    z_28      limited_phase_0_gpus  0.5
-    z_28      limited_phase_1_gpus  0.5
-    z_28      limited_phase_2_gpus  0.5
-    z_28      core_ports_0  48
-    z_28      core_ports_1  96
-    z_28      core_ports_2  144
-    z_28      purchases_3  0.091428571428571428
-    z_28      purchases_5  0.14285714285714285
-    z_28      purchases_11  0.2742857142857143
-    z_28      purchases_13  0.2857142857142857
-    z_28      purchases_19  0.36571428571428571
-    z_28      purchases_21  0.5714285714285714
-    z_29      regrets_0  525.20569230348087
-    z_29      regrets_1  529.12527555481643
-    z_29      regrets_2  525.20569230348087
-    z_29      regrets_3  529.12527555481643
-    z_29      regrets_4  536.93357919724053
-    z_29      regrets_5  540.85316244857609
-    z_29      regrets_6  536.93357919724053
-    z_29      regrets_7  540.85316244857609
-    z_29      one_option_1  1
-    z_29      products_used_1_17  1
-    z_29      limited_phase_0_gpus  0.5
-    z_29      limited_phase_1_gpus  0.5
-    z_29      limited_phase_2_gpus  0.5
-    z_29      core_ports_0  32
-    z_29      core_ports_1  64
-    z_29      core_ports_2  128
-    z_29      purchases_3  0.13714285714285715
-    z_29      purchases_5  0.14285714285714285
-    z_29      purchases_11  0.22857142857142859
-    z_29      purchases_13  0.2857142857142857
-    z_29      purchases_19  0.41142857142857148
-    z_29      purchases_21  0.5714285714285714
-    z_30      regrets_0  525.20709801031876
-    z_30      regrets_1  529.40665149389247
-    z_30      regrets_2  525.20709801031876
-    z_30      regrets_3  529.40665149389247
-    z_30      regrets_4  536.93498490407831
-    z_30      regrets_5  541.1345383876519
-    z_30      regrets_6  536.93498490407831
-    z_30      regrets_7  541.1345383876519
-    z_30      one_option_1  1
-    z_30      products_used_1_17  1
-    z_30      limited_phase_0_gpus  0.5
-    z_30      limited_phase_1_gpus  0.5
-    z_30      limited_phase_2_gpus  0.5
-    z_30      core_ports_0  48
-    z_30      core_ports_1  96
-    z_30      core_ports_2  144
-    z_30      purchases_3  0.13714285714285715
-    z_30      purchases_5  0.14285714285714285
-    z_30      purchases_11  0.24571428571428572
-    z_30      purchases_13  0.2857142857142857
-    z_30      purchases_19  0.33714285714285719
-    z_30      purchases_21  0.5714285714285714
-    z_31      regrets_0  539.32905421552096
-    z_31      regrets_1  543.27103508543541
-    z_31      regrets_2  558.22045787542993
-    z_31      regrets_3  562.1624387453445
-    z_31      regrets_4  551.0569411092805
-    z_31      regrets_5  554.99892197919496
-    z_31      regrets_6  569.94834476918948
-    z_31      regrets_7  573.89032563910405
-    z_31      one_option_1  1
-    z_31      products_used_1_17  1
-    z_31      limited_phase_0_gpus  0.5
-    z_31      limited_phase_1_gpus  0.5
-    z_31      limited_phase_2_gpus  0.5
-    z_31      core_ports_0  64
-    z_31      core_ports_1  64
-    z_31      core_ports_2  128
-    z_31      purchases_5  0.14285714285714285
-    z_31      purchases_13  0.2857142857142857
-    z_31      purchases_21  0.5714285714285714
-    z_32      regrets_0  524.8829569213857
-    z_32      regrets_1  528.8410360796538
-    z_32      regrets_2  524.8829569213857
-    z_32      regrets_3  528.8410360796538
-    z_32      regrets_4  536.61084381514536
-    z_32      regrets_5  540.56892297341346
-    z_32      regrets_6  536.61084381514536
-    z_32      regrets_7  540.56892297341346
-    z_32      one_option_1  1
-    z_32      products_used_1_17  1
-    z_32      limited_phase_0_gpus  0.5
-    z_32      limited_phase_1_gpus  0.5
-    z_32      limited_phase_2_gpus  0.5
-    z_32      core_ports_0  33
-    z_32      core_ports_1  66
-    z_32      core_ports_2  129
-    z_32      purchases_3  0.13142857142857142
-    z_32      purchases_5  0.14285714285714285
-    z_32      purchases_11  0.19428571428571428
-    z_32      purchases_13  0.2857142857142857
-    z_32      purchases_19  0.31428571428571428
-    z_32      purchases_21  0.5714285714285714
-    z_33      regrets_0  539.14864426370366
-    z_33      regrets_1  543.0682275150391
-    z_33      regrets_2  557.87481698781164
-    z_33      regrets_3  561.79440023914708
-    z_33      regrets_4  550.87653115746321
-    z_33      regrets_5  554.79611440879864
-    z_33      regrets_6  569.60270388157119
-    z_33      regrets_7  573.52228713290674
-    z_33      one_option_1  1
-    z_33      products_used_1_17  1
-    z_33      limited_phase_0_gpus  0.5
-    z_33      limited_phase_1_gpus  0.5
-    z_33      limited_phase_2_gpus  0.5
-    z_33      core_ports_0  32
-    z_33      core_ports_1  64
-    z_33      core_ports_2  128
-    z_33      purchases_5  0.14285714285714285
-    z_33      purchases_13  0.2857142857142857
-    z_33      purchases_21  0.5714285714285714
-    z_34      regrets_0  537.09892901016576
-    z_34      regrets_1  541.08850481956074
-    z_34      regrets_2  553.29156071865918
-    z_34      regrets_3  557.28113652805405
-    z_34      regrets_4  548.82681590392542
-    z_34      regrets_5  552.81639171332017
-    z_34      regrets_6  565.01944761241862
-    z_34      regrets_7  569.00902342181371
-    z_34      one_option_1  1
-    z_34      products_used_1_17  1
-    z_34      limited_phase_0_gpus  0.5
-    z_34      limited_phase_1_gpus  0.5
-    z_34      limited_phase_2_gpus  0.5
-    z_34      core_ports_0  35
-    z_34      core_ports_1  65
-    z_34      core_ports_2  130
-    z_34      purchases_5  0.14285714285714285
-    z_34      purchases_13  0.2857142857142857
-    z_34      purchases_21  0.5714285714285714
-    z_35      regrets_0  535.52253581267371
-    z_35      regrets_1  539.71019056137732
-    z_35      regrets_2  549.64978082365519
-    z_35      regrets_3  553.8374355723588
-    z_35      regrets_4  547.25042270643326
-    z_35      regrets_5  551.43807745513686
-    z_35      regrets_6  561.37766771741474
-    z_35      regrets_7  565.56532246611823
-    z_35      one_option_1  1
-    z_35      products_used_1_17  1
-    z_35      limited_phase_0_gpus  0.5
-    z_35      limited_phase_1_gpus  0.5
-    z_35      limited_phase_2_gpus  0.5
-    z_35      core_ports_0  36
-    z_35      core_ports_1  66
-    z_35      core_ports_2  132
-    z_35      purchases_5  0.14285714285714285
-    z_35      purchases_13  0.2857142857142857
-    z_35      purchases_21  0.5714285714285714
-    z_36      regrets_0  126.95611673116369
-    z_36      regrets_1  127.15769529837522
-    z_36      regrets_2  131.14196710478782
-    z_36      regrets_3  131.34354567199935
-    z_36      regrets_4  130.04240275583726
-    z_36      regrets_5  130.24398132304881
-    z_36      regrets_6  134.22825312946139
-    z_36      regrets_7  134.42983169667292
-    z_36      one_option_2  1
-    z_36      products_used_2_16  1
-    z_36      limited_phase_1_gpus  0.25
-    z_36      limited_phase_2_gpus  0.125
-    z_36      core_ports_1  32
-    z_36      core_ports_2  32
-    z_36      purchases_13  0.14285714285714285
-    z_36      purchases_21  0.14285714285714285
-    z_37      regrets_0  124.48606356758201
-    z_37      regrets_1  125.4939564036397
-    z_37      regrets_2  124.48606356758201
-    z_37      regrets_3  125.4939564036397
-    z_37      regrets_4  127.57234959225559
-    z_37      regrets_5  128.58024242831326
-    z_37      regrets_6  127.57234959225559
-    z_37      regrets_7  128.58024242831326
-    z_37      one_option_2  1
-    z_37      products_used_2_16  1
-    z_37      limited_phase_1_gpus  0.25
-    z_37      limited_phase_2_gpus  0.125
-    z_37      core_ports_1  32
-    z_37      core_ports_2  32
-    z_37      purchases_11  0.10285714285714286
-    z_37      purchases_13  0.14285714285714285
-    z_37      purchases_19  0.10285714285714286
-    z_37      purchases_21  0.14285714285714285
-    z_38      regrets_0  124.40989234756942
-    z_38      regrets_1  125.4492818347539
-    z_38      regrets_2  124.40989234756942
-    z_38      regrets_3  125.4492818347539
-    z_38      regrets_4  127.49617837224301
-    z_38      regrets_5  128.53556785942749
-    z_38      regrets_6  127.49617837224301
-    z_38      regrets_7  128.53556785942749
-    z_38      one_option_2  1
-    z_38      products_used_2_16  1
-    z_38      limited_phase_1_gpus  0.25
-    z_38      limited_phase_2_gpus  0.125
-    z_38      core_ports_1  33
-    z_38      core_ports_2  33
-    z_38      purchases_11  0.080000000000000002
-    z_38      purchases_13  0.14285714285714285
-    z_38      purchases_19  0.080000000000000002
-    z_38      purchases_21  0.14285714285714285
-    z_39      regrets_0  141.36519031537847
-    z_39      regrets_1  141.56676888259
-    z_39      regrets_2  141.36519031537847
-    z_39      regrets_3  141.56676888259
-    z_39      regrets_4  144.45147634005204
-    z_39      regrets_5  144.65305490726357
-    z_39      regrets_6  144.45147634005204
-    z_39      regrets_7  144.65305490726357
-    z_39      one_option_2  1
-    z_39      products_used_2_17  1
-    z_39      limited_phase_1_gpus  0.25
-    z_39      limited_phase_2_gpus  0.125
-    z_39      core_ports_1  32
-    z_39      core_ports_2  32
-    z_39      purchases_11  0.091428571428571428
-    z_39      purchases_13  0.14285714285714285
-    z_39      purchases_19  0.091428571428571428
-    z_39      purchases_21  0.14285714285714285
-    z_40      regrets_0  143.61583618139946
-    z_40      regrets_1  143.84261206951243
-    z_40      regrets_2  146.75522396161756
-    z_40      regrets_3  146.98199984973053
-    z_40      regrets_4  146.70212220607303
-    z_40      regrets_5  146.92889809418602
-    z_40      regrets_6  149.84150998629116
-    z_40      regrets_7  150.06828587440413
-    z_40      one_option_2  1
-    z_40      products_used_2_17  1
-    z_40      limited_phase_1_gpus  0.25
-    z_40      limited_phase_2_gpus  0.125
-    z_40      core_ports_1  36
-    z_40      core_ports_2  36
-    z_40      purchases_13  0.14285714285714285
-    z_40      purchases_21  0.14285714285714285
-    z_41      regrets_0  145.50082146949288
-    z_41      regrets_1  146.50871430555057
-    z_41      regrets_2  150.20990313982003
-    z_41      regrets_3  151.21779597587772
-    z_41      regrets_4  148.58710749416645
-    z_41      regrets_5  149.59500033022417
-    z_41      regrets_6  153.29618916449363
-    z_41      regrets_7  154.30408200055132
-    z_41      one_option_2  1
-    z_41      products_used_2_17  1
-    z_41      limited_phase_1_gpus  0.25
-    z_41      limited_phase_2_gpus  0.125
-    z_41      core_ports_1  32
-    z_41      core_ports_2  32
-    z_41      purchases_13  0.14285714285714285
-    z_41      purchases_21  0.14285714285714285
-    z_42      regrets_0  141.92752325775882
-    z_42      regrets_1  142.96691274494333
-    z_42      regrets_2  141.92752325775882
-    z_42      regrets_3  142.96691274494333
-    z_42      regrets_4  145.01380928243242
-    z_42      regrets_5  146.05319876961693
-    z_42      regrets_6  145.01380928243242
-    z_42      regrets_7  146.05319876961693
-    z_42      one_option_2  1
-    z_42      products_used_2_17  1
-    z_42      limited_phase_1_gpus  0.25
-    z_42      limited_phase_2_gpus  0.125
-    z_42      core_ports_1  33
-    z_42      core_ports_2  33
-    z_42      purchases_11  0.080000000000000002
-    z_42      purchases_13  0.14285714285714285
-    z_42      purchases_19  0.080000000000000002
-    z_42      purchases_21  0.14285714285714285
-    v_3_0     bracket_to_3_0  -0.22857142857142856
-    v_3_1     bracket_from_3_1  0.22857142857142856
-    v_3_1     bracket_to_3_1  -0.45714285714285713
-    v_3_2     bracket_from_3_2  0.45714285714285713
+    z_21      core_ports_0  64
+    z_21      core_ports_1  96
+    z_21      core_ports_2  192
+    z_21      purchases_3  0.16452442159383032
+    z_21      purchases_5  0.12121212121212122
+    z_21      purchases_11  0.2056555269922879
+    z_21      purchases_13  0.24242424242424243
+    z_21      purchases_19  0.32904884318766064
+    z_21      purchases_21  0.48484848484848486
+    z_22      regrets_0  117.33704817672712
+    z_22      regrets_1  119.35267592993192
+    z_22      regrets_2  117.33704817672712
+    z_22      regrets_3  119.35267592993192
+    z_22      regrets_4  120.24156040408208
+    z_22      regrets_5  122.25718815728689
+    z_22      regrets_6  120.24156040408208
+    z_22      regrets_7  122.25718815728689
+    z_22      one_option_2  1
+    z_22      products_used_2_16  1
+    z_22      limited_phase_1_gpus  0.25
+    z_22      limited_phase_2_gpus  0.125
+    z_22      core_ports_1  32
+    z_22      core_ports_2  32
+    z_22      purchases_11  0.092544987146529561
+    z_22      purchases_13  0.12121212121212122
+    z_22      purchases_19  0.092544987146529561
+    z_22      purchases_21  0.12121212121212122
+    z_23      regrets_0  117.28817745045197
+    z_23      regrets_1  119.70693075429773
+    z_23      regrets_2  117.28817745045197
+    z_23      regrets_3  119.70693075429773
+    z_23      regrets_4  120.19268967780695
+    z_23      regrets_5  122.61144298165271
+    z_23      regrets_6  120.19268967780695
+    z_23      regrets_7  122.61144298165271
+    z_23      one_option_2  1
+    z_23      products_used_2_16  1
+    z_23      limited_phase_1_gpus  0.25
+    z_23      limited_phase_2_gpus  0.125
+    z_23      core_ports_1  48
+    z_23      core_ports_2  48
+    z_23      purchases_11  0.077120822622107968
+    z_23      purchases_13  0.12121212121212122
+    z_23      purchases_19  0.077120822622107968
+    z_23      purchases_21  0.12121212121212122
+    z_24      regrets_0  133.82293858551319
+    z_24      regrets_1  135.83856633871801
+    z_24      regrets_2  133.82293858551319
+    z_24      regrets_3  135.83856633871801
+    z_24      regrets_4  136.72745081286814
+    z_24      regrets_5  138.743078566073
+    z_24      regrets_6  136.72745081286814
+    z_24      regrets_7  138.743078566073
+    z_24      one_option_2  1
+    z_24      products_used_2_17  1
+    z_24      limited_phase_1_gpus  0.25
+    z_24      limited_phase_2_gpus  0.125
+    z_24      core_ports_1  32
+    z_24      core_ports_2  32
+    z_24      purchases_11  0.092544987146529561
+    z_24      purchases_13  0.12121212121212122
+    z_24      purchases_19  0.092544987146529561
+    z_24      purchases_21  0.12121212121212122
+    v_3_0     bracket_to_3_0  -0.10282776349614396
+    v_3_1     bracket_from_3_1  0.10282776349614396
+    v_3_1     bracket_to_3_1  -0.20565552699228792
+    v_3_2     bracket_from_3_2  0.20565552699228792
     v_3_2     bracket_to_3_2  -1
-    v_5_0     bracket_to_5_0  -0.5580357142857143
-    v_5_1     regrets_0  0.66134700528719648
-    v_5_1     regrets_1  1.7195022137467104
-    v_5_1     regrets_2  0.66134700528719648
-    v_5_1     regrets_3  1.7195022137467104
-    v_5_1     regrets_4  0.66134700528719648
-    v_5_1     regrets_5  1.7195022137467104
-    v_5_1     regrets_6  0.66134700528719648
-    v_5_1     regrets_7  1.7195022137467104
-    v_5_1     bracket_from_5_1  0.5580357142857143
-    v_5_1     bracket_to_5_1  -1
-    v_5_2     regrets_0  1.8187042645397895
-    v_5_2     regrets_1  4.7286310878034534
-    v_5_2     regrets_2  1.8187042645397895
-    v_5_2     regrets_3  4.7286310878034534
-    v_5_2     regrets_4  1.8187042645397895
-    v_5_2     regrets_5  4.7286310878034534
-    v_5_2     regrets_6  1.8187042645397895
-    v_5_2     regrets_7  4.7286310878034534
-    v_5_2     bracket_from_5_2  1.1160714285714286
-    v_5_2     bracket_to_5_2  -1.1160714285714286
-    v_11_0    bracket_to_11_0  -0.22857142857142856
-    v_11_1    bracket_from_11_1  0.22857142857142856
-    v_11_1    bracket_to_11_1  -0.45714285714285713
-    v_11_2    bracket_from_11_2  0.45714285714285713
-    v_11_2    bracket_to_11_2  -0.69714285714285706
-    v_13_0    bracket_to_13_0  -0.5580357142857143
-    v_13_1    regrets_0  0.59521230475847653
-    v_13_1    regrets_1  1.5475519923720387
-    v_13_1    regrets_2  0.59521230475847653
-    v_13_1    regrets_3  1.5475519923720387
-    v_13_1    regrets_4  0.59521230475847653
-    v_13_1    regrets_5  1.5475519923720387
-    v_13_1    regrets_6  0.59521230475847653
-    v_13_1    regrets_7  1.5475519923720387
-    v_13_1    bracket_from_13_1  0.5580357142857143
-    v_13_1    bracket_to_13_1  -0.75
-    v_13_2    regrets_0  1.6368338380858107
-    v_13_2    regrets_1  4.2557679790231013
-    v_13_2    regrets_2  1.6368338380858107
-    v_13_2    regrets_3  4.2557679790231013
-    v_13_2    regrets_4  1.6368338380858107
-    v_13_2    regrets_5  4.2557679790231013
-    v_13_2    regrets_6  1.6368338380858107
-    v_13_2    regrets_7  4.2557679790231013
-    v_13_2    bracket_from_13_2  1.1160714285714286
-    v_13_2    bracket_to_13_2  -1.1160714285714286
-    v_19_0    bracket_to_19_0  -0.22857142857142856
-    v_19_1    bracket_from_19_1  0.22857142857142856
-    v_19_1    bracket_to_19_1  -0.38857142857142857
-    v_19_2    bracket_from_19_2  0.45714285714285713
-    v_19_2    bracket_to_19_2  -0.45714285714285713
-    v_21_0    bracket_to_21_0  -0.4642857142857143
-    v_21_1    regrets_0  0.52907760422975658
-    v_21_1    regrets_1  1.3756017709973669
-    v_21_1    regrets_2  0.52907760422975658
-    v_21_1    regrets_3  1.3756017709973669
-    v_21_1    regrets_4  0.52907760422975658
-    v_21_1    regrets_5  1.3756017709973669
-    v_21_1    regrets_6  0.52907760422975658
-    v_21_1    regrets_7  1.3756017709973669
-    v_21_1    bracket_from_21_1  0.5580357142857143
-    v_21_1    bracket_to_21_1  -0.5580357142857143
-    v_21_2    regrets_0  1.4549634116318317
-    v_21_2    regrets_1  3.7829048702427648
-    v_21_2    regrets_2  1.4549634116318317
-    v_21_2    regrets_3  3.7829048702427648
-    v_21_2    regrets_4  1.4549634116318317
-    v_21_2    regrets_5  3.7829048702427648
-    v_21_2    regrets_6  1.4549634116318317
-    v_21_2    regrets_7  3.7829048702427648
-    v_21_2    bracket_from_21_2  1.1160714285714286
-    v_21_2    bracket_to_21_2  -1.1160714285714286
+    v_5_0     bracket_to_5_0  -0.47348484848484851
+    v_5_1     regrets_0  0.37343728637421103
+    v_5_1     regrets_1  2.48958190916141
+    v_5_1     regrets_2  0.37343728637421103
+    v_5_1     regrets_3  2.48958190916141
+    v_5_1     regrets_4  0.37343728637421103
+    v_5_1     regrets_5  2.48958190916141
+    v_5_1     regrets_6  0.37343728637421103
+    v_5_1     regrets_7  2.48958190916141
+    v_5_1     bracket_from_5_1  0.47348484848484851
+    v_5_1     bracket_to_5_1  -0.94696969696969702
+    v_5_2     regrets_0  1.026952537529082
+    v_5_2     regrets_1  6.8463502501938844
+    v_5_2     regrets_2  1.026952537529082
+    v_5_2     regrets_3  6.8463502501938844
+    v_5_2     regrets_4  1.026952537529082
+    v_5_2     regrets_5  6.8463502501938844
+    v_5_2     regrets_6  1.026952537529082
+    v_5_2     regrets_7  6.8463502501938844
+    v_5_2     bracket_from_5_2  0.94696969696969702
+    v_5_2     bracket_to_5_2  -1
+    v_11_0    bracket_to_11_0  -0.10282776349614396
+    v_11_1    bracket_from_11_1  0.10282776349614396
+    v_11_1    bracket_to_11_1  -0.20565552699228792
+    v_11_2    bracket_from_11_2  0.20565552699228792
+    v_11_2    bracket_to_11_2  -0.52442159383033415
+    v_13_0    bracket_to_13_0  -0.47348484848484851
+    v_13_1    regrets_0  0.33609355773679067
+    v_13_1    regrets_1  2.2406237182452711
+    v_13_1    regrets_2  0.33609355773679067
+    v_13_1    regrets_3  2.2406237182452711
+    v_13_1    regrets_4  0.33609355773679067
+    v_13_1    regrets_5  2.2406237182452711
+    v_13_1    regrets_6  0.33609355773679067
+    v_13_1    regrets_7  2.2406237182452711
+    v_13_1    bracket_from_13_1  0.47348484848484851
+    v_13_1    bracket_to_13_1  -0.63636363636363635
+    v_13_2    regrets_0  0.92425728377617311
+    v_13_2    regrets_1  6.1617152251744951
+    v_13_2    regrets_2  0.92425728377617311
+    v_13_2    regrets_3  6.1617152251744951
+    v_13_2    regrets_4  0.92425728377617311
+    v_13_2    regrets_5  6.1617152251744951
+    v_13_2    regrets_6  0.92425728377617311
+    v_13_2    regrets_7  6.1617152251744951
+    v_13_2    bracket_from_13_2  0.94696969696969702
+    v_13_2    bracket_to_13_2  -0.94696969696969702
+    v_19_0    bracket_to_19_0  -0.10282776349614396
+    v_19_1    bracket_from_19_1  0.10282776349614396
+    v_19_1    bracket_to_19_1  -0.20565552699228792
+    v_19_2    bracket_from_19_2  0.20565552699228792
+    v_19_2    bracket_to_19_2  -0.32647814910025702
+    v_21_0    bracket_to_21_0  -0.39393939393939392
+    v_21_1    regrets_0  0.29874982909937026
+    v_21_1    regrets_1  1.9916655273291286
+    v_21_1    regrets_2  0.29874982909937026
+    v_21_1    regrets_3  1.9916655273291286
+    v_21_1    regrets_4  0.29874982909937026
+    v_21_1    regrets_5  1.9916655273291286
+    v_21_1    regrets_6  0.29874982909937026
+    v_21_1    regrets_7  1.9916655273291286
+    v_21_1    bracket_from_21_1  0.47348484848484851
+    v_21_1    bracket_to_21_1  -0.47348484848484851
+    v_21_2    regrets_0  0.82156203002326456
+    v_21_2    regrets_1  5.4770802001551075
+    v_21_2    regrets_2  0.82156203002326456
+    v_21_2    regrets_3  5.4770802001551075
+    v_21_2    regrets_4  0.82156203002326456
+    v_21_2    regrets_5  5.4770802001551075
+    v_21_2    regrets_6  0.82156203002326456
+    v_21_2    regrets_7  5.4770802001551075
+    v_21_2    bracket_from_21_2  0.94696969696969702
+    v_21_2    bracket_to_21_2  -0.94696969696969702
     MARK0001  'MARKER'                 'INTEND'
-    x_3_0     regrets_0  30.380628055380566
-    x_3_0     regrets_1  30.380628055380566
-    x_3_0     regrets_2  69.441435555155579
-    x_3_0     regrets_3  69.441435555155579
-    x_3_0     regrets_4  30.380628055380566
-    x_3_0     regrets_5  30.380628055380566
-    x_3_0     regrets_6  69.441435555155579
-    x_3_0     regrets_7  69.441435555155579
+    x_3_0     regrets_0  45.395970124865102
+    x_3_0     regrets_1  45.395970124865102
+    x_3_0     regrets_2  181.58388049946041
+    x_3_0     regrets_3  181.58388049946041
+    x_3_0     regrets_4  45.395970124865102
+    x_3_0     regrets_5  45.395970124865102
+    x_3_0     regrets_6  181.58388049946041
+    x_3_0     regrets_7  181.58388049946041
     x_3_0     bracket_from_3_0  -1
     x_3_0     bracket_to_3_0  1
     x_3_0     purchases_3  -1
     x_3_0     purchases_11  -1
     x_3_0     purchases_19  -1
-    x_3_1     regrets_0  27.342565249842508
-    x_3_1     regrets_1  27.342565249842508
-    x_3_1     regrets_2  62.497291999640019
-    x_3_1     regrets_3  62.497291999640019
-    x_3_1     regrets_4  27.342565249842508
-    x_3_1     regrets_5  27.342565249842508
-    x_3_1     regrets_6  62.497291999640019
-    x_3_1     regrets_7  62.497291999640019
+    x_3_1     regrets_0  40.856373112378591
+    x_3_1     regrets_1  40.856373112378591
+    x_3_1     regrets_2  163.42549244951437
+    x_3_1     regrets_3  163.42549244951437
+    x_3_1     regrets_4  40.856373112378591
+    x_3_1     regrets_5  40.856373112378591
+    x_3_1     regrets_6  163.42549244951437
+    x_3_1     regrets_7  163.42549244951437
     x_3_1     bracket_from_3_1  -1
     x_3_1     bracket_to_3_1  1
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     regrets_0  24.304502444304454
-    x_3_2     regrets_1  24.304502444304454
-    x_3_2     regrets_2  55.553148444124467
-    x_3_2     regrets_3  55.553148444124467
-    x_3_2     regrets_4  24.304502444304454
-    x_3_2     regrets_5  24.304502444304454
-    x_3_2     regrets_6  55.553148444124467
-    x_3_2     regrets_7  55.553148444124467
+    x_3_2     regrets_0  36.316776099892081
+    x_3_2     regrets_1  36.316776099892081
+    x_3_2     regrets_2  145.26710439956832
+    x_3_2     regrets_3  145.26710439956832
+    x_3_2     regrets_4  36.316776099892081
+    x_3_2     regrets_5  36.316776099892081
+    x_3_2     regrets_6  145.26710439956832
+    x_3_2     regrets_7  145.26710439956832
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
     x_3_2     purchases_11  -1
     x_3_2     purchases_19  -1
-    x_5_0     regrets_0  14.814172918433192
-    x_5_0     regrets_1  38.516849587926302
-    x_5_0     regrets_2  14.814172918433192
-    x_5_0     regrets_3  38.516849587926302
-    x_5_0     regrets_4  14.814172918433192
-    x_5_0     regrets_5  38.516849587926302
-    x_5_0     regrets_6  14.814172918433192
-    x_5_0     regrets_7  38.516849587926302
+    x_5_0     regrets_0  9.8587443602791875
+    x_5_0     regrets_1  65.724962401861248
+    x_5_0     regrets_2  9.8587443602791875
+    x_5_0     regrets_3  65.724962401861248
+    x_5_0     regrets_4  9.8587443602791875
+    x_5_0     regrets_5  65.724962401861248
+    x_5_0     regrets_6  9.8587443602791875
+    x_5_0     regrets_7  65.724962401861248
     x_5_0     bracket_from_5_0  -1
     x_5_0     bracket_to_5_0  1
     x_5_0     purchases_5  -1
     x_5_0     purchases_13  -1
     x_5_0     purchases_21  -1
-    x_5_1     regrets_0  13.629039084958535
-    x_5_1     regrets_1  35.435501620892197
-    x_5_1     regrets_2  13.629039084958535
-    x_5_1     regrets_3  35.435501620892197
-    x_5_1     regrets_4  13.629039084958535
-    x_5_1     regrets_5  35.435501620892197
-    x_5_1     regrets_6  13.629039084958535
-    x_5_1     regrets_7  35.435501620892197
+    x_5_1     regrets_0  9.070044811456853
+    x_5_1     regrets_1  60.466965409712351
+    x_5_1     regrets_2  9.070044811456853
+    x_5_1     regrets_3  60.466965409712351
+    x_5_1     regrets_4  9.070044811456853
+    x_5_1     regrets_5  60.466965409712351
+    x_5_1     regrets_6  9.070044811456853
+    x_5_1     regrets_7  60.466965409712351
     x_5_1     bracket_from_5_1  -1
     x_5_1     bracket_to_5_1  1
     x_5_1     purchases_5  -1
     x_5_1     purchases_13  -1
     x_5_1     purchases_21  -1
-    x_5_2     regrets_0  12.592046980668211
-    x_5_2     regrets_1  32.739322149737355
-    x_5_2     regrets_2  12.592046980668211
-    x_5_2     regrets_3  32.739322149737355
-    x_5_2     regrets_4  12.592046980668211
-    x_5_2     regrets_5  32.739322149737355
-    x_5_2     regrets_6  12.592046980668211
-    x_5_2     regrets_7  32.739322149737355
+    x_5_2     regrets_0  8.3799327062373088
+    x_5_2     regrets_1  55.866218041582059
+    x_5_2     regrets_2  8.3799327062373088
+    x_5_2     regrets_3  55.866218041582059
+    x_5_2     regrets_4  8.3799327062373088
+    x_5_2     regrets_5  55.866218041582059
+    x_5_2     regrets_6  8.3799327062373088
+    x_5_2     regrets_7  55.866218041582059
     x_5_2     bracket_from_5_2  -1
     x_5_2     bracket_to_5_2  1
     x_5_2     purchases_5  -1
     x_5_2     purchases_13  -1
     x_5_2     purchases_21  -1
-    x_11_0    regrets_0  28.861596652611539
-    x_11_0    regrets_1  28.861596652611539
-    x_11_0    regrets_2  65.969363777397803
-    x_11_0    regrets_3  65.969363777397803
-    x_11_0    regrets_4  28.861596652611539
-    x_11_0    regrets_5  28.861596652611539
-    x_11_0    regrets_6  65.969363777397803
-    x_11_0    regrets_7  65.969363777397803
+    x_11_0    regrets_0  43.126171618621846
+    x_11_0    regrets_1  43.126171618621846
+    x_11_0    regrets_2  172.50468647448739
+    x_11_0    regrets_3  172.50468647448739
+    x_11_0    regrets_4  43.126171618621846
+    x_11_0    regrets_5  43.126171618621846
+    x_11_0    regrets_6  172.50468647448739
+    x_11_0    regrets_7  172.50468647448739
     x_11_0    bracket_from_11_0  -1
     x_11_0    bracket_to_11_0  1
     x_11_0    purchases_11  -1
     x_11_0    purchases_19  -1
-    x_11_1    regrets_0  25.975436987350385
-    x_11_1    regrets_1  25.975436987350385
-    x_11_1    regrets_2  59.372427399658022
-    x_11_1    regrets_3  59.372427399658022
-    x_11_1    regrets_4  25.975436987350385
-    x_11_1    regrets_5  25.975436987350385
-    x_11_1    regrets_6  59.372427399658022
-    x_11_1    regrets_7  59.372427399658022
+    x_11_1    regrets_0  38.813554456759661
+    x_11_1    regrets_1  38.813554456759661
+    x_11_1    regrets_2  155.25421782703864
+    x_11_1    regrets_3  155.25421782703864
+    x_11_1    regrets_4  38.813554456759661
+    x_11_1    regrets_5  38.813554456759661
+    x_11_1    regrets_6  155.25421782703864
+    x_11_1    regrets_7  155.25421782703864
     x_11_1    bracket_from_11_1  -1
     x_11_1    bracket_to_11_1  1
     x_11_1    purchases_11  -1
     x_11_1    purchases_19  -1
-    x_11_2    regrets_0  23.089277322089231
-    x_11_2    regrets_1  23.089277322089231
-    x_11_2    regrets_2  52.775491021918242
-    x_11_2    regrets_3  52.775491021918242
-    x_11_2    regrets_4  23.089277322089231
-    x_11_2    regrets_5  23.089277322089231
-    x_11_2    regrets_6  52.775491021918242
-    x_11_2    regrets_7  52.775491021918242
+    x_11_2    regrets_0  34.500937294897476
+    x_11_2    regrets_1  34.500937294897476
+    x_11_2    regrets_2  138.0037491795899
+    x_11_2    regrets_3  138.0037491795899
+    x_11_2    regrets_4  34.500937294897476
+    x_11_2    regrets_5  34.500937294897476
+    x_11_2    regrets_6  138.0037491795899
+    x_11_2    regrets_7  138.0037491795899
     x_11_2    bracket_from_11_2  -1
     x_11_2    bracket_to_11_2  1
     x_11_2    purchases_11  -1
     x_11_2    purchases_19  -1
-    x_13_0    regrets_0  13.332755626589872
-    x_13_0    regrets_1  34.66516462913367
-    x_13_0    regrets_2  13.332755626589872
-    x_13_0    regrets_3  34.66516462913367
-    x_13_0    regrets_4  13.332755626589872
-    x_13_0    regrets_5  34.66516462913367
-    x_13_0    regrets_6  13.332755626589872
-    x_13_0    regrets_7  34.66516462913367
+    x_13_0    regrets_0  8.872869924251269
+    x_13_0    regrets_1  59.152466161675129
+    x_13_0    regrets_2  8.872869924251269
+    x_13_0    regrets_3  59.152466161675129
+    x_13_0    regrets_4  8.872869924251269
+    x_13_0    regrets_5  59.152466161675129
+    x_13_0    regrets_6  8.872869924251269
+    x_13_0    regrets_7  59.152466161675129
     x_13_0    bracket_from_13_0  -1
     x_13_0    bracket_to_13_0  1
     x_13_0    purchases_13  -1
     x_13_0    purchases_21  -1
-    x_13_1    regrets_0  12.266135176462681
-    x_13_1    regrets_1  31.891951458802975
-    x_13_1    regrets_2  12.266135176462681
-    x_13_1    regrets_3  31.891951458802975
-    x_13_1    regrets_4  12.266135176462681
-    x_13_1    regrets_5  31.891951458802975
-    x_13_1    regrets_6  12.266135176462681
-    x_13_1    regrets_7  31.891951458802975
+    x_13_1    regrets_0  8.1630403303111674
+    x_13_1    regrets_1  54.420268868741118
+    x_13_1    regrets_2  8.1630403303111674
+    x_13_1    regrets_3  54.420268868741118
+    x_13_1    regrets_4  8.1630403303111674
+    x_13_1    regrets_5  54.420268868741118
+    x_13_1    regrets_6  8.1630403303111674
+    x_13_1    regrets_7  54.420268868741118
     x_13_1    bracket_from_13_1  -1
     x_13_1    bracket_to_13_1  1
     x_13_1    purchases_13  -1
     x_13_1    purchases_21  -1
-    x_13_2    regrets_0  11.332842282601391
-    x_13_2    regrets_1  29.465389934763621
-    x_13_2    regrets_2  11.332842282601391
-    x_13_2    regrets_3  29.465389934763621
-    x_13_2    regrets_4  11.332842282601391
-    x_13_2    regrets_5  29.465389934763621
-    x_13_2    regrets_6  11.332842282601391
-    x_13_2    regrets_7  29.465389934763621
+    x_13_2    regrets_0  7.5419394356135792
+    x_13_2    regrets_1  50.27959623742386
+    x_13_2    regrets_2  7.5419394356135792
+    x_13_2    regrets_3  50.27959623742386
+    x_13_2    regrets_4  7.5419394356135792
+    x_13_2    regrets_5  50.27959623742386
+    x_13_2    regrets_6  7.5419394356135792
+    x_13_2    regrets_7  50.27959623742386
     x_13_2    bracket_from_13_2  -1
     x_13_2    bracket_to_13_2  1
     x_13_2    purchases_13  -1
     x_13_2    purchases_21  -1
-    x_19_0    regrets_0  27.342565249842508
-    x_19_0    regrets_1  27.342565249842508
-    x_19_0    regrets_2  62.497291999640019
-    x_19_0    regrets_3  62.497291999640019
-    x_19_0    regrets_4  27.342565249842508
-    x_19_0    regrets_5  27.342565249842508
-    x_19_0    regrets_6  62.497291999640019
-    x_19_0    regrets_7  62.497291999640019
+    x_19_0    regrets_0  40.856373112378591
+    x_19_0    regrets_1  40.856373112378591
+    x_19_0    regrets_2  163.42549244951437
+    x_19_0    regrets_3  163.42549244951437
+    x_19_0    regrets_4  40.856373112378591
+    x_19_0    regrets_5  40.856373112378591
+    x_19_0    regrets_6  163.42549244951437
+    x_19_0    regrets_7  163.42549244951437
     x_19_0    bracket_from_19_0  -1
     x_19_0    bracket_to_19_0  1
     x_19_0    purchases_19  -1
-    x_19_1    regrets_0  24.608308724858261
-    x_19_1    regrets_1  24.608308724858261
-    x_19_1    regrets_2  56.247562799676025
-    x_19_1    regrets_3  56.247562799676025
-    x_19_1    regrets_4  24.608308724858261
-    x_19_1    regrets_5  24.608308724858261
-    x_19_1    regrets_6  56.247562799676025
-    x_19_1    regrets_7  56.247562799676025
+    x_19_1    regrets_0  36.770735801140738
+    x_19_1    regrets_1  36.770735801140738
+    x_19_1    regrets_2  147.08294320456295
+    x_19_1    regrets_3  147.08294320456295
+    x_19_1    regrets_4  36.770735801140738
+    x_19_1    regrets_5  36.770735801140738
+    x_19_1    regrets_6  147.08294320456295
+    x_19_1    regrets_7  147.08294320456295
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    regrets_0  21.874052199874008
-    x_19_2    regrets_1  21.874052199874008
-    x_19_2    regrets_2  49.997833599712024
-    x_19_2    regrets_3  49.997833599712024
-    x_19_2    regrets_4  21.874052199874008
-    x_19_2    regrets_5  21.874052199874008
-    x_19_2    regrets_6  49.997833599712024
-    x_19_2    regrets_7  49.997833599712024
+    x_19_2    regrets_0  32.68509848990287
+    x_19_2    regrets_1  32.68509848990287
+    x_19_2    regrets_2  130.74039395961148
+    x_19_2    regrets_3  130.74039395961148
+    x_19_2    regrets_4  32.68509848990287
+    x_19_2    regrets_5  32.68509848990287
+    x_19_2    regrets_6  130.74039395961148
+    x_19_2    regrets_7  130.74039395961148
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1
-    x_21_0    regrets_0  11.851338334746552
-    x_21_0    regrets_1  30.813479670341035
-    x_21_0    regrets_2  11.851338334746552
-    x_21_0    regrets_3  30.813479670341035
-    x_21_0    regrets_4  11.851338334746552
-    x_21_0    regrets_5  30.813479670341035
-    x_21_0    regrets_6  11.851338334746552
-    x_21_0    regrets_7  30.813479670341035
+    x_21_0    regrets_0  7.8869954882233504
+    x_21_0    regrets_1  52.579969921489003
+    x_21_0    regrets_2  7.8869954882233504
+    x_21_0    regrets_3  52.579969921489003
+    x_21_0    regrets_4  7.8869954882233504
+    x_21_0    regrets_5  52.579969921489003
+    x_21_0    regrets_6  7.8869954882233504
+    x_21_0    regrets_7  52.579969921489003
     x_21_0    bracket_from_21_0  -1
     x_21_0    bracket_to_21_0  1
     x_21_0    purchases_21  -1
-    x_21_1    regrets_0  10.903231267966829
-    x_21_1    regrets_1  28.348401296713757
-    x_21_1    regrets_2  10.903231267966829
-    x_21_1    regrets_3  28.348401296713757
-    x_21_1    regrets_4  10.903231267966829
-    x_21_1    regrets_5  28.348401296713757
-    x_21_1    regrets_6  10.903231267966829
-    x_21_1    regrets_7  28.348401296713757
+    x_21_1    regrets_0  7.2560358491654808
+    x_21_1    regrets_1  48.373572327769878
+    x_21_1    regrets_2  7.2560358491654808
+    x_21_1    regrets_3  48.373572327769878
+    x_21_1    regrets_4  7.2560358491654808
+    x_21_1    regrets_5  48.373572327769878
+    x_21_1    regrets_6  7.2560358491654808
+    x_21_1    regrets_7  48.373572327769878
     x_21_1    bracket_from_21_1  -1
     x_21_1    bracket_to_21_1  1
     x_21_1    purchases_21  -1
-    x_21_2    regrets_0  10.07363758453457
-    x_21_2    regrets_1  26.191457719789881
-    x_21_2    regrets_2  10.07363758453457
-    x_21_2    regrets_3  26.191457719789881
-    x_21_2    regrets_4  10.07363758453457
-    x_21_2    regrets_5  26.191457719789881
-    x_21_2    regrets_6  10.07363758453457
-    x_21_2    regrets_7  26.191457719789881
+    x_21_2    regrets_0  6.7039461649898477
+    x_21_2    regrets_1  44.692974433265647
+    x_21_2    regrets_2  6.7039461649898477
+    x_21_2    regrets_3  44.692974433265647
+    x_21_2    regrets_4  6.7039461649898477
+    x_21_2    regrets_5  44.692974433265647
+    x_21_2    regrets_6  6.7039461649898477
+    x_21_2    regrets_7  44.692974433265647
     x_21_2    bracket_from_21_2  -1
     x_21_2    bracket_to_21_2  1
     x_21_2    purchases_21  -1
     MARK0002  'MARKER'                 'INTORG'
-    n_0       regrets_0  0.0045079891931645109
-    n_0       regrets_1  0.0045079891931645109
-    n_0       regrets_2  0.0045079891931645109
-    n_0       regrets_3  0.0045079891931645109
-    n_0       regrets_4  0.0045079891931645109
-    n_0       regrets_5  0.0045079891931645109
-    n_0       regrets_6  0.0045079891931645109
-    n_0       regrets_7  0.0045079891931645109
-    n_0       core_ports_0  -64
+    n_0       regrets_0  0.004242480971515028
+    n_0       regrets_1  0.004242480971515028
+    n_0       regrets_2  0.004242480971515028
+    n_0       regrets_3  0.004242480971515028
+    n_0       regrets_4  0.004242480971515028
+    n_0       regrets_5  0.004242480971515028
+    n_0       regrets_6  0.004242480971515028
+    n_0       regrets_7  0.004242480971515028
+    n_0       core_ports_0  -32
     n_0       core_growth_1  1
-    n_0       purchases_3  0.0057142857142857143
-    n_1       regrets_0  0.0067619837897467663
-    n_1       regrets_1  0.0067619837897467663
-    n_1       regrets_2  0.0067619837897467663
-    n_1       regrets_3  0.0067619837897467663
-    n_1       regrets_4  0.0067619837897467663
-    n_1       regrets_5  0.0067619837897467663
-    n_1       regrets_6  0.0067619837897467663
-    n_1       regrets_7  0.0067619837897467663
-    n_1       core_ports_1  -64
+    n_0       purchases_3  0.0025706940874035988
+    n_1       regrets_0  0.006363721457272542
+    n_1       regrets_1  0.006363721457272542
+    n_1       regrets_2  0.006363721457272542
+    n_1       regrets_3  0.006363721457272542
+    n_1       regrets_4  0.006363721457272542
+    n_1       regrets_5  0.006363721457272542
+    n_1       regrets_6  0.006363721457272542
+    n_1       regrets_7  0.006363721457272542
+    n_1       core_ports_1  -32
     n_1       core_growth_1  -1
     n_1       core_growth_2  1
-    n_1       purchases_11  0.0057142857142857143
-    n_2       regrets_0  0.018031956772658043
-    n_2       regrets_1  0.018031956772658043
-    n_2       regrets_2  0.018031956772658043
-    n_2       regrets_3  0.018031956772658043
-    n_2       regrets_4  0.018031956772658043
-    n_2       regrets_5  0.018031956772658043
-    n_2       regrets_6  0.018031956772658043
-    n_2       regrets_7  0.018031956772658043
-    n_2       core_ports_2  -64
+    n_1       purchases_11  0.0025706940874035988
+    n_2       regrets_0  0.016969923886060112
+    n_2       regrets_1  0.016969923886060112
+    n_2       regrets_2  0.016969923886060112
+    n_2       regrets_3  0.016969923886060112
+    n_2       regrets_4  0.016969923886060112
+    n_2       regrets_5  0.016969923886060112
+    n_2       regrets_6  0.016969923886060112
+    n_2       regrets_7  0.016969923886060112
+    n_2       core_ports_2  -32
     n_2       core_growth_2  -1
-    n_2       purchases_19  0.0057142857142857143
+    n_2       purchases_19  0.0025706940874035988
     y_16      products_used_0_16  -1
     y_16      products_used_1_16  -1
     y_16      products_used_2_16  -1
@@ -1281,14 +961,14 @@ COLUMNS
     y_17      distinct_products_hb  1
     MARK0003  'MARKER'                 'INTEND'
 RHS
-    RHS_V     regrets_0  837.35192068144363
-    RHS_V     regrets_1  864.95372276957187
-    RHS_V     regrets_2  855.38685351562538
-    RHS_V     regrets_3  883.22460233567676
-    RHS_V     regrets_4  857.95287989613973
-    RHS_V     regrets_5  885.55468198426797
-    RHS_V     regrets_6  875.98781273032159
-    RHS_V     regrets_7  903.82556155037287
+    RHS_V     regrets_0  790.36038127850134
+    RHS_V     regrets_1  847.97437360401022
+    RHS_V     regrets_2  847.69234066910224
+    RHS_V     regrets_3  905.59746405473982
+    RHS_V     regrets_4  809.74800039609579
+    RHS_V     regrets_5  867.36199272160468
+    RHS_V     regrets_6  867.07995978669669
+    RHS_V     regrets_7  924.98508317233427
     RHS_V     one_option_0  1
     RHS_V     one_option_1  1
     RHS_V     one_option_2  1
@@ -1322,24 +1002,6 @@ BOUNDS
  BV BOUND     z_22    
  BV BOUND     z_23    
  BV BOUND     z_24    
- BV BOUND     z_25    
- BV BOUND     z_26    
- BV BOUND     z_27    
- BV BOUND     z_28    
- BV BOUND     z_29    
- BV BOUND     z_30    
- BV BOUND     z_31    
- BV BOUND     z_32    
- BV BOUND     z_33    
- BV BOUND     z_34    
- BV BOUND     z_35    
- BV BOUND     z_36    
- BV BOUND     z_37    
- BV BOUND     z_38    
- BV BOUND     z_39    
- BV BOUND     z_40    
- BV BOUND     z_41    
- BV BOUND     z_42    
  BV BOUND     v_3_0   
  BV BOUND     v_3_1   
  BV BOUND     v_3_2   
@@ -1358,9 +1020,9 @@ BOUNDS
  BV BOUND     v_21_0  
  BV BOUND     v_21_1  
  BV BOUND     v_21_2  
- UI BOUND     n_0       2
- UI BOUND     n_1       4
- UI BOUND     n_2       4
+ UI BOUND     n_0       5
+ UI BOUND     n_1       8
+ UI BOUND     n_2       11
  BV BOUND     y_16    
  BV BOUND     y_17    
 ENDATA

@@ -1,4 +1,4 @@
-* phased-128 (01104cca223d9eb91eb1dae2e6450f3527a19ad1f106977c468aeb4e43568ed4), formulation 'choice'
+* phased-128 (17ee740cb57e5311c66abc0c8258d580c888ea55f1067ba74499409d9577170d), formulation 'choice'
 * minimizes capex in USD; the plan: optimal, value 343840.0
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* phased-131k-p3 (a7c0988993b80979fc71f7a14961449a50f340b6e79fb6bf6f8196724a692720), formulation 'choice'
+* phased-131k-p3 (0a4b6923cddea291d752b141abd13dab3c3ee07168761bc807756d9936cd5990), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 516994956.7488
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

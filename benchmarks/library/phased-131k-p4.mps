@@ -1,5 +1,5 @@
-* phased-131k-p4 (c8f17f11e48c1e0ef6ce7e2d4e7f2ac90773e0ed169042dadd4f7f6b2236a365), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 1098847203.5225601
+* phased-131k-p4 (01eaa6ff9bdbbe85f56b96e99477f688227157cbc70e39eaafa3f1024d008307), formulation 'choice'
+* minimizes tco in USD; the plan: optimal, value 1105441816.77056
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt
 ROWS
@@ -11,7 +11,7 @@ ROWS
  L  limited_phase_3_gpus
 COLUMNS
     MARK0000  'MARKER'                 'INTORG'
-    z_0       Obj       1098847203.5225599
+    z_0       Obj       1105441816.77056
     z_0       one_option_0  1
     z_0       limited_phase_0_gpus  1
     z_0       limited_phase_1_gpus  1

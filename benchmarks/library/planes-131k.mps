@@ -1,4 +1,4 @@
-* planes-131k (066de5b20b91d0412d2eae685920b03bbd75d08e826b8adc8405fd78050f9a96), formulation 'network'
+* planes-131k (3bcfe3ec43a395bce654f555074f1ece488ad0a47aecc2740204636c98b3f746), formulation 'network'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks

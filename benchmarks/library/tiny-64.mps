@@ -1,4 +1,4 @@
-* tiny-64 (a97f457a4bd6c605c9c485f2542d662322c935f47d9d1b2594edc6478223123c), formulation 'network'
+* tiny-64 (3b07b945083007546438f1c51bb94d8220288dff399cc32c0faade7a218cd6eb), formulation 'network'
 * minimizes capex in USD; the plan: optimal, value 181888.0
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 8 x hgx-h100-8 (8 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks

@@ -174,6 +174,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
         "the fabric 'direct'": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,
         "a list in cluster.gpu": is_given and question.cluster.generations,
+        "network.buildable = true": is_given and network.buildable,
         "network.switch_cages = 'kept'": is_given and network.switch_cages == "kept",
     }
     asked = [name for name, is_asked in tables.items() if is_asked]

@@ -1,7 +1,7 @@
 """Components of a network, load sharing of flows, racks, and additional purchases."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Literal, NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
@@ -15,7 +15,7 @@ from coopt.instance.base import (
     one_or_many,
     series_of,
 )
-from coopt.instance.catalog import find, named
+from coopt.instance.catalog import find, named, ports_of_modules
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.texts import both
 
@@ -151,8 +151,24 @@ class Discipline(NamedTuple):
     efficiency: float
 
 
+COUNTED_ALONE = {"tier_switches": "same", "link_ends": "own", "switch_cages": "told"}
+"""The defaults of a network that is counted, whether or not it can be built."""
+
+
 class Network(Table):
     """Products and rules that a network can be built from."""
+
+    buildable: Annotated[
+        bool,
+        Field(
+            description=(
+                "whether networks can be bought and built as they are billed: what is linked"
+                " mates, and no switch has more modules than cages; false counts switches and"
+                " links alone, as studies do, and makes 'same', 'own' and 'told' the defaults of"
+                " tier_switches, link_ends and switch_cages"
+            )
+        ),
+    ] = True
 
     hb_domains: Annotated[
         tuple[Annotated[HbDomain, named("hb_domain")], ...],
@@ -210,10 +226,11 @@ class Network(Table):
             description=(
                 "whether all tiers have switches of one product (same), or each tier those of any"
                 " product of the list that mates with the tier below (any), over optics that mate"
-                " with both"
+                " with both; 'same' if left out with cores, phases, sites or direct links, and"
+                " among islands"
             )
         ),
-    ] = "same"
+    ] = "any"
     optics: Annotated[
         tuple[Annotated[Optic, named("optic")], ...],
         one_or_many,
@@ -232,7 +249,7 @@ class Network(Table):
                 " beside direct links, too (any)"
             )
         ),
-    ] = "own"
+    ] = "any"
     switch_cages: Annotated[
         Literal["told", "kept"],
         Field(
@@ -241,7 +258,7 @@ class Network(Table):
                 " answer then tells (told), or a switch has ports for no more of them (kept)"
             )
         ),
-    ] = "told"
+    ] = "kept"
     panels: Annotated[
         tuple[Annotated[Panel, named("panel")], ...],
         one_or_many,
@@ -378,6 +395,23 @@ class Network(Table):
         Field(description="what `coopt bom` buys beside what is in use; no plan depends on it"),
     ] = SpareRates()
 
+    @model_validator(mode="before")
+    @classmethod
+    def _counted_alone(cls, table: Any) -> Any:
+        """Give a network that need not be buildable the defaults of one; what is given stands as it
+        is.
+        """
+        if not isinstance(table, Mapping):
+            return table
+        if table.get("given") is True:
+            table = {"buildable": False, **table}
+        return table if table.get("buildable", True) else {**COUNTED_ALONE, **table}
+
+    @property
+    def mates(self) -> bool:
+        """Whether parts are linked only where they mate."""
+        return self.buildable or self.tier_switches == "any"
+
     @property
     def switch_modes(self) -> tuple[Switch, ...]:
         """Every switch of the list in each of its modes."""
@@ -396,16 +430,36 @@ class Network(Table):
 
     @property
     def many_sided(self) -> bool:
-        """Whether networks vary in ways that the arrays of islands do not represent.
+        """Whether networks vary in more than fabric, products, ports and uplinks.
 
         These are planes of NICs, shared NICs, bundles in pods, unevenly filled domains, products
-        per tier, different ends of links, and reserved cages.
+        per tier, different ends of links, and cages that modules of several links fill.
         """
-        is_plain = (
-            self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
-            and self.switch_cages == "told"
+        breaks_out = any(optic.breakout for optic in self.optics)
+        mixes_ends = self.link_ends == "any" and self.has_own_ends
+        return self.varies_further or mixes_ends or (self.keeps_cages and breaks_out)
+
+    @property
+    def varies_further(self) -> bool:
+        """Whether networks vary in more than products at the ends of links and ports in cages."""
+        is_plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
+        return not is_plain or "any" in (self.domain_fill, self.tier_switches)
+
+    @property
+    def keeps_cages(self) -> bool:
+        """Whether some switch has fewer cages for modules than ports, and cages are kept."""
+        return self.switch_cages == "kept" and any(
+            ports_of_modules(way, 1) < way.radix for way in self.switch_modes
         )
-        return not is_plain or "any" in (self.domain_fill, self.tier_switches, self.link_ends)
+
+    @property
+    def has_own_ends(self) -> bool:
+        """Whether the ends of a link have products of their own; with "any" only where some that
+        are listed differ in what they carry, or meet.
+        """
+        fibres = [optic.fibre for optic in self.optics if optic.fibre is not None]
+        may_differ = len(set(fibres)) < len(fibres) or any(optic.breakout for optic in self.optics)
+        return self.link_ends == "own" or (self.link_ends == "any" and may_differ)
 
     @model_validator(mode="after")
     def _takes_nics_of_servers(self, info: ValidationInfo) -> Self:

@@ -35,7 +35,7 @@ from coopt.instance.couplings import (
 )
 from coopt.instance.existing import Existing, existing_complaints, given_network, with_lists
 from coopt.instance.hardware import Gpu
-from coopt.instance.network import Network
+from coopt.instance.network import COUNTED_ALONE, Network
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.reserves import DEFAULT_MARGIN, NO_MARGIN, Availability, Margin
 from coopt.instance.texts import alternatives, both
@@ -475,6 +475,19 @@ class Question(Table):
             self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
         return self
 
+    @model_validator(mode="after")
+    def _gives_tiers_one_product(self) -> Self:
+        """Use the same product on all tiers by default where several networks are coupled."""
+        is_open = "tier_switches" not in self.network.model_fields_set
+        if is_open and (self.one_product_for or self.sharing.mode == "partition"):
+            self.__dict__["network"] = self.network.model_copy(update={"tier_switches": "same"})
+        return self
+
+    @property
+    def one_product_for(self) -> list[str]:
+        """The parts of the question that support one product on all tiers only."""
+        return self.asks("core", "phases", "ring", "direct")
+
     @property
     def stands(self) -> Existing | None:
         """The network that stands; None where all is new."""
@@ -492,7 +505,7 @@ class Question(Table):
     def _mixes_ends(self) -> bool:
         """Whether two different products of the list can be the ends of one link."""
         fibres = [optic.fibre for optic in self.network.optics if optic.fibre is not None]
-        return self.network.link_ends != "same" and len(set(fibres)) < len(fibres)
+        return self.network.has_own_ends and len(set(fibres)) < len(fibres)
 
     @property
     def even_for(self) -> list[str]:
@@ -677,7 +690,7 @@ class Question(Table):
             "objective": {"minimize"},
             "network": network_exclusions,
         }
-        if self.network.tier_switches == "same":  # nothing depends on what mates
+        if not self.network.mates:  # nothing depends on what mates
             mating_keys = {"__all__": {"protocol", "lane_gbit_s"}}
             network_exclusions |= {
                 "switches": mating_keys,
@@ -689,6 +702,18 @@ class Question(Table):
         tables = self.model_dump(
             mode="json", by_alias=True, exclude=exclusions, exclude_defaults=True
         )
+        # by the defaults of networks that are counted alone, which were all that there were
+        tables["network"].pop("buildable", None)
+        for key, default in COUNTED_ALONE.items():
+            tables["network"].pop(key, None)
+            if key not in network_exclusions and getattr(self.network, key) != default:
+                tables["network"][key] = getattr(self.network, key)
+        if not self.network.keeps_cages:
+            tables["network"].pop("switch_cages", None)
+        if not self.network.has_own_ends and not self.same_ends:
+            tables["network"].pop("link_ends", None)
+        if self.network.mates and self.network.tier_switches == "same":
+            tables["network"]["mates"] = True
         for switch in tables["network"]["switches"]:
             _forget(switch, "rack_units")
         for optic in tables["network"]["optics"]:

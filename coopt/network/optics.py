@@ -127,7 +127,7 @@ def own_ends(
             for pair in product(lower_optics, upper_optics)
             if pair[0].meets(pair[1])
         ]
-        if network.tier_switches == "any":
+        if network.mates:
             pairs = [ends for ends in pairs if _mates(ends, lower_box or nic, upper_box)]
         if not pairs:
             break
@@ -152,7 +152,7 @@ def module_places(network: Network, switch: Switch, optic: Optic) -> int:
     links = optic.links_of(switch.port_gbit_s)
     if not links or not fits(optic, switch.port_gbit_s, switch):
         return 0
-    ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
+    ports = ports_of_modules(switch, links) if network.keeps_cages else switch.radix
     return ports // links
 
 
@@ -465,7 +465,7 @@ def core_switch(instance: Instance) -> Switch | None:
     that many modules.
     """
     switch = _core_box(instance)
-    if switch is None or instance.network.switch_cages == "told":
+    if switch is None or not instance.network.keeps_cages:
         return switch
     return switch.model_copy(
         update={"radix": ports_of_modules(switch, core_links_of_module(instance))}
@@ -499,7 +499,7 @@ def core_ends(
     there is no core.
     """
     network, switch, core = instance.network, _core_box(instance), core_optic(instance)
-    if switch is None or core is None or network.link_ends == "same":
+    if switch is None or core is None or not network.has_own_ends:
         return (None,)
     # Links into a core are as long as those of the uppermost level.
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
@@ -507,6 +507,7 @@ def core_ends(
         optic
         for optic in network.optics
         if optic.reach_m >= reach_m and optic.links_of(rate) and optic.meets(core)
+        if leaf is None or not network.mates or mate(optic, leaf)
     ]
     fitting = [
         optic
@@ -544,15 +545,15 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
     if core.optic is not None:
         return tuple(optic for optic in network.optics if optic.name == core.optic)
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
-    if network.link_ends == "same":
-        fitting = [
-            optic
-            for optic in network.optics
-            if optic.links_of(rate) == 1 and optic.reach_m >= reach_m
-        ]
+    reaching = [
+        optic
+        for optic in network.optics
+        if optic.reach_m >= reach_m and (not network.mates or mate(optic, switch))
+    ]
+    if not network.has_own_ends:
+        fitting = [optic for optic in reaching if optic.links_of(rate) == 1]
         return tuple(fitting) if beaten else optics_worth_having(instance, fitting, rate)
     # A module carries links of one island, so that a switch has to take at least one for each.
-    reaching = [optic for optic in network.optics if optic.reach_m >= reach_m]
     islands = len(instance.workload)
     fitting = [optic for optic in reaching if module_places(network, switch, optic) >= islands]
     if beaten:
@@ -635,6 +636,6 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
     if modules > (cages := ports_of_modules(way, 1)):
         yield (
             f"The core has {modules:,} modules for each {way.name}, which has room for {cages:,}:"
-            " network.switch_cages = 'kept' plans with no more, and with network.link_ends = 'any'"
-            " those of several links are taken where the list has them."
+            " network.buildable = true plans with no more, and takes those of several links where"
+            " the list has them."
         )

@@ -143,8 +143,8 @@ def _module_notes(
         notes += [note] if note else []
     if notes:
         yield (
-            f"{' '.join(notes)} With network.switch_cages = 'kept' no switch has more modules than"
-            " cages."
+            f"{' '.join(notes)} With network.buildable = true, or switch_cages = 'kept', no switch"
+            " has more modules than cages."
         )
 
 

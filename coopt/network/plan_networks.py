@@ -461,7 +461,7 @@ def _written_as(question: Instance, family: Family, design: Design) -> Family | 
         uplinks_of(design),
         all(map(all, candidate.per_module)),
     )  # at the rate of its planes
-    if question.network.switch_cages == "kept":  # by which switches have their ports
+    if question.network.keeps_cages:  # by which switches have their ports
         fit = fit and candidate.per_module == family.per_module
     if not fit or uplinks not in candidate.uplink_choices:
         return None

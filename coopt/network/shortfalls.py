@@ -114,7 +114,7 @@ def _port_shortfalls(
 
 def _ports(instance: Instance, switch: Switch) -> int:
     """The ports that a switch has; where cages are kept, those that some listed module serves."""
-    if instance.network.switch_cages == "told":
+    if not instance.network.keeps_cages:
         return switch.radix
     max_links = max(
         (optic.links_of(switch.port_gbit_s) for optic in instance.network.optics), default=1

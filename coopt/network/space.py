@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from coopt.instance.hardware import HbDomain, Switch, mate
+from coopt.instance.hardware import HbDomain, Nic, Switch, mate
 from coopt.instance.network import DomainFill
 from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
@@ -448,7 +448,7 @@ class Parts(EquippedDomains):
         """
         radix, *upper_radices = (switch.radix for switch in self.switches)
         for wiring in wirings(
-            self._ends, radix, network, cages, (upper_radices[0], upper_radices[1])
+            self.end_points, radix, network, cages, (upper_radices[0], upper_radices[1])
         ):
             last_switch = self.switches[max(wiring.tiers, 1) - 1]
             if self.upper and any(
@@ -456,20 +456,7 @@ class Parts(EquippedDomains):
             ):
                 continue
             bundled = wiring.pods is not None and wiring.pods.each > 1
-            yield from _one_by_one(wiring) if bundled else (wiring,)
-
-    def switches_in_cages(self, per_module: PerModule) -> tuple[Switch, ...]:
-        """The switches of three tiers with ports for no more of these modules than they have
-        cages.
-        """
-        chain, tiers = self.switches, max(len(per_module), 1)
-        caged = in_cages(chain[:tiers], per_module, self.core_links_of_module * (self.links > 0))
-        # Switches above the tiers that modules are given for change with the last of these if they
-        # are of its product.
-        return (
-            *caged,
-            *(caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:]),
-        )
+            yield from one_by_one(wiring) if bundled else (wiring,)
 
     def with_switches(self, leaf: Switch, second: Switch, top: Switch) -> Parts:
         """These parts with other switches."""
@@ -488,13 +475,14 @@ class Parts(EquippedDomains):
             upper=() if all(switch == self.switch for switch in upper_switches) else upper_switches,
             lone_links=0 if wiring.tiers else self.links,
             optics=optics[: wiring.tiers],
-            planes=self._ends.planes,
+            planes=self.end_points.planes,
             discipline=network.discipline,
             **vars(wiring) | {"chassis": wiring.chassis * self.nic_planes},
         )
 
     @property
-    def _ends(self) -> EndPoints:
+    def end_points(self) -> EndPoints:
+        """What a plane of theirs joins."""
         return EndPoints(
             fabric=self.fabric,
             domains=self.domains,
@@ -559,8 +547,7 @@ class Space:
             for nic, (per_gpu, gpus_per_nic), planes, switch in combinations
             if planes in nic.ports
             and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=EQUAL)
-            and (network.tier_switches == "same" or mate(nic, switch))
-            and (core is None or core.port_gbit_s == switch.port_gbit_s)
+            and is_joined(network, nic, switch, core)
         )
 
     def domain_counts(
@@ -624,14 +611,14 @@ class Space:
     @cached_property
     def own_ends(self) -> bool:
         """Whether each end of links has a product of its own."""
-        return self.instance.network.link_ends != "same"
+        return self.instance.network.has_own_ends
 
     def optics(self, nic_option: NicOption, upper_switches: tuple[Switch, ...] = ()) -> EndsByLevel:
         """The products worth having at the ends of links of each level, with these switches above
         the leaves.
         """
         chain = (nic_option.switch, *(upper_switches or (nic_option.switch, nic_option.switch)))
-        mating = chain if self.instance.network.tier_switches == "any" else ()
+        mating = chain if self.instance.network.mates else ()
         # Choices depend on these properties alone, so that switches which share them share one
         # entry.
         rates = ((box.protocol, box.lane_gbit_s) for box in mating)
@@ -660,7 +647,7 @@ class Space:
 
     def ends(self, nic_option: NicOption) -> tuple[LinkEnds, ...]:
         """What links of NICs may have at their ends; none where a NIC option joins nothing."""
-        nic_level = _by_module(self.optics(nic_option)[:1], nic_option, (nic_option.switch,))
+        nic_level = by_module(self.optics(nic_option)[:1], nic_option, (nic_option.switch,))
         return tuple(
             ends for by_count in nic_level for choices in by_count.values() for ends in choices
         )
@@ -679,7 +666,7 @@ class Space:
             yield stands
         if not self.instance.network.given:
             for family in self._new_families(gpus, hb, domains, nic_options):
-                yield from _one_by_one(family)
+                yield from one_by_one(family)
 
     def _new_families(
         self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
@@ -706,7 +693,7 @@ class Space:
                 }
                 outages = outages_of(self.instance, nic_option.nic_planes)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
-                levels = _by_module(
+                levels = by_module(
                     self.optics(nic_option, upper_switches), nic_option, parts.switches
                 )
                 yield from self._fitted(parts, levels, values)
@@ -742,25 +729,46 @@ def _without_ends(
     these are kept; so tiers follow from modules as well.
     """
     wired: dict[Ports, list[Wiring]] = {}
-    is_kept = network.switch_cages == "kept"
+    of_core = parts.core_links_of_module * (parts.links > 0)
+    for tiers, ports, switches, choices in ends_by_ports(network, parts.switches, levels, of_core):
+        caged = parts.with_switches(*switches) if network.keeps_cages else parts
+        if ports not in wired:
+            wired[ports] = list(caged.wirings(network, ports[0]))
+        for wiring in wired[ports]:
+            if wiring.tiers == tiers:
+                yield caged, wiring, choices
+
+
+def ends_by_ports(
+    network: Network, switches: tuple[Switch, ...], levels: EndsByModule, of_core: int
+) -> Iterator[tuple[int, Ports, tuple[Switch, ...], list[tuple[LinkEnds, ...]]]]:
+    """The ends that links of so many tiers may have, by the ports that their modules leave to
+    switches of three tiers; `of_core` links into a core have one module, 0 without any.
+    """
+    is_kept = network.keeps_cages
     for tiers in range(len(levels) + 1):
         groups: dict[Ports, tuple[tuple[Switch, ...], list[tuple[LinkEnds, ...]]]] = {}
         for per_module in product(*levels[:tiers]):
-            cages = cages_of(per_module)
-            switches = parts.switches_in_cages(per_module) if is_kept else parts.switches
-            _, choices = groups.setdefault(
-                (cages, tuple(box.radix for box in switches)), (switches, [])
-            )
+            caged = _in_cages(switches, per_module, of_core) if is_kept else switches
+            ports = cages_of(per_module), tuple(box.radix for box in caged)
+            _, choices = groups.setdefault(ports, (caged, []))
             choices += product(
                 *(level[count] for level, count in zip(levels, per_module, strict=False))
             )
-        for key, (switches, choices) in groups.items():
-            caged = parts.with_switches(*switches) if is_kept else parts
-            if key not in wired:
-                wired[key] = list(caged.wirings(network, key[0]))
-            for wiring in wired[key]:
-                if wiring.tiers == tiers:
-                    yield caged, wiring, choices
+        for ports, (caged, choices) in groups.items():
+            yield tiers, ports, caged, choices
+
+
+def _in_cages(chain: tuple[Switch, ...], per_module: PerModule, of_core: int) -> tuple[Switch, ...]:
+    """The switches of three tiers with ports for no more of these modules than they have cages."""
+    tiers = max(len(per_module), 1)
+    caged = in_cages(chain[:tiers], per_module, of_core)
+    # Switches above the tiers that modules are given for change with the last of these if they
+    # are of its product.
+    return (
+        *caged,
+        *(caged[-1] if switch == chain[tiers - 1] else switch for switch in chain[tiers:]),
+    )
 
 
 def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
@@ -780,7 +788,7 @@ def _leaves_room(family: Family, ends: tuple[LinkEnds, ...]) -> bool:
     )
 
 
-def _one_by_one(listed: Listed) -> Iterator[Listed]:
+def one_by_one(listed: Listed) -> Iterator[Listed]:
     """The same with each number of uplinks alone."""
     return (replace(listed, uplink_choices=(u,)) for u in listed.uplink_choices)
 
@@ -791,7 +799,7 @@ def _with_ends(listed: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Itera
     """
     for ends in choices:
         family = replace(listed, optics=ends)
-        yield from _one_by_one(family) if family.breaks_out else (family,)
+        yield from one_by_one(family) if family.breaks_out else (family,)
 
 
 def families(
@@ -811,11 +819,21 @@ def families(
         yield from space.families(gpus, hb, domains, space.nic_options)
 
 
+def is_joined(network: Network, nic: Nic, switch: Switch, core: Switch | None) -> bool:
+    """Whether a NIC, a leaf with ports of its rate and the core that both may be linked to go
+    together.
+    """
+    if core is not None and core.port_gbit_s != switch.port_gbit_s:
+        return False
+    ends = (nic, switch) if core is None else (nic, switch, core)
+    return not network.mates or mate(*ends)
+
+
 EndsByModule = list[dict[tuple[int, int], tuple[LinkEnds, ...]]]
 """For each level its ends by the links that a module carries at the lower and at the upper one."""
 
 
-def _by_module(
+def by_module(
     choices: EndsByLevel, nic_option: NicOption, switches: tuple[Switch, ...]
 ) -> EndsByModule:
     """The choices of each level that its switches take, by the links that modules carry, as far up

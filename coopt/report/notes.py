@@ -70,8 +70,8 @@ def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[
             ends = words.both(f"{end.name} ({_lanes(end)})" for end in mismatch[1])
             notes[name].append(
                 f"Links below tier {mismatch[0]} do not mate as they are listed: {ends}. Order"
-                " parts of one rate of lanes and one protocol; network.tier_switches = 'any' plans"
-                " with such alone."
+                " parts of one rate of lanes and one protocol; network.buildable = true plans with"
+                " such alone."
             )
     yield from notes_by_part(notes)
 

@@ -229,6 +229,7 @@ def _network(design: PublishedDesign, parts: Parts, ratio: Fraction) -> Network:
         nics=(parts.nic,),
         nic_planes=(parts.nic_planes,),
         switches=tuple(dict.fromkeys(parts.switches)),
+        buildable=False,
         tier_switches="any",
         optics=(Optic(name="optic", gbit_s=NIC_PORT_GBIT_S, reach_m=1e6, usd=0.0, w=0.0),),
         # the space compares ratios as floats, chains as fractions: a hair more loses none

@@ -76,7 +76,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     | dict.fromkeys(("attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits"), 4),
     "network": {
         **{"nics_per_gpu": (1,), "gpus_per_nic": (1,), "nic_planes": (1,), "pod_bundles": (1,), "panels": ()},
-        **{"tier_switches": "same", "link_ends": "own", "switch_cages": "told", "oversubscription": 1.0},
+        **{
+            "buildable": True,
+            "tier_switches": "any",
+            "link_ends": "any",
+            "switch_cages": "kept",
+            "oversubscription": 1.0,
+        },
         **{"charge": "loads", "routing": "spray", "spray_efficiency": 0.98, "bundles": "even", "leaf_fill": "any"},
         **{"pod_uplinks": "ratio", "domain_fill": "fewest", "max_tiers": 3, "link_reach_m": (50.0, 100.0, 500.0)},
     },
@@ -106,7 +112,7 @@ COUPLED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
             "robust": {"efficiency": (1.0, 1.0), "aim": "worst-case"},
             "robust.slower": dict.fromkeys(("nic", "leaf", "plane", "domain"), 1.0),
             "robust.prices": dict.fromkeys(EVEN, (1.0, 1.0)),
-            "network": {"domain_fill": "even", "link_ends": "same"},
+            "network": {"domain_fill": "even"},
         },
     ),
     "failures": (

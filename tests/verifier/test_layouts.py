@@ -140,10 +140,13 @@ def all_designs(instance: Instance) -> list[tuple[DesignFamily, Ports]]:
     ]
 
 
+COUNTED = {"network__buildable": False}
 CROWDED = {
-    "rail-only": ask(network__fabrics="rail-only", network__switches=[switch(4), switch(6), switch(8)]),
-    "rail-optimized": ask(network__fabrics="rail-optimized", network__switches=[switch(8), switch(11)]),
-    "clos": ask(network__fabrics="clos", network__switches=[switch(8), switch(11)], network__nics_per_gpu=[1, 3]),
+    "rail-only": ask(**COUNTED, network__fabrics="rail-only", network__switches=[switch(4), switch(6), switch(8)]),
+    "rail-optimized": ask(**COUNTED, network__fabrics="rail-optimized", network__switches=[switch(8), switch(11)]),
+    "clos": ask(
+        **COUNTED, network__fabrics="clos", network__switches=[switch(8), switch(11)], network__nics_per_gpu=[1, 3]
+    ),
 }
 
 

@@ -100,7 +100,10 @@ class Coupling:
         """Return the usage of islands, as `usage` does for options."""
         sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
         return self.usage(
-            islands.units, islands.gpus, self.racks(sites.hb, sites.domains), islands.core_links
+            islands.units,
+            islands.gpus,
+            self.racks(sites.hb, sites.domains),
+            self.market.core_ports(islands.core_links),
         )
 
     def undominated(self, usage: Usage) -> Ints:

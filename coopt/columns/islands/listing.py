@@ -5,45 +5,59 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.islands.shapes import RowArrays, Shapes, Sites, Wirings, wirings_of
+from coopt.columns.islands.shapes import (
+    Box,
+    RowArrays,
+    Shapes,
+    Sites,
+    Wirings,
+    wirings_of,
+    wirings_on,
+)
+from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds, NicOption
 from coopt.network.optics import (
-    Levels,
+    core_ends,
     core_links_of_module,
     core_optic,
     core_switch,
     links_to_core,
-    optic_choices,
+    values_of,
 )
 from coopt.network.parts import PricedProduct, priced_products
-from coopt.network.space import Parts, Space, outages_of
+from coopt.network.space import (
+    Parts,
+    Ports,
+    Space,
+    by_module,
+    ends_by_ports,
+    is_joined,
+    outages_of,
+)
 from coopt.perf.mapping import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Islands(RowArrays):
-    """Islands, one per row; HB domain, fabric, NIC and switch mode are indices into lists.
+    """Islands, one per row; HB domain and fabric are indices into lists.
 
-    `wiring` is the index of an island's wiring among those of its end points, and `optics` that of
-    its optics among the choices of its NIC. `units` (n, products) counts each product. `core_links`
-    lead into a core shared by all islands.
+    `wiring` is the index of an island's wiring among those of its end points on its switches, and
+    `offer` that of its products. `units` (n, products) counts each product. `core_links` lead into
+    a core shared by all islands.
     """
 
     gpus: Ints
     hb: Ints
     domains: Ints
     fabric: Ints
-    nic: Ints
     nics_per_gpu: Ints
-    switch: Ints
-    optics: Ints
+    offer: Ints
     wiring: Ints
     uplinks: Ints
     core_links: Ints
@@ -57,8 +71,7 @@ class Islands(RowArrays):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Builds:
-    """Network shapes with their components (n,): a NIC, a switch mode, and a choice of the NIC's
-    optics.
+    """Network shapes with their components (n,): a NIC, and the offer with its products.
 
     The first of equally good builds is preferred: those whose rails are joined above the leaves
     come first.
@@ -68,15 +81,14 @@ class Builds:
     shapes: Shapes
     shape: Ints
     nic: Ints
-    switch: Ints
-    optics: Ints
+    offer: Ints
 
     def __len__(self) -> int:
         return len(self.shape)
 
     def take(self, rows: Ints | Bools) -> Builds:
         """Select rows."""
-        parts = {name: getattr(self, name)[rows] for name in ("shape", "nic", "switch", "optics")}
+        parts = {name: getattr(self, name)[rows] for name in ("shape", "nic", "offer")}
         return replace(self, **parts)
 
     @property
@@ -85,14 +97,16 @@ class Builds:
         return np.where(self.shapes.down > 0, self.shapes.min_uplinks, 0)[self.shape]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpticChoice:
-    """One optic per level; in networks with fewer than `tiers` tiers the choice equals an earlier
-    one.
+class Offer(NamedTuple):
+    """A NIC and a switch, as indices into lists, with the ends of links of each tier of a network,
+    on switches with ports for these; `core_end` is at the lower ends of links into a core.
     """
 
-    levels: tuple[Optic, ...]
-    tiers: int
+    nic: int
+    switch: int
+    levels: tuple[LinkEnds, ...]
+    box: Box
+    core_end: Optic | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,13 +139,37 @@ class Market:
         return np.array([hb.size for hb in self.instance.network.hb_domains])
 
     @cached_property
-    def optics(self) -> list[list[OpticChoice]]:
-        """Choices of optics for each NIC, as far up as one reaches; empty where none joins even two
-        domains.
-        """
-        return [
-            list(_choices(optic_choices(self.instance, nic))) for nic in self.instance.network.nics
-        ]
+    def offers(self) -> list[Offer]:
+        """What networks may be made of: every NIC with every switch and the ends worth having."""
+        return [offer for nic, switch in self._pairs() for offer in self._offers_of(nic, switch)]
+
+    def _offers_of(self, nic: int, switch: int) -> Iterator[Offer]:
+        """Yield the offers of a NIC and a switch; none where no optic joins them."""
+        network = self.instance.network
+        leaf = network.switch_modes[switch]
+        nic_option = NicOption(nic=network.nics[nic], nics_per_gpu=1, switch=leaf)
+        chain = (leaf, leaf, leaf)
+        levels = by_module(self.space.optics(nic_option), nic_option, chain)
+        values = values_of(self.instance, self.measures)
+        unlimited: Ports = ((1, 1), (leaf.radix,) * 3)
+        for core_end in core_ends(self.instance, None, values) if levels else ():
+            yield Offer(nic, switch, (), Box(unlimited, 1, alone=False), core_end)
+        for core_end in core_ends(self.instance, leaf, values):
+            of_core = 1 if core_end is None else core_end.links_of(leaf.port_gbit_s)
+            cored = of_core * (self.core is not None)
+            for tiers, ports, _, choices in ends_by_ports(network, chain, levels, cored):
+                for ends in choices if tiers else ():
+                    in_spine = ends[1].above.links_of(leaf.port_gbit_s) if tiers == 2 else 1
+                    box = Box(ports, of_core, alone=in_spine > 2)
+                    yield Offer(nic, switch, ends, box, core_end)
+
+    @cached_property
+    def boxes(self) -> dict[Box, set[int]]:
+        """The ports that switches may have, each with the numbers of tiers of networks on these."""
+        boxes: dict[Box, set[int]] = {}
+        for offer in self.offers:
+            boxes.setdefault(offer.box, set()).add(len(offer.levels))
+        return boxes
 
     @cached_property
     def wirings(self) -> Wirings:
@@ -153,6 +191,10 @@ class Market:
             optics_per_link = 1 / core_links_of_module(self.instance) if self.space.own_ends else 2
             units[:, self.place["optics", optic.name]] += optics_per_link * links
 
+    def core_ports(self, links: Ints) -> Ints:
+        """Ports of the core that links of islands take, in whole modules (n,)."""
+        return _in_modules(links, core_links_of_module(self.instance))
+
     def least_links(self, gpus: Ints) -> Ints:
         """Minimum number of links into the core for numbers of GPUs (n,)."""
         if self.core is None:
@@ -167,17 +209,15 @@ class Market:
         columns: dict[str, Any] = dict.fromkeys((f.name for f in fields(Islands)), no_numbers)
         return Islands(**columns | {"units": np.zeros((0, len(self.products)))})
 
-    def pairs(self, radix: int | None = None) -> Iterator[tuple[int, int]]:
+    def _pairs(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of NIC and switch whose rates agree, with each other and with the core, and
-        that an optic can connect.
+        that mate.
         """
         network = self.instance.network
         for i, nic in enumerate(network.nics):
-            if self.core is not None and self.core.port_gbit_s != nic.gbit_s:
-                continue
             for s, switch in enumerate(network.switch_modes):
-                mates = 1 in nic.ports and nic.gbit_s == switch.port_gbit_s
-                if mates and radix in (None, switch.radix) and self.optics[i]:
+                agrees = 1 in nic.ports and nic.gbit_s == switch.port_gbit_s
+                if agrees and is_joined(network, nic, switch, self.core):
                     yield i, s
 
     def units_of_gpus(self, sites: Sites) -> Floats:
@@ -213,8 +253,12 @@ class Market:
         units[:, self.place["nic", nic_option.nic.name]] = np.where(
             is_networked, nics, -(-links // nic_option.nic.cages)
         )
-        units[:, self.place["switch", nic_option.switch.name]] = -(
-            -np.where(is_networked, ends + links, 0) // nic_option.switch.radix
+        switch = nic_option.switch
+        radix = switch.radix
+        if optics is not None and self.instance.network.keeps_cages:
+            radix = ports_of_modules(switch, optics.above.links_of(switch.port_gbit_s))
+        units[:, self.place["switch", switch.name]] = -(
+            -np.where(is_networked, ends + links, 0) // radix
         )
         for optic in optics or ():
             units[:, self.place["optics", optic.name]] += ends / optic.links_of(
@@ -224,41 +268,39 @@ class Market:
         return units
 
     def builds(self, sites: Sites, shapes: Shapes) -> Builds:
-        """Return every combination of shapes with a NIC, switches of the same rate, and optics that
-        differ on its tiers.
-        """
-        tables = [np.zeros((5, 0), dtype=np.int64)]
-        for number, (nic, switch) in enumerate(self.pairs()):
-            fits = shapes.radix == self.instance.network.switch_modes[switch].radix
-            for c, choice in enumerate(self.optics[nic]):
-                # choices that differ only above the tiers of a network are represented by the first
-                is_distinct = (shapes.tiers >= choice.tiers) & (shapes.tiers <= len(choice.levels))
-                rows = np.flatnonzero(fits & is_distinct)
-                tables.append(
-                    np.stack([rows, *(np.full_like(rows, k) for k in (number, nic, switch, c))])
-                )
-        shape, number, nic, switch, optics = np.concatenate(tables, axis=1)
+        """Return every combination of shapes with what their networks may be made of."""
+        numbers = {box: number for number, box in enumerate(self.boxes)}
+        shape_parts, offer_parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for number, offer in enumerate(self.offers):
+            fits = (shapes.box == numbers[offer.box]) & (shapes.tiers == len(offer.levels))
+            if len(offer.levels) == 1:
+                fits &= self._leaves_room(sites, shapes, offer)
+            rows = np.flatnonzero(fits)
+            shape_parts.append(rows)
+            offer_parts.append(np.full_like(rows, number))
+        shape, offers = np.concatenate(shape_parts), np.concatenate(offer_parts)
         rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
         rails_apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
         # `lexsort` sorts by its last key first
         order = np.lexsort(
-            (
-                shapes.site[shape],
-                optics,
-                number,
-                shapes.wiring[shape],
-                shapes.form[shape],
-                rails_apart,
-            )
+            (shapes.site[shape], offers, shapes.wiring[shape], shapes.form[shape], rails_apart)
         )
         return Builds(
             sites=sites,
             shapes=shapes,
             shape=shape[order],
-            nic=nic[order],
-            switch=switch[order],
-            optics=optics[order],
+            nic=np.array([offer.nic for offer in self.offers], dtype=np.int64)[offers[order]],
+            offer=offers[order],
         )
+
+    def _leaves_room(self, sites: Sites, shapes: Shapes, offer: Offer) -> Bools:
+        """Whether the modules of a single tier leave the ports that lead into a core (shapes)."""
+        rate = self.instance.network.nics[offer.nic].gbit_s
+        ends = sites.domains[shapes.site] * shapes.rails // shapes.planes
+        of_nics = np.minimum(shapes.together, shapes.planes) * ends
+        ports = _in_modules(of_nics, offer.levels[0].above.links_of(rate))
+        ports += _in_modules(shapes.core_ports, offer.box.of_core)
+        return np.asarray((shapes.core_ports == 0) | (ports <= shapes.radix))
 
     def islands(self, builds: Builds, uplinks: Ints) -> Islands:
         """Return the islands of builds with the given numbers of uplinks."""
@@ -267,7 +309,9 @@ class Market:
             builds.sites,
             builds.shapes.take(builds.shape),
         )
-        nic, switch, choice = builds.nic, builds.switch, builds.optics
+        offer = builds.offer
+        nic = builds.nic
+        switch = np.array([offer.switch for offer in self.offers], dtype=np.int64)[offer]
         island_sites, u, at = sites.take(shapes.site), uplinks, np.arange(len(uplinks))
         units, tiers = self.units_of_gpus(island_sites), shapes.tiers
         planes, leaves, pods = shapes.planes, shapes.leaves, shapes.pods
@@ -276,7 +320,7 @@ class Market:
         )
         core_links = shapes.core_links
         # with even bundles a spine has equally many links to each leaf; else leaves fill its ports
-        spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.radix)
+        spine_ports = np.where(shapes.bundle > 0, leaves * shapes.bundle, shapes.spine_radix)
         spines = np.where(tiers == 2, planes * -(-leaves * u // spine_ports), 0)
         # docs/network.md: every pod has u aggregation switches, and each of u groups of cores one
         # switch of every pod
@@ -286,24 +330,22 @@ class Market:
         units[at, self._places("switch", network.switch_modes)[switch]] = (
             shapes.chassis + spines + upper_switches
         )
-        links = (
-            nics,
-            np.where(tiers > 1, planes * leaves * u, 0),
-            planes * pods * u * shapes.pod_up,
-        )
-        for optic, count in zip(self.optics_of_levels[nic, choice].T, links, strict=False):
-            rows = np.flatnonzero(optic >= 0)
-            units[rows, optic[rows]] += 2 * count[rows]
-        self.core_optics(units, core_links)
+        for level, holders in enumerate(_end_holders(island_sites, shapes, nics, spines, u)):
+            for upper, held in enumerate(holders):
+                products, of_module = self._ends[upper, level].T[:, offer]
+                rows = np.flatnonzero(products >= 0)
+                modules = sum(
+                    count[rows] * -(-links[rows] // of_module[rows]) for count, links in held
+                )
+                units[rows, products[rows]] += modules
+        self._core_modules(units, shapes, offer)
         return Islands(
             gpus=island_sites.gpus,
             hb=island_sites.hb,
             domains=island_sites.domains,
             fabric=shapes.fabric,
-            nic=nic,
             nics_per_gpu=shapes.nics_per_gpu,
-            switch=switch,
-            optics=choice,
+            offer=offer,
             wiring=shapes.wiring,
             uplinks=u,
             core_links=core_links,
@@ -314,50 +356,118 @@ class Market:
         """Return the indices of products of a kind, in the order of a list."""
         return np.array([self.place[kind, item.name] for item in products])
 
+    def _core_modules(self, units: Floats, shapes: Shapes, offer: Ints) -> None:
+        """Add the modules at both ends of links into a core to `units`."""
+        far = core_optic(self.instance)
+        if far is None:
+            return
+        far_place = self.place["optics", far.name]
+        nears = [
+            (
+                far_place if one.core_end is None else self.place["optics", one.core_end.name],
+                one.box.of_core,
+            )
+            for one in self.offers
+        ]
+        near, of_module = np.array(nears, dtype=np.int64).reshape(-1, 2)[offer].T
+        per_leaf = shapes.chassis * -(-shapes.core_ports // of_module)
+        at = np.arange(len(units))
+        units[at, near] += np.where(shapes.tiers > 0, per_leaf, shapes.core_links)
+        units[:, far_place] += -(-shapes.core_links // core_links_of_module(self.instance))
+
     @cached_property
-    def optics_of_levels(self) -> Ints:
-        """Index of the product of each level for every choice of each NIC (NICs, choices, levels);
-        -1 where there is none.
+    def _ends(self) -> Ints:
+        """The product at the lower and the upper ends of links of each level and the links of its
+        modules, for every offer (2, levels, offers, 2); -1 where there is none.
         """
-        most_choices = max(map(len, self.optics), default=0)
-        places = np.full(
-            (len(self.optics), most_choices, len(self.instance.network.link_reach_m)), -1
-        )
-        for i, choices in enumerate(self.optics):
-            for c, choice in enumerate(choices):
-                places[i, c, : len(choice.levels)] = [
-                    self.place["optics", optic.name] for optic in choice.levels
-                ]
-        return places
+        network = self.instance.network
+        ends = np.full((2, len(network.link_reach_m), len(self.offers), 2), (-1, 1))
+        for number, offer in enumerate(self.offers):
+            rate = network.nics[offer.nic].gbit_s
+            for level, pair in enumerate(offer.levels):
+                for upper, optic in enumerate(pair):
+                    place = self.place["optics", optic.name]
+                    ends[upper, level, number] = place, optic.links_of(rate)
+        return ends
 
     def family(self, islands: Islands, row: int) -> Family:
         """Return one island as the network family it belongs to."""
-        network = self.instance.network
-        nic = int(islands.nic[row])
+        network, offer = self.instance.network, self.offers[islands.offer[row]]
+        leaf = network.switch_modes[offer.switch]
         parts = Parts(
             gpus=int(islands.gpus[row]),
             hb=network.hb_domains[islands.hb[row]],
             domains=int(islands.domains[row]),
             fabric=network.switched[islands.fabric[row]],
-            nic=network.nics[nic],
+            nic=network.nics[offer.nic],
             nics_per_gpu=int(islands.nics_per_gpu[row]),
-            switch=network.switch_modes[islands.switch[row]],
+            switch=leaf,
+            core_end=offer.core_end,
             links=links_to_core(self.instance, int(islands.gpus[row])),
             outages=outages_of(self.instance, 1),
         )
-        wiring = tuple(parts.wirings(network))[islands.wiring[row]]
-        optics = tuple(
-            LinkEnds(optic, optic) for optic in self.optics[nic][islands.optics[row]].levels
+        first, second, top = (
+            leaf.model_copy(update={"radix": radix}) for radix in offer.box.ports[1]
         )
-        return parts.family(network, wiring, optics)
+        parts = parts.with_switches(first, second, top)
+        wiring = tuple(wirings_on(parts.end_points, offer.box, network))[islands.wiring[row]]
+        return parts.family(network, wiring, offer.levels)
 
 
-def _choices(levels: Levels) -> Iterator[OpticChoice]:
-    """Yield every combination of one optic per level; nothing without a level."""
-    for optics in product(*levels) if levels else ():
-        changed_tiers = (
-            n
-            for n, (optic, level) in enumerate(zip(optics, levels, strict=True), 1)
-            if optic != level[0]
-        )
-        yield OpticChoice(levels=optics, tiers=max(changed_tiers, default=0))
+Held = tuple[tuple[Ints, Ints], ...]
+"""How many devices hold how many links each."""
+
+
+def _end_holders(
+    sites: Sites, shapes: Shapes, nics: Ints, spines: Ints, uplinks: Ints
+) -> tuple[tuple[Held, Held], ...]:
+    """What has the links of each level at the lower and at the upper end, over all planes; as in
+    `coopt.network.parts.end_holders`.
+    """
+    planes, leaves, pods, u = shapes.planes, shapes.leaves, shapes.pods, uplinks
+    tiered = shapes.tiers > 1
+    rails, domains = shapes.rails // planes, sites.domains
+    down = np.where(tiered, shapes.down, domains * rails)
+    by_rail = ~shapes.clos & (domains > down)
+    of_row = np.where(by_rail, domains, rails * domains)
+    filled = np.where(shapes.clos | (domains > down), down, down // domains * domains)
+    full, rest = np.divmod(of_row, np.maximum(filled, 1))
+    full_switches, planes_left = np.divmod(planes, shapes.together)
+    rows = planes * np.where(by_rail, rails, 1)
+    at_leaves = (
+        (
+            np.where(tiered, rows * full, full_switches),
+            np.where(tiered, filled, shapes.together * down),
+        ),
+        (np.where(tiered, rows, 1), np.where(tiered, rest, planes_left * down)),
+    )
+    full_pods, leaves_left = np.divmod(leaves, shapes.pod_down)
+    in_pods = (
+        (planes * full_pods * u, shapes.pod_down),
+        (planes * u, leaves_left),
+    )
+    at_spines = _dealt(spines, leaves * u * planes)
+    trunks = planes * pods * u
+    at_cores = _dealt(planes * u * shapes.core_group, trunks * shapes.pod_up)
+    has_pods = pods > 0
+    above = tuple(
+        (np.where(has_pods, count, spine_count), np.where(has_pods, links, spine_links))
+        for (count, links), (spine_count, spine_links) in zip(in_pods, at_spines, strict=True)
+    )
+    one = np.ones_like(nics)
+    return (
+        (((nics, one),), at_leaves),
+        (((planes * leaves, u),), above),
+        (((trunks, shapes.pod_up),), at_cores),
+    )
+
+
+def _dealt(switches: Ints, links: Ints) -> Held:
+    """Switches, over all planes alike, that take links in turn."""
+    each, more = np.divmod(links, np.maximum(switches, 1))
+    return (switches - more, each), (more, each + 1)
+
+
+def _in_modules(links: Ints, of_module: int) -> Ints:
+    """Ports that links take in whole modules."""
+    return -(-links // of_module) * of_module

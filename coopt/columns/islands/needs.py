@@ -189,12 +189,22 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
         rows, row, of_view, layout=networks, byte_s=byte_s[views], discipline=discipline
     )
     minimum_uplinks = _least_in_orders(trials, networks, np.maximum(fewest, 1), max_uplinks)[view]
-    uplinks = next_even(np.maximum(minimum_uplinks, shapes.min_uplinks), shapes.bundle)
+    uplinks = _next_offered(np.maximum(minimum_uplinks, shapes.min_uplinks), shapes)
     return np.where(
         (minimum_uplinks > 0) & (uplinks <= shapes.max_uplinks),
         uplinks,
         np.where((minimum_uplinks > 0) & (shapes.down == 0), 0, -1),
     )
+
+
+def _next_offered(uplinks: Ints, shapes: Shapes) -> Ints:
+    """The least uplinks from so many on that fill whole cages and go round the spines evenly."""
+    while True:
+        filled = -(-uplinks // shapes.step) * shapes.step
+        even = next_even(filled, shapes.bundle)
+        if np.array_equal(even, uplinks):
+            return uplinks
+        uplinks = even
 
 
 def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:

@@ -327,6 +327,7 @@ def _networks(
         market.sizes[row_sites.hb],
         market.instance.network,
         market.least_links(row_sites.gpus),
+        market.boxes,
         market.wirings,
     )
     builds = market.builds(row_sites, shapes)
@@ -362,12 +363,13 @@ def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
     """Whether some row meets the bound on the site of each shape at the full rate of each NIC
     (NICs, shapes).
     """
-    nic, shape = np.indices((len(market.optics), len(shapes))).reshape(2, -1)
+    nics = len(market.instance.network.nics)
+    nic, shape = np.indices((nics, len(shapes))).reshape(2, -1)
     byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]
     in_reach = np.zeros(len(site), dtype=np.bool_)
     for rate in np.unique(byte_s).tolist():
         in_reach |= (byte_s == rate) & np.isin(site, rows.site[rows.in_time_alone(rate)])
-    return in_reach.reshape(len(market.optics), len(shapes))
+    return in_reach.reshape(nics, len(shapes))
 
 
 def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:

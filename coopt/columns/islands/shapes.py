@@ -6,11 +6,11 @@ The wirings are those of docs/network.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import product
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -22,13 +22,25 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.instance.workload import Workload
 from coopt.network.family import Wiring, common_links
-from coopt.network.space import EndPoints, wirings
+from coopt.network.space import EndPoints, Ports, one_by_one, wirings
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
-Wirings = Callable[[EndPoints, int], tuple[tuple[int, ...], ...]]
-"""A function that lists the wirings of end points on switches of a given radix, as tuples of
+
+class Box(NamedTuple):
+    """Ports of switches that networks are wired on: those of each tier, and how many of a leaf and
+    of an aggregation switch face one way together. `of_core` links into a core have one module.
+    Where spines fill modules of more than two links, each number of uplinks is `alone`.
+    """
+
+    ports: Ports
+    of_core: int
+    alone: bool
+
+
+Wirings = Callable[[EndPoints, Box], tuple[tuple[int, ...], ...]]
+"""A function that lists the wirings of end points on switches with given ports, as tuples of
 numbers.
 """
 
@@ -38,11 +50,15 @@ COLUMNS = (
     "site",
     "fabric",
     "nics_per_gpu",
+    "box",
     "radix",
+    "spine_radix",
+    "step",
     "tiers",
     "leaves",
     "chassis",
     "core_ports",
+    "together",
     "planes",
     "down",
     "min_uplinks",
@@ -79,8 +95,10 @@ class Shapes(RowArrays):
     with at most one tier. `leaf_span` and `pod_span` count domains: all of them where nothing
     leaves a leaf or a pod. `bundle` is that of `coopt.network.family.Family`. Below three tiers
     `pods` and `core_group` are 0, and `pod_down` and `pod_up` are 1. `core_links` lead into a core
-    shared by all islands. Shapes are sorted by `form`, which encodes fabric, NICs per GPU and
-    radix, then by wiring and site.
+    shared by all islands, `core_ports` from each leaf. `box` is an index into the ports that
+    switches may have, `step` how many uplinks share a cage, and `together` how many planes a switch
+    of a single tier holds. Shapes are sorted by `form`, which encodes fabric, NICs per GPU and box,
+    then by wiring and site.
     """
 
     site: Ints
@@ -88,8 +106,12 @@ class Shapes(RowArrays):
     wiring: Ints
     fabric: Ints
     nics_per_gpu: Ints
+    box: Ints
     radix: Ints
+    spine_radix: Ints
+    step: Ints
     tiers: Ints
+    together: Ints
     planes: Ints
     leaves: Ints
     chassis: Ints
@@ -104,6 +126,7 @@ class Shapes(RowArrays):
     pod_up: Ints
     core_group: Ints
     core_links: Ints
+    core_ports: Ints
     domains: Ints
     active: Ints
     rails: Ints
@@ -157,7 +180,7 @@ class Shapes(RowArrays):
             pod_up=np.where(podded, in_common, 1.0),
             room=zero - 1,
             joined_leaves=self.leaves * dealt,
-            spine_ports=self.radix * dealt,
+            spine_ports=self.spine_radix * dealt,
             most_up=(self.radix - self.down) * dealt,
         )
 
@@ -166,15 +189,29 @@ def wirings_of(network: Network) -> Wirings:
     """Return a cached function that lists the wirings of end points."""
 
     @cache
-    def listed(ends: EndPoints, radix: int) -> tuple[tuple[int, ...], ...]:
+    def listed(ends: EndPoints, box: Box) -> tuple[tuple[int, ...], ...]:
         return tuple(
-            _numbers(wiring, ends.planes, radix) for wiring in wirings(ends, radix, network)
+            _numbers(wiring, ends.planes, box) for wiring in wirings_on(ends, box, network)
         )
 
     return listed
 
 
-def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: Wirings) -> Shapes:
+def wirings_on(ends: EndPoints, box: Box, network: Network) -> Iterator[Wiring]:
+    """Yield the wirings of end points on switches with given ports."""
+    cages, (radix, *above) = box.ports
+    for wiring in wirings(ends, radix, network, cages, (above[0], above[1])):
+        yield from one_by_one(wiring) if box.alone and wiring.tiers == 2 else (wiring,)
+
+
+def shapes_of(
+    sites: Sites,
+    sizes: Ints,
+    network: Network,
+    links: Ints,
+    boxes: Mapping[Box, set[int]],
+    listed: Wirings,
+) -> Shapes:
     """Return every wiring of every site.
 
     Parameters
@@ -183,15 +220,16 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
         GPUs in the HB domains of each site (n,).
     links
         Minimum number of links of each site into a core (n,).
+    boxes
+        Ports that switches may have, each with the numbers of tiers of networks on these.
     listed
         A function from `wirings_of`.
     """
-    table = np.array(list(_rows(sites, sizes, network, links, listed)), dtype=np.int64).reshape(
-        -1, len(COLUMNS)
-    )
+    rows = list(_rows(sites, sizes, network, links, boxes, listed))
+    table = np.array(rows, dtype=np.int64).reshape(-1, len(COLUMNS))
     column = dict(zip(COLUMNS, table.T, strict=True))
     core_ports, tiers, pods, domains = (
-        column.pop("core_ports"),
+        column["core_ports"],
         column["tiers"],
         column["pods"],
         sites.domains,
@@ -217,36 +255,46 @@ def shapes_of(sites: Sites, sizes: Ints, network: Network, links: Ints, listed: 
 
 
 def _rows(
-    sites: Sites, sizes: Ints, network: Network, links: Ints, list_wirings: Wirings
+    sites: Sites,
+    sizes: Ints,
+    network: Network,
+    links: Ints,
+    boxes: Mapping[Box, set[int]],
+    list_wirings: Wirings,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the numbers of every shape, in the order of `COLUMNS`."""
-    radices = dict.fromkeys(switch.radix for switch in network.switch_modes)
     fabrics: dict[SwitchedKind, int] = {}
     for place, kind in enumerate(network.switched):
         # a kind that is listed twice counts once, at its first place
         fabrics.setdefault(kind, place)
     needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
-    for form, (fabric, per_gpu, radix) in enumerate(
-        product(fabrics, network.nics_per_gpu, radices)
+    for form, (fabric, per_gpu, (number, (box, tiers))) in enumerate(
+        product(fabrics, network.nics_per_gpu, enumerate(boxes.items()))
     ):
         ends = (
-            EndPoints(fabric=fabric, domains=d, rails=size * per_gpu, links=n)
+            EndPoints(
+                fabric=fabric, domains=d, rails=size * per_gpu, links=n, of_module=box.of_core
+            )
             for d, size, n in needs
         )
-        wirings_of_sites = [list_wirings(end_points, radix) for end_points in ends]
+        wirings_of_sites = [list_wirings(end_points, box) for end_points in ends]
+        (step, _), (leaf_radix, spine_radix, _) = box.ports
+        of_box = fabrics[fabric], per_gpu, number, leaf_radix, spine_radix, step
         for wiring in range(max(map(len, wirings_of_sites), default=0)):
             for site, site_wirings in enumerate(wirings_of_sites):
-                if len(site_wirings) > wiring:
-                    yield form, wiring, site, fabrics[fabric], per_gpu, radix, *site_wirings[wiring]
+                if len(site_wirings) > wiring and site_wirings[wiring][0] in tiers:
+                    yield form, wiring, site, *of_box, *site_wirings[wiring]
 
 
-def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
+def _numbers(wiring: Wiring, planes: int, box: Box) -> tuple[int, ...]:
     """Return the fields of a wiring as numbers, in the order of the last of `COLUMNS`."""
+    top_radix = box.ports[1][2]
     return (
         wiring.tiers,
         wiring.leaves,
         wiring.chassis,
         wiring.core_ports,
+        wiring.planes_together,
         planes,
         wiring.down,
         wiring.uplink_choices[0],
@@ -254,7 +302,7 @@ def _numbers(wiring: Wiring, planes: int, radix: int) -> tuple[int, ...]:
         wiring.bundle,
         wiring.leaf_span,
         *(
-            (pods.count, pods.l, pods.w, pods.cores(radix))
+            (pods.count, pods.l, pods.w, pods.cores(top_radix))
             if (pods := wiring.pods)
             else (0, 1, 1, 0)
         ),

@@ -86,15 +86,21 @@ def _ports(instance: Question) -> Iterator[str]:
         if optic.links_of(rate)
         == planes // nic.cages  # a module fills a cage, whose planes it breaks out into
     ]
-    if any(network.tier_switches == "same" or mate(*ends) for ends in joints):
+    if any(not network.mates or mate(*ends) for ends in joints):
         return
     if joints:
         yield (
-            "network.tier_switches = 'any': no NIC mates with a switch and an optic of its rate"
+            f"network.{_mating_key(network)}: no NIC mates with a switch and an optic of its rate"
             " (protocol, lane_gbit_s), needs network.switches and network.optics of its lanes"
+            f"{', or buildable = false' if network.buildable else ''}"
         )
         return
     yield _missing_joint(network, nic_runs, reach_m)
+
+
+def _mating_key(network: Network) -> str:
+    """The key for which parts have to mate."""
+    return "buildable = true" if network.buildable else "tier_switches = 'any'"
 
 
 def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: float) -> str:
@@ -175,7 +181,7 @@ def _fill(instance: Question) -> Iterator[str]:
     unbundled = instance.asks("ring", "losses", "failures", "direct")
     if network.routing in ("pinned", "ecmp"):
         unbundled.append(f"network.routing = {network.routing!r}")
-    alike = instance.asks("core", "phases", "ring", "direct")
+    alike = instance.one_product_for
     yield from broken(
         (
             network.pod_bundles != (1,) and unbundled,

@@ -21,7 +21,7 @@ from coopt.instance.couplings import (
     Robust,
     Slower,
 )
-from coopt.instance.hardware import Optic, Switch
+from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import Question
 from coopt.instance.texts import both, broken, numbers
@@ -268,7 +268,9 @@ def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:
     on every switch.
     """
     network, links = instance.network, optic.links_of(switch.port_gbit_s)
-    if network.link_ends == "same" or links < 2:
+    if network.mates and not mate(optic, switch):
+        return False
+    if not network.has_own_ends or links < 2:
         return links == 1
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, links)
     fits = switch.radix % links == 0 and optic.gbit_s <= switch.cage_gbit_s

@@ -172,11 +172,7 @@ def listed_at(run: Run, billed: Instance, *, beaten_optics: bool = False) -> lis
         list(with_core_optics(billed, beaten=beaten_optics)),
         run.listed or ListedIslands(),
     )
-    alike = (
-        billed.phase
-        and billed.network.link_ends == "same"
-        and billed.network.switch_cages == "told"
-    )
+    alike = billed.phase and not billed.network.has_own_ends and not billed.network.keeps_cages
     if alike and billed.sharing.most_products.optics is None:
         options = _options(run, asked[0], listed, everything=beaten_optics)
         return [(one, options) for one in asked]
@@ -230,5 +226,8 @@ def as_arrays(instance: Instance) -> bool:
     listed prices alone.
     """
     return instance.sharing.mode == "partition" and not (
-        instance.phase or instance.robust or instance.availability or instance.network.many_sided
+        instance.phase
+        or instance.robust
+        or instance.availability
+        or instance.network.varies_further
     )

@@ -31,6 +31,7 @@ from coopt.verifier.parts.space import (
     OpticPair,
     core_links_carried,
     core_switch,
+    linkable,
     links_carried,
 )
 
@@ -151,12 +152,17 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
     """
     if instance.network.link_ends == "same":
         optics_of = allowed_optics if all_allowed else candidate_optics
-        return optics_of(instance, kind, _end(instance), len(instance.network.link_reach_m))
+        optics = optics_of(instance, kind, _end(instance), len(instance.network.link_reach_m))
+        box = core_switch(instance)
+        assert box is not None
+        return [optic for optic in optics if not instance.network.mates or linkable(optic, box)]
 
     def fits(optic: Optic) -> bool:
         question = with_core_optic(instance, optic.name)
         box, carried = core_switch(question), core_links_carried(question)
         if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
+            return False
+        if instance.network.mates and not linkable(optic, box):
             return False
         product = next(
             candidate for candidate in instance.network.switches if candidate.name == box.name
@@ -198,6 +204,7 @@ def families_joined(
             not carried(optic)
             or optic.reach_m < network.link_reach_m[-1]
             or interface(optic) != interface(upper_optic)
+            or (network.mates and leaf is not None and not linkable(optic, leaf))
         ):
             return False
         in_cage = (

@@ -243,9 +243,7 @@ def _with_upper(
         tier.switch or fabric.switch.name
         for tier in sorted(fabric.tier, key=lambda tier: tier.level)
     )
-    stands = (
-        network.tier_switches == "same" or not names or linkable(attachment.nic, attachment.switch)
-    )
+    stands = not network.mates or not names or linkable(attachment.nic, attachment.switch)
     if stands and (not names or set(names) == {attachment.switch.name}):
         return attachment
     switches = [_pick(network.switches, name) for name in names[1:]]

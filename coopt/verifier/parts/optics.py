@@ -97,7 +97,7 @@ def fitting_ends(instance: Instance, attachment: NicAttachment, level: int) -> l
             for ends in alike
             if attachment.nic_planes > 1 or attachment.links_of(ends.below) == 1
         ]
-    if network.tier_switches == "same":
+    if not network.mates:
         return pairs
     return [ends for ends in pairs if _speaks(ends, lower_box or attachment.nic, upper_box)]
 

@@ -299,7 +299,7 @@ def attachments(instance: Instance) -> Iterator[NicAttachment]:
     ):
         for switch in network.switches:
             way = run_for(switch, nic, planes)
-            is_linkable = network.tier_switches == "same" or linkable(nic, switch)
+            is_linkable = not network.mates or linkable(nic, switch, *([core] if core else ()))
             if (
                 way is not None
                 and is_linkable
