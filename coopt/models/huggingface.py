@@ -36,6 +36,9 @@ PLAIN = """
     glm4_moe_lite glm_moe_dsa glm4v_text glm4v_moe_text minimax_m2 minimax_m3 minimax_m3_text
     bailing_moe bailing_moe_v2 exaone4 exaone_moe dots1 seed_oss step3_text step3p5 mimo
     mimo_v2_flash granite granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hunyuan
+    apertus1p5_text aria_text axk1 cohere2_moe cwm exaone flex_olmo granite_swa granitemoe_swa
+    helium hy_v3 hyperclovax iquestcoder jais2 lara_mini mellum minicpm3 minimax_m3_vl_text
+    nanochat olmo olmo_hybrid sarvam_mla sarvam_moe solar_open stablelm youtu
 """
 """Those that leave nothing to their code but what every other has."""
 GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
@@ -44,9 +47,15 @@ NO_MAMBA_1 = "Mamba-2, as no kind of Mamba-1 is known"
 NO_PARALLEL = "one mixer in a layer"
 FAMILIES: dict[str, ModelFamily] = {
     **dict.fromkeys(PLAIN.split(), ModelFamily()),
-    **dict.fromkeys(("ernie4_5", "ernie4_5_moe", "smollm3", "cohere2"), ModelFamily(tied=True)),
     **dict.fromkeys(
-        ("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
+        ("ernie4_5", "ernie4_5_moe", "smollm3", "cohere", "cohere2", "vaultgemma"),
+        ModelFamily(tied=True),
+    ),
+    **dict.fromkeys(
+        (
+            *("qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"),
+            *("afmoe", "hy_v4"),
+        ),
         ModelFamily(gates_output=True),
     ),
     "gemma": ModelFamily(tied=True, defaults={"head_dim": 256}),
@@ -58,8 +67,10 @@ FAMILIES: dict[str, ModelFamily] = {
         ModelFamily(linear="lightning"),
     ),
     **dict.fromkeys(("granitemoehybrid", "bamba"), ModelFamily(tied=True, linear="mamba-2")),
-    **dict.fromkeys(("nemotron", "arcee", "apertus", "starcoder2"), ModelFamily(gated=False)),
-    "nemotron_h": ModelFamily(gated=False),
+    **dict.fromkeys(
+        ("nemotron", "arcee", "apertus", "starcoder2", "phi", "gpt_neox"), ModelFamily(gated=False)
+    ),
+    "nemotron_h": ModelFamily(gated=False, linear="mamba-2"),
     "jamba": ModelFamily(why_not=NO_MAMBA_1),
     "mamba": ModelFamily(why_not=NO_MAMBA_1),
     "falcon_mamba": ModelFamily(why_not=NO_MAMBA_1),
@@ -79,19 +90,27 @@ FAMILIES: dict[str, ModelFamily] = {
 }
 SEQ = 4096
 """Tokens of a sequence where a file says none."""
-ATTENTION, WINDOWED, LINEAR, MAMBA, NONE = "attention", "windowed", "linear", "mamba-2", "none"
+ATTENTION, SPARSE, WINDOWED = "attention", "sparse", "windowed"
+LINEAR, MAMBA, NONE = "linear", "mamba-2", "none"
 LAYER_TYPES = {
     **dict.fromkeys(
         ("full_attention", "attention", "global", "full", "hybrid_attention"), ATTENTION
     ),
     **dict.fromkeys(("sliding_attention", "chunked_attention", "local"), WINDOWED),
-    **dict.fromkeys(("deepseek_sparse_attention", "sparse_attention"), ATTENTION),
+    **dict.fromkeys(
+        (
+            *("deepseek_sparse_attention", "sparse_attention", "indexed_attention"),
+            "minimax_m3_sparse",
+        ),
+        SPARSE,
+    ),
     "linear_attention": LINEAR,
     "mamba": MAMBA,
     "mamba2": MAMBA,
 }
 PATTERN = {"M": (MAMBA, ""), "*": (ATTENTION, ""), "-": (NONE, "dense"), "E": (NONE, "experts")}
 BLOCKS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+BLOCKS |= {"linear_attention": "M", "full_attention": "*"}
 
 
 def model_of(config: Mapping[str, Any], place: str) -> tuple[Values, list[str]]:
@@ -136,7 +155,10 @@ class Reader:
     def __init__(self, outer: Keys, text: Keys, family: ModelFamily) -> None:
         self._outer, self._text, self._family = outer, text, family
         self._kind = str(text.value("model_type", default=""))
-        self._layers = text.number("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+        blocks = text.value("layers_block_type", default=[])
+        self._layers = text.number(
+            "num_hidden_layers", "n_layer", "n_layers", "num_layers", default=len(blocks)
+        )
         self._hidden = text.number("hidden_size", "n_embd", "d_model", "dim")
         self._notes = list[str]()
         self._own_ffn: list[str] | None = None
@@ -227,11 +249,6 @@ class Reader:
             values["value_dim"] = 0
         gate_names = ("attn_output_gate", "attention_output_gate", "mla_use_output_gate")
         values["output_gate"] = text.flag(*gate_names, default=self._family.gates_output)
-        index = ("index_n_heads", "index_head_dim", "index_topk")
-        names = ("index_heads", "index_dim", "index_tokens")
-        if text.has("index_topk") and self._kind != "deepseek_v4":
-            values |= {ours: text.number(theirs) for ours, theirs in zip(names, index, strict=True)}
-            text.value("indexer_types", "index_topk_freq", "index_topk_pattern", default=None)
         return values
 
     def _mixers(self) -> Values:
@@ -243,7 +260,7 @@ class Reader:
             raise self._text.refuse("use_cla", "keys and values of its own in every layer")
         layers = Counter(self._layer_kinds())
         mixers, values = list[Values](), dict(own)
-        full, windowed = layers[ATTENTION], layers[WINDOWED]
+        full, windowed = layers[ATTENTION] + layers[SPARSE], layers[WINDOWED]
         if windowed:
             window = self._window()
             other = self._windowed_attention(own)
@@ -253,12 +270,10 @@ class Reader:
                 mixers.append(
                     {"kind": "attention", "layers": windowed} | other | {"window": window}
                 )
-        sparse = self._text.table("sparse_attention_config")
-        if sparse and sparse.flag("use_sparse_attention", default=True):
-            chosen = self._sparse(sparse)
-            few = full - sum(sparse.entries("sparse_attention_freq", self._layers) or [1] * full)
-            if few:
-                mixers.append({"kind": "attention", "layers": few} | own)
+        chosen, sparse = self._sparse(layers[SPARSE] or full)
+        if chosen and sparse:
+            if sparse < full:
+                mixers.append({"kind": "attention", "layers": full - sparse} | own)
             values |= chosen
         if layers[LINEAR]:
             mixers.append({"layers": layers[LINEAR]} | self._scan())
@@ -285,6 +300,10 @@ class Reader:
                     f" {alternatives(map(repr, LAYER_TYPES))}"
                 )
             kinds = [LAYER_TYPES[kind] for kind in blocks]
+            for name in RULES:  # which a list of layers makes needless
+                text.value(name, default=None)
+            if self._family.linear == MAMBA:  # so named since transformers 5
+                kinds = [MAMBA if kind == LINEAR else kind for kind in kinds]
         else:
             kinds = self._kinds_by_rule()
         if WINDOWED in kinds and not self._window():
@@ -335,7 +354,7 @@ class Reader:
             is_full = [(layer + 1) % every == 0 or layer >= whole for layer in layers]
             return [ATTENTION if full else LINEAR for full in is_full]
         some = text.numbers("attn_layer_indices")
-        if some:
+        if some or self._kind == "bamba":
             return [ATTENTION if layer in some else MAMBA for layer in layers]
         return self._windowed_by_rule()
 
@@ -389,11 +408,25 @@ class Reader:
             else values
         )
 
-    def _sparse(self, sparse: Keys) -> Values:
-        """Return the indexer of attention that chooses blocks of keys."""
-        blocks = sparse.number("sparse_topk_blocks") * sparse.number("sparse_block_size")
-        heads, size = sparse.number("sparse_num_index_heads"), sparse.number("sparse_index_dim")
-        return {"index_heads": heads, "index_dim": size, "index_tokens": blocks}
+    def _sparse(self, layers: int) -> tuple[Values, int]:
+        """Return the indexer of attention that chooses keys or blocks of them, and how many layers
+        have it: `layers`, if no list says.
+        """
+        text, sparse = self._text, self._text.table("sparse_attention_config")
+        text.value("indexer_types", "index_topk_freq", "index_topk_pattern", default=None)
+        if sparse and sparse.flag("use_sparse_attention", default=True):
+            listed = sparse.entries("sparse_attention_freq", self._layers)
+            tokens = sparse.number("sparse_topk_blocks") * sparse.number("sparse_block_size")
+            heads, size = sparse.number("sparse_num_index_heads"), sparse.number("sparse_index_dim")
+            layers = layers if listed is None else sum(listed)
+        elif text.has("index_topk", "index_topk_blocks"):
+            blocks = text.number("index_topk_blocks", default=0)
+            tokens = blocks * text.number("index_block_size", default=0)
+            tokens = tokens or text.number("index_topk")
+            heads, size = text.number("index_n_heads"), text.number("index_head_dim")
+        else:
+            return {}, 0
+        return {"index_heads": heads, "index_dim": size, "index_tokens": tokens}, layers
 
     def _scan(self) -> Values:
         """Return the linear mixer of a family."""
@@ -404,6 +437,12 @@ class Reader:
             full = config.flag("use_full_rank_gate")
             values = {"kind": "kda", "heads": heads, "head_dim": size, "groups": heads}
             return values | {"state": size, "gate_rank": 0 if full else size, "decay_rank": size}
+        if text.has("linear_head_dim"):  # Kimi since transformers 5
+            heads, size = text.number("linear_num_heads"), text.number("linear_head_dim")
+            rank = 0 if self._kind == "bailing_hybrid" else size
+            values = {"kind": "kda", "heads": heads, "head_dim": size, "groups": heads}
+            return values | {"state": size, "gate_rank": rank, "decay_rank": rank}
+        text.value("block_size", default=None)  # of the kernel
         if text.has("linear_num_value_heads"):
             return {
                 "kind": self._family.linear,
@@ -466,8 +505,7 @@ class Reader:
         # the layers of the first kind are those that the model's own keys describe
         first = mixers.pop(0)
         layers, _ = first.pop("layers"), first.pop("kind")
-        alone = {"window_layers": layers} if first["compression"] == 1 else {}
-        return first | alone | {"mixers": mixers}
+        return first | {"window_layers": layers, "mixers": mixers}
 
     def _feed_forward(self) -> Values:
         """Return the keys of feed-forward parts."""
@@ -501,7 +539,10 @@ class Reader:
             "shared_ffn": self._shared(ffn, shared),
             "expert_latent": text.number("routed_expert_hidden_size", "moe_latent_size", default=0),
         }
-        groups, chosen = text.number("n_group", default=0), text.number("topk_group", default=0)
+        groups, chosen = (
+            text.number("n_group", "num_expert_group", default=0),
+            text.number("topk_group", default=0),
+        )
         if groups > 1:
             values |= {"expert_groups": groups, "top_groups": chosen}
         if plain:
@@ -617,6 +658,12 @@ class Reader:
         return merged if self._kind.startswith(("qwen", "kimi")) else self._hidden
 
 
+RULES = (
+    *("sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "layer_group_size"),
+    *("global_attn_every_n_layers", "no_rope_layer_interval", "full_attention_interval"),
+    *("no_rope_layers", "attention_chunk_size", "attn_layer_indices", "sliding_window"),
+)
+"""Keys that say which layers have which attention."""
 MAMBA_KEYS = (
     *("mamba_num_heads", "mamba_n_heads", "mamba_head_dim", "mamba_d_head", "mamba_expand"),
     *("n_groups", "mamba_n_groups", "ssm_state_size", "mamba_d_state", "expand"),

@@ -12,10 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.judges import documents, launches, networks, programs, sharing
+from tests.judges import configurations, documents, launches, networks, programs, sharing
 from tests.judges.judge import Bench, DisagreementError, Judge, NoPythonError, NotInstalledError
 
-JUDGES = (*launches.JUDGES, *programs.JUDGES, *networks.JUDGES, *documents.JUDGES, *sharing.JUDGES)
+JUDGES = (
+    *launches.JUDGES,
+    *configurations.JUDGES,
+    *programs.JUDGES,
+    *networks.JUDGES,
+    *documents.JUDGES,
+    *sharing.JUDGES,
+)
 MOST_SKIPPED = 4
 PAGE = Path(__file__).parents[2] / "docs" / "judges.md"
 HEAD = "| program | version | what it judged | result |"

@@ -16,6 +16,8 @@ from coopt.report.catalog import entries_toml
 from tests.conftest import accepted, ask, question
 from tests.models.configs import CATALOGUED, MODELS, nemotron, plain
 
+DATA = Path(__file__).parents[1] / "data"
+
 
 def read(folder: Path, said: Any, name: str = "config.json", **options: Any) -> Any:
     file = folder / name
@@ -40,6 +42,14 @@ def test_parameters_are_those_published(tmp_path: Path, name: str) -> None:
     total, active = published.split()
     assert near([whole, whole + further], total, 0.005), (whole, further)
     assert near([met, met - table, met - tables], active, 0.02), (met, table)
+
+
+@pytest.mark.parametrize("line", (DATA / "transformers.jsonl").read_text("utf-8").splitlines())
+def test_what_transformers_5_writes_has_the_parameters_that_it_builds(tmp_path: Path, line: str) -> None:
+    """Its names for layers with Mamba-2, KDA, indexers and compressed keys; counts without norms and biases."""
+    said = json.loads(line)
+    total, _ = model_parameters(read(tmp_path, said["config"]).model)
+    assert total == pytest.approx(said["parameters"], rel=0.002)
 
 
 def test_models_of_the_catalog_are_those_of_their_configurations(tmp_path: Path) -> None:
