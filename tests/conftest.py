@@ -169,9 +169,13 @@ def ask(**changes: Any) -> Instance:
     return Instance.model_validate(question(**changes))
 
 
-def accepted(instance: Instance) -> Plan:
+ASK_WHY = not settings().derandomize
+"""Campaigns ask why a random question has no plan, which takes longer than to find that it has none."""
+
+
+def accepted(instance: Instance, *, reasons: bool = True) -> Plan:
     """The plan of a question, or why there is none, which the verifier accepts."""
-    plan = coopt.solve(instance)
+    plan = coopt.solve(instance, reasons=reasons)
     verdict = coopt.verify(instance, plan)
     assert verdict.accepted, verdict.failures
     return plan

@@ -18,9 +18,6 @@ def test_a_plan_is_accepted_for_its_instance_alone(coopt, planned, written):
     assert other.exit_code == 5
     assert other.stdout.startswith("Rejected: ")
     assert "instance" in other.stdout.splitlines()[0]
-
-
-def test_a_false_claim_is_rejected_by_name(coopt, planned):
     plan = json.loads(planned[1].read_text("utf-8"))
     plan["cost"]["capex_usd"] -= 1000
     planned[1].write_text(json.dumps(plan), "utf-8")

@@ -225,7 +225,7 @@ def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     answers = json.loads(explained.stdout)
     assert answers["value"] == case.plan.objective.value
     assert answers["bounds"] or answers["rivals"]
-    traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 0.25, "--json")
+    traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 0.1, "--json")
     assert traced.exit_code in ((1,) if case.kind == "regret" else (0, 4)), traced.stderr
     assert ("do not compare" in traced.stderr) == (case.kind == "regret")
     worked_out = case.coopt("evaluate", instance, "--plan", plan, "--json")

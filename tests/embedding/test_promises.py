@@ -21,6 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 import coopt
+from coopt.instance.texts import InstanceError
 from coopt.plan.json_schema import schema_json
 from coopt.plan.store import read_plan
 from tests.cli.conftest import LONGER
@@ -75,6 +76,7 @@ def test_an_instance_is_hashed_once_and_a_changed_copy_by_what_it_holds() -> Non
     assert Name.hashed == 1
     changed = instance.model_copy(update={"name": "y"})
     assert hash(changed) == hash(pickle.loads(pickle.dumps(changed))) == hash(ask(name="y")) != hash(instance)
+    assert ask(solver={"seed": 5}).sha256 == ask().sha256
 
 
 @cache
@@ -110,6 +112,7 @@ def test_progress_and_complaints_can_be_pickled() -> None:
     steps: list[coopt.Progress] = []
     coopt.solve(ask(), on_progress=steps.append)
     assert pickle.loads(pickle.dumps(steps)) == steps
+    assert pickle.loads(pickle.dumps(InstanceError(["a", "b"]))).complaints == ("a", "b")
 
 
 def test_loading_a_table_leaves_it_alone() -> None:

@@ -31,7 +31,7 @@ def test_a_model_is_trained_on_the_tokens_that_are_in_time_and_no_more(changes: 
     assert sized[0].loss == instance.workload[0].law.loss(float(shape.parameters), sized[0].tokens)
     for factor, status in ((0.999, "optimal"), (1.001, "infeasible")):
         changed = with_workload(instance, 0, {"model": shape, "train_tokens": sized[0].tokens * factor})
-        assert coopt.solve(Instance.model_validate(changed.model_dump(by_alias=True))).status == status
+        assert coopt.solve(Instance.model_validate(changed.model_dump(by_alias=True)), reasons=False).status == status
 
 
 def test_models_that_nothing_trains_have_no_loss() -> None:

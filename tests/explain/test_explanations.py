@@ -21,7 +21,7 @@ from coopt.plan.explanation import Bound, Change, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
-from tests.explain.changed import with_key
+from tests.explain.changed import network, only, with_key, without
 from tests.kinds import QUESTIONS
 from tests.solving.fleet_oracle import least_costs, least_excess
 
@@ -106,18 +106,10 @@ def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) ->
     shown = [row[1] for row in tables["rivals"].rows] if "rivals" in tables else []
     assert shown == [f"without {one.choice}" if one.excluded else one.choice for one in found.rivals]
     for one in found.rivals:
-        instance = asked(kind)
-        table, key = one.part.split(".")
-        entries = getattr(getattr(instance, table), key)
-        names = [getattr(entry, "name", entry) for entry in entries]
-        left = tuple(
-            entry for entry, name in zip(entries, names, strict=True) if (str(name) != one.choice) == one.excluded
-        )
-        update: dict[str, Any] = {key: left}
-        if kind == "direct" and "direct" not in left:
-            update["panels"] = ()
-        shorter = instance.model_copy(update={table: getattr(instance, table).model_copy(update=update)})
-        assert coopt.solve(shorter).objective.value == one.value
+        shorter = (without if one.excluded else only)(asked(kind), one.part, one.choice)
+        if kind == "direct" and "direct" not in shorter.network.fabrics:
+            shorter = network(shorter, panels=())
+        assert coopt.solve(shorter, reasons=False).objective.value == one.value
         assert one.extra is None or one.extra == one.value - found.value
         assert one.why
     _check_what_costs_nothing_is_left_out(kind, found)
@@ -170,7 +162,7 @@ def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None
     enough = coopt.solve(with_change(instance, change))
     assert (enough.status, enough.objective.value) == ("optimal", one.value)
     less = change.model_copy(update={"to": str(change.least * (1 - HAIR))})
-    assert coopt.solve(with_change(instance, less)).status == "infeasible"
+    assert coopt.solve(with_change(instance, less), reasons=False).status == "infeasible"
     named = "workload['first']" if len(instance.workload) > 1 else "workload[0]"
     assert any(f"enough to set {named}" in sentence for sentence in found.sentences)
 
@@ -196,7 +188,7 @@ def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
 
 def test_a_list_of_sizes_that_alone_is_to_blame_is_named() -> None:
     instance = changed("partition", "workload[0].gpus", [63])
-    assert coopt.solve(instance).status == "infeasible"
+    assert coopt.solve(instance, reasons=False).status == "infeasible"
     found = coopt.explain(instance)
     (one,) = [one for one in found.relaxations if one.changes[0].limit == "workload[0].gpus"]
     (change,) = one.changes

@@ -168,7 +168,7 @@ def test_tokens_to_train_leave_a_deadline_in_seconds() -> None:
     (one,) = explain(late).relaxations
     (change,) = one.changes
     assert solve(typed(late, change)).status == "optimal"
-    assert solve(typed(late, change, change.least * (1 - 1e-3))).status == "infeasible"
+    assert solve(typed(late, change, change.least * (1 - 1e-3)), reasons=False).status == "infeasible"
     plan = solve(open_)
     (bound,) = [one for one in explain(open_).bounds if one.limit.endswith("max_iteration_time_s")]
     assert (bound.unit, bound.bound) == ("s", 1.0)
@@ -182,7 +182,9 @@ def test_more_gpus_are_a_way_out_and_what_is_tried_in_vain_is_said() -> None:
     assert (change.now, change.least, change.step) == ("16", int(change.to), 1)
     plan = solve(typed(instance, change))
     assert (plan.status, plan.objective.value, plan.design) == ("optimal", found.value, found.design)
-    assert all(solve(ask_with(instance, count)).status == "infeasible" for count in range(1, int(change.to)))
+    assert all(
+        solve(ask_with(instance, count), reasons=False).status == "infeasible" for count in range(1, int(change.to))
+    )
     hopeless = explain(ask_with(instance, 64).model_copy(update={"workload": bounded(instance, 0, 1e-3).workload}))
     assert "cluster.gpus" not in single(hopeless)
     assert any("1 to 1,024;" in said for said in hopeless.sentences)
@@ -422,7 +424,7 @@ def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
     for site in table["site"]:
         site["power_mw"] *= 0.1
     instance = Instance.model_validate(table)
-    assert coopt.solve(instance).status == "infeasible"
+    assert coopt.solve(instance, reasons=False).status == "infeasible"
     *alone, first = coopt.explain(instance).relaxations
     assert {len(one.changes) for one in alone} == {1}
     assert [change.limit for change in first.changes] == [f"site[{i}].power_mw" for i in range(len(table["site"]))]
@@ -431,7 +433,7 @@ def test_powers_of_sites_grow_by_one_share_after_those_of_each_alone() -> None:
     for factor, status in ((1.0, "optimal"), (1 - 2 * SEARCHED, "infeasible")):
         for site, change in zip(table["site"], first.changes, strict=True):
             site["power_mw"] = float(change.to) * factor
-        assert coopt.solve(Instance.model_validate(table)).status == status
+        assert coopt.solve(Instance.model_validate(table), reasons=False).status == status
 
 
 @pytest.mark.parametrize("power_mw", [0.004, 0.001])
@@ -459,7 +461,7 @@ def test_each_site_that_alone_is_to_blame_is_told_however_much_it_takes() -> Non
         plan = coopt.solve(growing_at(**powers | {site: float(change.to)}))
         assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
         less = float(change.to) * (1 - 2 * SEARCHED)
-        assert coopt.solve(growing_at(**powers | {site: less})).status == "infeasible"
+        assert coopt.solve(growing_at(**powers | {site: less}), reasons=False).status == "infeasible"
 
 
 def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() -> None:
@@ -473,7 +475,7 @@ def test_more_shares_and_fewer_gpus_are_ways_out_of_sites_that_feed_too_few() ->
         assert change.to == to
         plan = coopt.solve(load(table, {key: int(to)}))
         assert (plan.status, plan.objective.value) == ("optimal", ways[key].value)
-    assert coopt.solve(load(table, {"cluster.shares": 2})).status == "infeasible"
-    assert coopt.solve(load(table, {"cluster.gpus": 56})).status == "infeasible"
+    assert coopt.solve(load(table, {"cluster.shares": 2}), reasons=False).status == "infeasible"
+    assert coopt.solve(load(table, {"cluster.gpus": 56}), reasons=False).status == "infeasible"
     assert {with_names(key, found.rows) for key in ways} <= {*messages}
     assert "cluster.gpu.hbm_gb" not in messages  # in no conflict, so that it cannot be enough

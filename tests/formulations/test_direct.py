@@ -175,7 +175,7 @@ def random_problem(seed: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(3))
 def test_the_optimum_is_that_of_enumeration_to_the_dollar(block: int) -> None:
     solved = 0
     for seed in range(block * 24, block * 24 + 24):

@@ -17,7 +17,7 @@ from coopt.network.family import levels
 from coopt.network.graphs import whole_graph
 from coopt.network.space import families
 from coopt.solving.route_files import routes_csv
-from tests.conftest import accepted, ask, example_count, switch, value, value_of
+from tests.conftest import ASK_WHY, accepted, ask, example_count, switch, value, value_of
 from tests.solving.questions import planar
 
 
@@ -62,7 +62,7 @@ def test_the_optimum_is_confirmed_and_no_dearer_than_with_a_nic_for_each(instanc
     asked = sharing(instance, *numbers, charge="loads", routing=routing)
     if list(disagreements(asked)):
         return
-    plan = accepted(asked)
+    plan = accepted(asked, reasons=ASK_WHY)
     if plan.design is not None and plan.design.fabric.tiers and routing == "pinned":
         verdict = coopt.verify(asked, plan, routes=routes_csv(asked, plan))
         assert verdict.accepted, verdict.failures

@@ -20,7 +20,7 @@ from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
 from coopt.solving.shared import unbeaten
-from tests.conftest import accepted, ask, example_count, question, switch, value, value_of
+from tests.conftest import ASK_WHY, accepted, ask, example_count, question, switch, value, value_of
 from tests.network.graph_counts import check_counts
 from tests.solving.oracle import enumerated, instances
 
@@ -275,7 +275,7 @@ def stacked(draw: st.DrawFn) -> Instance:
 @settings(max_examples=example_count(20, usual=2))
 @given(stacked())
 def test_the_optimum_is_that_of_enumeration_and_never_above_that_of_one_product(instance: Instance) -> None:
-    least = value_of(accepted(instance))
+    least = value_of(accepted(instance, reasons=ASK_WHY))
     assert least == pytest.approx(enumerated(instance), rel=1e-9)
     if any(optic.lane_gbit_s for optic in instance.network.optics):
         return

@@ -229,23 +229,6 @@ def test_dualpipe_leaves_at_most_the_bubble_of_its_authors(p: int, inputs: float
     assert theirs - 1.0 - 1e-9 <= bubble <= theirs + 1e-9
 
 
-@pytest.mark.parametrize(("p", "v", "m"), [(2, 1, 9), (2, 3, 8), (4, 1, 8), (5, 2, 20), (6, 3, 24)])
-def test_hops_are_counted_as_the_schedule_meets_them(p: int, v: int, m: int) -> None:
-    """With all else equal, one more second per hop adds H·m + Q seconds, to within a few hops at either end."""
-    without, with_hops = (
-        Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=hop).run() for hop in (0.0, 0.01)
-    )
-    closed = closed_form(Pipeline(p=p, v=v, m=m, forward=1.0, backward=2.0, logits=0.0, hop=0.01)) - without
-    assert closed == pytest.approx(with_hops - without, abs=0.045)
-
-
-@pytest.mark.parametrize("p", STAGES)
-@pytest.mark.parametrize("rounds", [1, 2, 5])
-def test_hops_are_exact_where_the_last_stage_of_1f1b_sets_the_pace(p: int, rounds: int) -> None:
-    slow = Pipeline(p=p, v=1, m=rounds * p, forward=1.0, backward=2.0, logits=0.5, hop=0.001)
-    assert closed_form(slow) == pytest.approx(slow.run(), rel=1e-12)
-
-
 @pytest.mark.parametrize("p", STAGES)
 @pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("hop", [0.05, 0.2, 0.5, 1.0])

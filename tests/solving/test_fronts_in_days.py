@@ -31,7 +31,7 @@ from coopt.report.words import rendered
 from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver
 from tests.availability.test_outages import RATES
-from tests.conftest import accepted, ask, example_count, question, value_of
+from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
 from tests.solving.fleet_oracle import Job, TooManyError, enumerated
 from tests.solving.fleets import fleets
@@ -86,7 +86,7 @@ def without_bounds(instance: Instance) -> Instance:
 @given(instances(), st.sampled_from(KINDS), st.booleans())
 def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Instance, kind: str, free: bool) -> None:
     instance = without_bounds(asked_for(bare, kind)) if free else asked_for(bare, kind)
-    expected, plan = timed_least(instance, kind), accepted(instance)
+    expected, plan = timed_least(instance, kind), accepted(instance, reasons=ASK_WHY)
     assert plan.status == "infeasible" or plan.solver.columns_enumerated > 0
     assert value_of(plan) == pytest.approx(expected, rel=1e-9)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
@@ -95,7 +95,7 @@ def test_the_best_is_that_of_plain_enumeration_and_the_verifier_agrees(bare: Ins
 @settings(max_examples=example_count(10))
 @given(interrupted(), st.sampled_from(KINDS))
 def test_plans_with_interruptions_are_accepted(bare: Instance, kind: str) -> None:
-    accepted(asked_for(bare, kind))
+    accepted(asked_for(bare, kind), reasons=ASK_WHY)
 
 
 def within(usd: float, **changes: Any) -> Instance:

@@ -92,11 +92,6 @@ def test_a_misspelled_option_is_refused() -> None:
         solve(knapsack(3), time_limit_s=1, settings={**SETTINGS, "mip_gap": 0.1})
 
 
-def test_repeated_runs_agree() -> None:
-    first, second = (solve(knapsack(12), time_limit_s=60, settings=SETTINGS) for _ in range(2))
-    assert (first.value, first.nodes) == (second.value, second.nodes)
-
-
 def lost_by_presolve() -> pyo.ConcreteModel:
     """A shared network with three families, the third free of cost, so that the optimum is 0.
 
@@ -456,7 +451,7 @@ def test_a_solver_of_pyomo_answers_as_the_built_in_one(question: Callable[..., I
     assert (plan.status, plan.parts, plan.cost) == (expected.status, expected.parts, expected.cost)
     assert (plan.solver.name, plan.solver.version) == (name, highs.version())
     assert coopt.verify(question(), plan).accepted
-    assert coopt.solve(question(limits={"power_mw": 0.001}), solver=name).status == "infeasible"
+    assert coopt.solve(question(limits={"power_mw": 0.001}), solver=name, reasons=False).status == "infeasible"
     assert coopt.solve(question(solver={"name": name})).solver.name == name
 
 

@@ -26,7 +26,7 @@ from coopt.report.words import rendered
 from coopt.solving.plan_bills import _network
 from coopt.verifier.parts import design_checks
 from coopt.verifier.parts.space import cage_count
-from tests.conftest import accepted, ask, example_count, question, switch
+from tests.conftest import ASK_WHY, accepted, ask, example_count, question, switch
 from tests.explain.changed import way_out
 from tests.network.test_planes import large, modules_of
 from tests.network.test_products import CHEAP, FRUGAL
@@ -460,7 +460,7 @@ def fullest(graph: nx.Graph, family: Family, tier: int) -> int:
 def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_are_those_of_the_graph(
     instance: Instance,
 ) -> None:
-    plan, expected = accepted(instance), enumerated(instance)
+    plan, expected = accepted(instance, reasons=ASK_WHY), enumerated(instance)
     assert plan.status == ("infeasible" if math.isinf(expected) else "optimal")
     assert plan.objective.value == (None if math.isinf(expected) else pytest.approx(expected, rel=1e-12))
     if plan.design is None or not plan.design.fabric.tiers:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
 import re
-from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 
@@ -21,8 +19,7 @@ from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.space import families
 from coopt.plan.parts import MappingChoice
-from coopt.plan.schema import Plan
-from coopt.plan.store import Evaluation, plan_json
+from coopt.plan.store import Evaluation
 from coopt.solving.answer import solve
 from coopt.solving.driver import claim_of, infeasible
 from coopt.solving.fastest import fastest_design
@@ -172,25 +169,6 @@ def test_an_attained_rate_is_a_bound_that_is_met(gpus: int) -> None:
         again = coopt.solve(instance)
         assert again.status == "optimal"
         assert coopt.verify(instance, again).accepted
-
-
-def test_threads_solve_side_by_side() -> None:
-    instances = [ask(workload__0__max_iteration_time_s=0.1 + 0.05 * i) for i in range(6)]
-    alone = [coopt.solve(instance).objective.value for instance in instances]
-    with ThreadPoolExecutor(6) as pool:
-        together = [plan.objective.value for plan in pool.map(coopt.solve, instances)]
-    assert together == alone
-
-
-def test_instance_plan_and_error_come_back_from_json_and_pickles() -> None:
-    instance = ask()
-    plan = coopt.solve(instance, objective="power")
-    assert (plan.objective.kind, plan.objective.value) == ("power", plan.cost.power_w)
-    again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
-    assert (again, again.sha256) == (instance, instance.sha256) == (instance, ask(solver={"seed": 5}).sha256)
-    assert Plan.model_validate_json(plan_json(plan)) == plan
-    assert pickle.loads(pickle.dumps((instance, plan))) == (instance, plan)
-    assert pickle.loads(pickle.dumps(InstanceError(["a", "b"]))).complaints == ("a", "b")
 
 
 @pytest.mark.parametrize(

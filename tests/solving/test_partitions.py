@@ -387,7 +387,7 @@ def test_a_limit_is_to_blame_alone_where_regret_is_minimised_and_in_every_phase(
     for site, mw in least.items():
         for power_mw, status in ((mw, "optimal"), (mw * (1 - 1e-4), "infeasible")):
             powers = {"east_mw": 1e-4, "west_mw": 1e-4} | {f"{site}_mw": power_mw}
-            assert coopt.solve(growing_at(**powers)).status == status, (site, power_mw)
+            assert coopt.solve(growing_at(**powers), reasons=False).status == status, (site, power_mw)
 
 
 def test_where_no_limit_of_a_fleet_is_to_blame_alone_those_that_the_cheapest_choice_exceeds_are_named() -> None:

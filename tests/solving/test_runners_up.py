@@ -26,7 +26,7 @@ from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
 from coopt.solving import shared
 from coopt.solving.shared import without
-from tests.conftest import ask, example_count
+from tests.conftest import ASK_WHY, ask, example_count
 from tests.solving import fleet_oracle, oracle
 from tests.solving.every_optic import with_every_optic
 from tests.solving.fleets import partitions
@@ -201,7 +201,7 @@ def by_enumeration(instance: Instance, enumerated: Enumeration) -> tuple[float, 
 def answered(instance: Instance, enumerated: Enumeration) -> str:
     """Where the TP groups of the answer lie, which is that of enumeration, says so, and is accepted."""
     expected, across = by_enumeration(instance, enumerated)
-    plan = coopt.solve(instance)
+    plan = coopt.solve(instance, reasons=ASK_WHY)
     value = math.inf if plan.objective.value is None else plan.objective.value
     assert value == (expected if math.isinf(expected) else pytest.approx(expected, rel=1e-9))
     assert plan.tp_across == across
@@ -247,7 +247,7 @@ def test_a_plan_says_that_nothing_inside_will_do() -> None:
     same = coopt.solve(allowed)
     assert (same.tp_across, same.objective.value) == (False, plan.objective.value)
     assert SAID not in " ".join(rendered(plan_screen(allowed, same)).split())
-    assert coopt.solve(left_open(instance, [False])).status == "infeasible"
+    assert coopt.solve(left_open(instance, [False]), reasons=False).status == "infeasible"
 
 
 def test_without_a_bound_none_is_the_reason() -> None:

@@ -22,7 +22,7 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "interleave": (1, 2, 4),
     "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
     "sequence_parallel": (False, True),
-    "zero": (0, 1, 2, 3, 4),
+    "zero": (0, 1, 2, 3),
 }
 GPUS = example_count(48, usual=24)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}

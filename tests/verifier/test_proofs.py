@@ -29,8 +29,8 @@ from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.proofs.cases import QuestionIslands
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms
 from coopt.verifier.proofs.rivals import LABOUR
+from tests.conftest import ASK_WHY, example_count
 from tests.conftest import ask as asked
-from tests.conftest import example_count
 from tests.kinds import PHASES
 from tests.solving.fleets import CORE_ENDS, fleets
 from tests.verifier.cases import ask
@@ -89,11 +89,11 @@ OWNED = fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True).map(owne
 TWIN_PORTED = fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS)
 
 
-@settings(max_examples=example_count(22, usual=6))
+@settings(max_examples=example_count(22, usual=5))
 @given(st.one_of(RANDOM, OWNED, TWIN_PORTED))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     """A higher bound is refused with the same proof."""
-    plan = solve(instance)
+    plan = solve(instance, reasons=ASK_WHY)
     bound = plan.objective.bound
     if bound is not None:
         proof = prove(instance, plan)
