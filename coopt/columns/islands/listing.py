@@ -97,7 +97,7 @@ class Builds:
         return np.where(self.shapes.down > 0, self.shapes.min_uplinks, 0)[self.shape]
 
 
-class Offer(NamedTuple):
+class Hardware(NamedTuple):
     """A NIC and a switch, as indices into lists, with the ends of links of each tier of a network,
     on switches with ports for these; `core_end` is at the lower ends of links into a core.
     """
@@ -139,11 +139,11 @@ class Market:
         return np.array([hb.size for hb in self.instance.network.hb_domains])
 
     @cached_property
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[Hardware]:
         """What networks may be made of: every NIC with every switch and the ends worth having."""
         return [offer for nic, switch in self._pairs() for offer in self._offers_of(nic, switch)]
 
-    def _offers_of(self, nic: int, switch: int) -> Iterator[Offer]:
+    def _offers_of(self, nic: int, switch: int) -> Iterator[Hardware]:
         """Yield the offers of a NIC and a switch; none where no optic joins them."""
         network = self.instance.network
         leaf = network.switch_modes[switch]
@@ -153,7 +153,7 @@ class Market:
         values = values_of(self.instance, self.measures)
         unlimited: Ports = ((1, 1), (leaf.radix,) * 3)
         for core_end in core_ends(self.instance, None, values) if levels else ():
-            yield Offer(nic, switch, (), Box(unlimited, 1, alone=False), core_end)
+            yield Hardware(nic, switch, (), Box(unlimited, 1, alone=False), core_end)
         for core_end in core_ends(self.instance, leaf, values):
             of_core = 1 if core_end is None else core_end.links_of(leaf.port_gbit_s)
             cored = of_core * (self.core is not None)
@@ -161,7 +161,7 @@ class Market:
                 for ends in choices if tiers else ():
                     in_spine = ends[1].above.links_of(leaf.port_gbit_s) if tiers == 2 else 1
                     box = Box(ports, of_core, alone=in_spine > 2)
-                    yield Offer(nic, switch, ends, box, core_end)
+                    yield Hardware(nic, switch, ends, box, core_end)
 
     @cached_property
     def boxes(self) -> dict[Box, set[int]]:
@@ -293,7 +293,7 @@ class Market:
             offer=offers[order],
         )
 
-    def _leaves_room(self, sites: Sites, shapes: Shapes, offer: Offer) -> Bools:
+    def _leaves_room(self, sites: Sites, shapes: Shapes, offer: Hardware) -> Bools:
         """Whether the modules of a single tier leave the ports that lead into a core (shapes)."""
         rate = self.instance.network.nics[offer.nic].gbit_s
         ends = sites.domains[shapes.site] * shapes.rails // shapes.planes
