@@ -128,7 +128,7 @@ def solve(
         (question, plan) if plan.cost is None else decided(question, plan)
     )
     try:
-        what = "plan" if plan.parts else "answer, which holds no plan,"
+        what = "plan" if plan.parts else "answer without a plan"
         if output is not None and holds_better(output, plan):
             note(f"{output} keeps its plan, as the search ended early without a better one")
         else:

@@ -167,11 +167,11 @@ def export(
     used_options = {key: value for key, value in options.items() if value not in (None, False)}
     for key in used_options:
         if key not in form.options:
-            raise click.UsageError(f"--{key}: is no option of {name}.")
+            raise click.UsageError(f"--{key}: does not apply to {name}.")
     if output == "-" and not form.binary:
         output = None
     if output is None and form.binary:
-        raise click.UsageError(f"--format {name}: is no text, needs -o FILE.")
+        raise click.UsageError(f"--format {name}: writes an archive, needs -o FILE.")
     if output is not None:
         if not form.any_name:
             check_ending(output, name, form.endings)
@@ -378,7 +378,7 @@ def serve(
             click.launch(address)
 
     serve(desk_of(instance, host, workers, limit_s), port, announce)
-    note("the page is served no longer")
+    note("the server has stopped")
 
 
 @click.command()

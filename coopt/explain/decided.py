@@ -126,7 +126,8 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     sentences += (say.of_relaxation(kind, way) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
-            "No limit that is a number, and no list, lets a plan in: what is asked has to change."
+            "No limit or list, changed alone, allows a plan: the workload or its bounds have to"
+            " change."
         )
     sentences += [say.REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += say.of_gpus_in_vain(in_vain)

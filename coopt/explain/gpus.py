@@ -150,8 +150,7 @@ def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
     """
     if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
         yield (
-            'The price of GPUs is left out of these sums: objective.include = ["gpu", ...]'
-            " counts it."
+            'These sums leave out the price of GPUs (objective.include = ["gpu", ...] counts it).'
         )
 
 

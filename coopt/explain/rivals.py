@@ -231,12 +231,16 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
     ours, theirs = (family for family in families if family is not None)
     joins = ""
     if _has_rails_apart(ours) and _joins_all(theirs):
-        joins = "its switches join any two GPUs, while rails of the plan meet only in HB domains"
+        joins = (
+            "its switches connect any two GPUs, while rails of the plan meet only inside HB domains"
+        )
     elif _has_rails_apart(theirs) and _joins_all(ours):
-        joins = "its rails meet only in HB domains, while switches of the plan join any two GPUs"
+        joins = (
+            "its rails meet only inside HB domains, while switches of the plan connect any two GPUs"
+        )
     hops, own_hops = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
     way = (
-        f"a route passes at most {counted(hops, 'switch')}, in place of {own_hops}"
+        f"a route crosses at most {counted(hops, 'switch')}, in place of {own_hops}"
         if hops != own_hops
         else ""
     )

@@ -18,7 +18,7 @@ from coopt.explain.labels import (
     with_unit,
 )
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.texts import alternatives, change_text, counted
+from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -34,13 +34,13 @@ from coopt.plan.schema import Plan
 SAME = "the same network"
 NO_BOUND = 1e4  # a bound so many times as loose is taken for none
 REGRETS = (
-    "Costs below are regrets: what a plan costs more than the best one, whatever prices come. Each"
-    " is measured from the best plans of the question as asked; where a bound is looser a plan may"
-    " cost less than they do."
+    "Costs below are regrets: how much more a plan may cost than the best one at the same prices."
+    " Each is measured from the best plans of the question as asked; with a looser bound a plan"
+    " may cost less than these."
 )
 REGRETS_OF_WAYS_OUT = (
-    "These costs are regrets, each measured from the best plans with the same change, so that they"
-    " do not compare."
+    "These costs are regrets, each measured from the best plans after the same change, so they"
+    " cannot be compared with each other."
 )
 
 
@@ -65,11 +65,11 @@ def of_margins(instance: Instance) -> Iterator[str]:
         margins = [
             f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()
         ]
-        yield f"Iteration times count with their margin on top: {', '.join(margins)}."
+        yield f"Iteration times include a margin of {both(margins)}."
     if instance.cluster.gpu.memory_margin:
         yield (
-            f"Memory counts with the {instance.cluster.gpu.memory_margin:.1%} of a GPU's that stays"
-            " free."
+            f"Memory includes the {instance.cluster.gpu.memory_margin:.1%} of each GPU's that is"
+            " kept free."
         )
 
 
@@ -79,8 +79,8 @@ def with_tp_said(explanation: Explanation, plan: Plan) -> Explanation:
     """
     opening, *remainder = explanation.sentences
     addition = (
-        "No plan that keeps TP groups inside HB domains meets all bounds, so that here they may"
-        " extend over several."
+        "No plan with TP groups inside one HB domain meets all bounds, so they may span several"
+        " here."
     )
     return (
         explanation.model_copy(update={"sentences": (opening, addition, *remainder)})
@@ -95,8 +95,8 @@ def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
         replaced = plan.overrides.replaced
         solved = f", solved with values replaced by --set: {replaced}" if replaced else ""
         yield (
-            f"The plan answers another question, {plan.instance.name!r}{solved}; what follows holds"
-            " for the question as it stands here."
+            f"The plan was made for another question, {plan.instance.name!r}{solved}. What"
+            " follows holds for the question given here."
         )
 
 
@@ -121,12 +121,12 @@ def of_bound(
         yield f"{name} binds{usage}; {_gone(bound)} the {saying.best} plan {saying.does} {price}."
         if bound.looser is not None:
             at = with_unit(bound.looser.bound, bound.unit)
-            yield f"As it is loosened, at {at} {_next(kind, share_of, bound.looser, design)}."
+            yield f"Loosened to {at}, {_next(kind, share_of, bound.looser, design)}."
     if bound.tighter is not None:
         at = with_unit(bound.tighter.bound, bound.unit)
-        yield f"Tighter, with {at}, {_next(kind, share_of, bound.tighter, design)}."
+        yield f"Tightened to {at}, {_next(kind, share_of, bound.tighter, design)}."
     elif bound.step is not None and (bound.used or bound.step):
-        yield "No plan that keeps the other limits keeps a tighter one."
+        yield "No plan within the other limits meets a tighter one."
 
 
 def _next(
@@ -226,29 +226,27 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
     """The choices of which it is not said what has to give."""
     if untried:
         names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
-        yield (
-            f"What has to give was not sought for {counted(len(untried), 'other choice')}: {names}."
-        )
+        others = counted(len(untried), "other choice")
+        yield f"What has to change at {others} is not known: {names}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     """What time did not suffice for; `within_s` where nobody set a limit."""
-    limit = "the time limit" if within_s is None else f"{within_s:g} s, which --time-limit replaces"
+    limit = "the time limit" if within_s is None else f"{within_s:g} s (--time-limit)"
     return f"Not answered within {limit}: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
     """Which other GPUs do not help alone."""
     if names:
-        yield f"None of these is enough alone, with all else as it is: {'; '.join(names)}."
+        yield f"None of these changes is enough alone: {'; '.join(names)}."
 
 
 def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
-        f"Ranges of prices are not worked out for objective.minimize = {kind!r}: with the plan's"
-        " time as the bound of its workload, objective.minimize = 'capex' finds within which"
-        " prices it stays the cheapest."
+        f"Price ranges are not known for objective.minimize = {kind!r}. To get them, ask for the"
+        " least 'capex' with the plan's time as the bound of its workload."
     )
 
 
@@ -264,7 +262,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     ]
     if not ends:
         items = ", ".join(price.item for price in ranges)
-        return f"The plan stays the best whatever the price of {items}, one at a time."
+        return f"The plan stays the best at any price of {items}, changed one at a time."
     price, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     taker = price.above if end >= price.now and end == price.high else price.below
     best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
@@ -289,17 +287,14 @@ def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
     for conflict in conflicts:
         names = ", ".join(map(limit_name, conflict))
         if len(conflict) > 1 and len(conflicts) == 1:
-            yield (
-                "No plan meets these limits together, even without the others; leaving out any one"
-                f" of them lets some plan in: {names}."
-            )
+            yield f"These limits conflict, and removing any one of them allows a plan: {names}."
         elif len(conflict) == 1:
             yield (
                 f"{sentence(limit_name(conflict[0]))} alone rules out every plan, whatever the"
                 " other limits are."
             )
         else:
-            yield f"No plan meets these limits together, whatever the others are: {names}."
+            yield f"These limits conflict, whatever the others are: {names}."
 
 
 def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:

@@ -143,8 +143,8 @@ def _module_notes(
         notes += [note] if note else []
     if notes:
         yield (
-            f"{' '.join(notes)} With network.buildable = true, or switch_cages = 'kept', no switch"
-            " has more modules than cages."
+            f"{' '.join(notes)} network.buildable = true (or switch_cages = 'kept') plans with no"
+            " more modules than cages."
         )
 
 
@@ -190,8 +190,8 @@ def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
             if count:
                 yield (
                     f"{counted(count, 'cable')} below tier {level} are longer than the"
-                    f" {optic.reach_m:g} m that {optic.name} reaches: order ends that reach"
-                    f" {max(cables):,} m there, or stand racks nearer (network.hall)."
+                    f" {optic.reach_m:g} m that {optic.name} reaches. Buy optics that reach"
+                    f" {max(cables):,} m there, or move racks closer together (network.hall)."
                 )
 
 

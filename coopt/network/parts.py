@@ -126,20 +126,18 @@ def cage_note(
         of_kind[optic.name] += number
     cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
     opening = (
-        f"The bill has {modules:,} modules for each {way.name} of tier {level}, which has room for"
-        f" {cages:,}"
+        f"Not orderable as listed: a {way.name} of tier {level} has {counted(cages, 'cage')} for"
+        f" {modules:,} modules."
     )
-    larger = (
-        f"modules of {cage_gbit_s:g} Gbit/s that serve {counted(ports_per_module, 'port')} each"
-    )
+    larger = f"modules of {cage_gbit_s:g} Gbit/s with {counted(ports_per_module, 'port')} each"
     if cages_filled <= cages:
         catalog_hint = _catalog_modules(
             cage_gbit_s, ports_per_module, [optic for _, optic in ports]
         )
-        return f"{opening}: order {cages_filled:,} {larger}{catalog_hint}, whose price may differ."
+        return f"{opening} Buy {cages_filled:,} {larger} instead{catalog_hint}."
     return (
-        f"{opening}, and {larger} would still be {cages_filled:,}: links of its two sides share no"
-        f" module. Keep some ports free ({free_key}) to build it."
+        f"{opening} It would still need {cages_filled:,} {larger}, as links up and links down share"
+        f" no module. Keep some ports free ({free_key})."
     )
 
 

@@ -226,8 +226,8 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
     listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
     once = (
-        f"Only the {'first' if listed[0] else 'second'} bill lists GPUs: totals count the same"
-        " where both list them in objective.include."
+        f"Only the {'first' if listed[0] else 'second'} bill includes GPUs. For comparable"
+        " totals, include them in both (objective.include)."
     )
     # Against nothing every value differs, and a table of all of them says no more than the
     # sentence.

@@ -27,8 +27,7 @@ from coopt.report.facts import BILL, bill_table, degrees, tco_sentence
 from coopt.report.words import FigureTable, facts, figures, pieces
 
 EACH_ON_ITS_OWN = (
-    "Either way leaves are laid out for all the GPUs that will come, and no cable moves to another"
-    " leaf."
+    "In both cases leaves are laid out for all GPUs to come, and no cable moves to another leaf."
 )
 AIMS = {True: "least cost at the worst prices", False: "least regret at any prices"}
 """What [robust] asks for, by whether that is the worst case."""
@@ -201,8 +200,8 @@ def _phase_bill(instance: Instance, phase: PhaseSpending, prices: str) -> list[R
     title = f"Bill of {phase.year:g}, at its {prices}prices"
     stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
     kept = (
-        f"Bought ahead and kept for later: {stock}. Watts of the bill are of everything bought;"
-        " what is kept for later does not draw them yet."
+        f"Bought ahead and stored: {stock}. The watts of the bill count everything bought,"
+        " although stored parts draw nothing yet."
     )
     table = bill_table(title, phase.bought, phase.capex_usd, bought_w, instance)
     return pieces(table, kept if stock else None)

@@ -75,8 +75,8 @@ def faults_headline(faults: Faults) -> str:
     )
     restart_text = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
     return (
-        f"{SURVIVES}{f' but {_part_list(stops)}' if stops else ''}, at worst"
-        f" {max(slowdowns, default=1.0):.3f} times as long an iteration"
+        f"{SURVIVES}{f' except {_part_list(stops)}' if stops else ''}; an iteration then takes at"
+        f" most {max(slowdowns, default=1.0):.3f} times as long"
         f"{late_text if late_kinds > 1 else LATE if late_kinds else ''}.{restart_text}"
     )
 
@@ -137,6 +137,6 @@ def _spares(faults: Faults, spares: Spares) -> str:
     return (
         f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} One spare"
         f" domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it"
-        " has no switch ports of its own and takes the links of the one that it stands in for, by"
-        " a patch panel or by hand."
+        " has no switch ports of its own, so the links of the failed domain are moved over at a"
+        " patch panel or by hand."
     )

@@ -69,9 +69,9 @@ def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[
         if (mismatch := first_unmated(instance.network, design.fabric)) is not None:
             ends = words.both(f"{end.name} ({_lanes(end)})" for end in mismatch[1])
             notes[name].append(
-                f"Links below tier {mismatch[0]} do not mate as they are listed: {ends}. Order"
-                " parts of one rate of lanes and one protocol; network.buildable = true plans with"
-                " such alone."
+                f"Links below tier {mismatch[0]} cannot be built from the parts listed, as their"
+                f" ends do not mate: {ends}. Buy parts of one protocol and one lane rate"
+                " (network.buildable = true plans with those only)."
             )
     yield from notes_by_part(notes)
 
@@ -79,25 +79,24 @@ def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[
 def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
     """How racks stand and what they draw, and the longest cables of each tier."""
     (along, across), pue = hall.sides_m, instance.objective.pue
-    of_switches = of_first = of_fullest = ""
+    of_switches = fullest = ""
     if hall.switch_racks:
         open_cap = instance.network.hall.switch_rack_kw is None
-        capped = " (network.hall.switch_rack_kw caps that)" if open_cap else ""
-        of_switches = f" and {words.count(hall.switch_racks)} of switches"
-        of_first, kw = " of the former", hall.switch_rack_w / 1e3
-        of_fullest = f" and {kw:,.3g} kW in the fullest of the latter{capped}"
-    elsewhere = ", in racks that are not among these" if hall.switch_racks is None else ""
+        capped = " (network.hall.switch_rack_kw sets a cap)" if open_cap else ""
+        of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
+        fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
+    elsewhere = " in racks beside these" if hall.switch_racks is None else ""
     longest = [
         f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
     ]
     return [
-        f"The hall: {words.counted(hall.racks, 'rack')}{of_switches} in"
-        f" {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m, with"
-        f" {hall.rack_w / 1e3:,.3g} kW of GPUs, {'servers' if hall.with_hosts else 'interconnect'}"
-        f" and NICs in each{of_first}{of_fullest}; everything together draws"
-        f" {words.power(hall.w)}, {words.power(hall.w * pue)} at a PUE of {pue:g}. Switches and"
-        f" optics draw {words.power(hall.w - hall.rack_w * hall.racks)} of it{elsewhere}.",
-        f"Cables take up to {', '.join(longest)}.",
+        f"The hall has {words.counted(hall.racks, 'rack')}{of_switches} in"
+        f" {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m. A rack of GPUs,"
+        f" {'servers' if hall.with_hosts else 'interconnect'} and NICs draws"
+        f" {hall.rack_w / 1e3:,.3g} kW{fullest}. The hall draws {words.power(hall.w)},"
+        f" {words.power(hall.w * pue)} with cooling (PUE {pue:g}), of which switches and optics"
+        f" take {words.power(hall.w - hall.rack_w * hall.racks)}{elsewhere}.",
+        f"The longest cables are {words.both(longest)}.",
     ]
 
 
@@ -117,24 +116,26 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
         fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        needed = f", as required by {words.both(instance.even_for)}; filled unevenly, {fewer}"
-        free = f"; with network.domain_fill = 'any' {fewer} may suffice."
-        end = f"{needed} might suffice." if instance.even_for else free
-        yield f"Equally many GPUs train in every {domain.name}{end}"
+        required = f" ({words.both(instance.even_for)} requires that)" if instance.even_for else ""
+        key = "" if instance.even_for else " (network.domain_fill = 'any')"
+        yield (
+            f"The same number of GPUs trains in every {domain.name}{required}. With uneven filling"
+            f" {fewer} might suffice{key}."
+        )
     yield from _empty_ports(instance, design)
     for sold in instance.network.hb_domains if fabric.tiers else ():
         if sold.name == domain.name:
             yield from _nic_notes(instance, sold, fabric.nic)
     if design.spare_domains and fabric.tiers:
         yield (
-            "Domains that stand by have no switch ports: each takes the links of the domain that it"
-            " stands in for, by a patch panel or by hand, and availability.restart_s has to hold"
-            " that time."
+            "Spare domains have no switch ports. When one replaces a failed domain, its links are"
+            " moved over at a patch panel or by hand; availability.restart_s has to include that"
+            " time."
         )
     if fabric.kind == "rail-only" and fabric.tiers:
         yield (
-            "No switch joins two rails: traffic between ranks of a domain passes through that"
-            " domain, and storage needs a network of its own."
+            "No switch connects two rails: traffic between rails is forwarded inside an HB domain,"
+            " and storage needs its own network."
         )
 
 
@@ -153,8 +154,8 @@ def _nic_notes(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterato
     if sent_gbit_s > reached_gbit_s:
         key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
         yield (
-            f"A GPU of {sold.name} reaches {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of its"
-            f" {nic.name} ({key}): times count no more."
+            f"GPUs of {sold.name} can use {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of their"
+            f" {nic.name} ({key}); times allow for that."
         )
 
 
@@ -171,16 +172,19 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
         # One switch for each plane is the fewest there can be, however few of its ports are used.
         if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
-                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use {in_use} of"
-                f" {way.radix} ports each, so that every switch below has equally many links to"
-                " each; with network.bundles = 'any' fewer switches may suffice."
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use only"
+                f" {in_use} of their {way.radix} ports each, because every switch below has the"
+                " same number of links to each of them. Uneven bundles might need fewer switches"
+                " (network.bundles = 'any')."
             )
 
 
 def leaf_notes(designs: Sequence[Design]) -> list[str]:
     """What the loss of a leaf means for training, in one line of 80 columns."""
     notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
-    return notes if len(notes) < 2 else ["coopt faults says what each network does without a leaf."]
+    return (
+        notes if len(notes) < 2 else ["Networks differ in what losing a leaf does (coopt faults)."]
+    )
 
 
 def _leaf_note(design: Design) -> str:
@@ -197,13 +201,13 @@ def _leaf_note(design: Design) -> str:
     cut_off = on_one_leaf or 1 in (nics, fabric.tier[0].switches)
     # The first that holds is said.
     outcomes = {
-        "If a leaf fails, NICs keep their other ports: no restart": ports > 1,
-        "If a leaf fails, training stops: all NICs of a domain hang on it": joined and cut_off,
-        "If a leaf fails, training restarts over the other NICs": joined,
-        "There is a single rail: if a leaf fails, training stops": rails == 1,
-        f"All {words.count(rails)} rails share one switch: if it fails, training stops": not others,
-        f"If a leaf fails, training restarts on the other {others} rails": rails_taken > 1,
-        f"If a rail fails, training restarts on the other {words.count(others)}": True,
+        "Losing a leaf needs no restart: NICs keep their other ports": ports > 1,
+        "Losing a leaf stops training: every NIC of a domain is on it": joined and cut_off,
+        "After losing a leaf, training restarts over the other NICs": joined,
+        "Losing a leaf stops training: there is only one rail": rails == 1,
+        f"Losing the one switch of all {words.count(rails)} rails stops training": not others,
+        f"After losing a leaf, training restarts on the other {others} rails": rails_taken > 1,
+        f"After losing a rail, training restarts on the other {words.count(others)}": True,
     }
     return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
 
@@ -254,31 +258,39 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
     if instance.sharing.mode == "partition":
         core = "; only the core is shared" if instance.sharing.core is not None else ""
         return (
-            "Workloads run at the same time, each on HB domains, NICs and switches of its"
-            f" own{core}."
+            f"Workloads run at the same time, each on its own HB domains, NICs and switches{core}."
         )
     trained = [workload for workload in instance.workload if workload.train_tokens is not None]
     promised_s = {run.name: run.promised_s for run in runs}
     days = sum(w.days(promised_s[w.name]) for w in trained if w.name in promised_s)
-    add_up = f" One after the other, all of them take {days:,.4g} days." if days else ""
+    add_up = f" In sequence they take {days:,.4g} days." if days else ""
     whole = add_up if len(trained) == len(instance.workload) else ""
     return f"Workloads take turns: each meets its bound with the whole cluster to itself.{whole}"
 
 
 def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> list[str]:
-    """What one has to know before one builds: what was not asked for, how far times are off, what a
-    loss does, and which modules to order.
+    """What one has to know before one builds, what may cost most first: errors of times,
+    parts that cannot be ordered, GPUs that stand idle, memory, losses, what was not tried.
     """
     designs = [part.design for part in plan.parts if part.design is not None]
     return [
-        *numbers_between(instance, plan),
-        *idle_note(instance, plan),
         " ".join([*accuracy(instance, plan.runs), *certainty(instance, plan.runs)]),
-        *memory_note(instance, plan.runs),
+        *plan_order_notes(instance, plan),
+        *choice_notes(instance, plan),
+        *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),
         *margin_note(instance, plan, without_margin),
-        *leaf_notes(designs),
-        *plan_order_notes(instance, plan),
+    ]
+
+
+def choice_notes(instance: Instance, plan: Plan) -> list[str]:
+    """What another choice may improve: GPUs that stand idle, memory that is full, numbers of GPUs
+    that were not tried.
+    """
+    return [
+        *idle_note(instance, plan),
+        *memory_note(instance, plan.runs),
+        *numbers_between(instance, plan),
     ]
 
 
@@ -291,7 +303,7 @@ def reading_notes(
     runs = [run for part in parts for run in part.workloads]
     last = [part for part in parts if part.phase == parts[-1].phase]
     included = [
-        f"The interconnect of {domain.name} is part of its servers' price and counts as $0 here."
+        f"The price of {domain.name} servers includes the interconnect, which counts as $0 here."
         for domain in domains_of(instance, parts)
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include
     ]
@@ -302,7 +314,7 @@ def reading_notes(
     phases = [phase for part in last if part.links for phase in part.links.phases]
     passed_on = any(len(route.path) > 2 for phase in phases for route in phase.routes)
     links = (
-        "Passing on through other domains takes no time in the model beyond the links' own"
+        "Forwarding through other domains adds no time in the model beyond that of the links"
         " (docs/direct.md)."
     )
     question = phases_of(instance)[-1]
@@ -407,9 +419,9 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
         start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
         if place >= 0 and end >= COARSE * start:
             yield (
-                f"Numbers between {words.count(start)} and {words.count(end)} GPUs were not asked"
-                f" for: cluster.gpus = {{ least = {start}, most = {end}, step ="
-                f" {design.hb_domain.active} }} asks for them too."
+                f"No number of GPUs between {words.count(start)} and {words.count(end)} was tried;"
+                f" cluster.gpus = {{ least = {start}, most = {end}, step ="
+                f" {design.hb_domain.active} }} tries them."
             )
 
 
@@ -423,8 +435,8 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
     ]
     if narrow and not instance.cluster.gpu.memory_margin:
         yield (
-            f"Only {words.both(narrow)} of GPU memory is free, and fragmentation may exhaust it:"
-            " margin.memory = 0.05 keeps a twentieth free."
+            f"Only {words.both(narrow)} of GPU memory is free; fragmentation may exhaust it"
+            " (margin.memory = 0.05 keeps 5% free)."
         )
 
 
@@ -440,16 +452,15 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     # note.
     if fewest < domain.count and share >= MANY_IDLE:
         reason = (
-            "every domain trains as many of its GPUs (network.domain_fill)"
+            "the same number of GPUs has to train in every domain (network.domain_fill)"
             if fill == "even"
-            else "on the fewer domains that were tried no mapping is in time, or nothing costs less"
-            " (docs/network.md)"
+            else "no mapping found for fewer domains is both in time and cheaper (docs/network.md)"
         )
         if fill == "fewest" and _skips_numbers(instance, design):
             reason += "; network.domain_fill = 'any' tries more numbers of domains"
         yield (
-            f"{words.percent(share)} of the GPUs of HB domains stand idle: {words.count(fewest)} of"
-            f" the {words.count(domain.count)} domains would hold those that train, but {reason}."
+            f"{words.percent(share)} of the GPUs in HB domains stand idle. {words.count(fewest)} of"
+            f" the {words.count(domain.count)} domains could hold all that train, but {reason}."
             " Another number of GPUs or another batch may divide better."
         )
 
@@ -478,10 +489,10 @@ def tp_across(
     kept = [f"meets the bound{several}"] * any(run.bounded for run in workloads)
     kept += ["keeps the limits"] * bool(instance.limits.given or instance.power_caps_mw)
     does = words.both(kept) or "divides GPUs and batch and fits into memory"
-    reason = f" because no mapping that {does} keeps them inside one."
+    reason = f", because no mapping that {does} keeps them inside one."
     if names:
         free = "; workload.allow_tp_across = false keeps them inside one."
-        yield f"TP groups{of} extend over several HB domains{reason if none_inside else free}"
+        yield f"TP groups{of} span several HB domains{reason if none_inside else free}"
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> list[str]:
@@ -567,7 +578,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     """What stands above all else of a plan: what was replaced in its file, that nobody can order
     it, why it is so.
     """
-    replaced = f"In place of what the file says: {plan.overrides.replaced}."
+    replaced = f"Changed from the file: {plan.overrides.replaced}."
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
@@ -595,8 +606,8 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
         if bound_s is not None and time_s and bound_s >= FAR * time_s:
             yield (
                 f"workload[{w}].max_iteration_time_s = {bound_s:g} is {bound_s / time_s:,.0f} times"
-                f" what the plan takes, {words.seconds(time_s)}: needs seconds of one iteration; of"
-                f" milliseconds it would be {bound_s / 1000:g}."
+                f" what the plan takes ({words.seconds(time_s)}). The key takes the seconds of one"
+                f" iteration; if these are milliseconds, it is {bound_s / 1000:g}."
             )
 
 
@@ -618,8 +629,8 @@ def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
             yield note
         elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
             yield (
-                f"No price of {domain.name} was found: ${words.exact(usd)} a GPU is scaled from"
-                " another system's."
+                f"No price of {domain.name} is published; ${words.exact(usd)} a GPU is scaled from"
+                " another system's price."
             )
 
 
@@ -654,12 +665,12 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
         names = words.both(f'"{kind}"' for kind in left_out)
         yield (
             f"With its {words.both(left_out.values())} this plan draws {drawn}, more than"
-            f" limits.power_mw = {limit_mw:g}, which holds for what objective.include lists: add"
-            f" {names} there."
+            f" limits.power_mw = {limit_mw:g}. The limit covers only what objective.include lists:"
+            f" add {names} there."
         )
     yield from (
         f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws with its"
-        " GPUs: check its unit, which is MW."
+        " GPUs: check its unit (MW)."
         for key, cap_mw in instance.power_caps_mw.items()
         if cap_mw > FAR * together_mw
     )
@@ -698,9 +709,9 @@ def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
         goodputs = [run.uptime.goodput for run in plan.runs if run.name == name and run.uptime]
         if min(goodputs, default=1.0) < LITTLE:
             yield (
-                f"With its interruptions, {name} trains for {words.percent(min(goodputs))} of the"
-                " time: train_days with train_tokens finds the spares and the network that"
-                " training in time takes."
+                f"Interruptions leave {name} only {words.percent(min(goodputs))} of the time to"
+                " train. A bound in days (train_days with train_tokens) finds the spares and the"
+                " network that finish in time."
             )
 
 
@@ -716,10 +727,10 @@ def _by_law(instance: Instance) -> Iterator[str]:
         flop = FLOP_PER_PARAMETER * size * tokens
         best_size, its_tokens = law.best_for_compute(flop)
         yield (
-            f"By the scaling law {law.name}, {spoken(tokens)} tokens take the {spoken(size)}"
-            f" parameters of {workload.model.name} to a loss of {law.loss(size, tokens):.4g}; the"
-            f" same {flop:.3g} FLOP take the best size, {spoken(best_size)} with"
-            f" {spoken(its_tokens)} tokens, to {law.loss(best_size, its_tokens):.4g}."
+            f"By the scaling law {law.name}, {workload.model.name} ({spoken(size)} parameters)"
+            f" reaches a loss of {law.loss(size, tokens):.4g} with {spoken(tokens)} tokens. The"
+            f" same {flop:.3g} FLOP reach the lowest loss, {law.loss(best_size, its_tokens):.4g},"
+            f" with {spoken(best_size)} parameters and {spoken(its_tokens)} tokens."
         )
 
 
@@ -746,8 +757,8 @@ def far_figures(instance: Instance) -> Iterator[str]:
                     unit = re.search(r"\(([^(,;]+)[^(]*\)", field.description or "")
                     ends = f"{_number(min(known))} to {_number(max(known))}"
                     yield (
-                        f"{place}: {key} = {_number(value)} of {part.name} is far from all of the"
-                        f" catalog, which has {ends}{f' ({unit[1]})' if unit else ''}: check its"
+                        f"{place}: {key} = {_number(value)} of {part.name} is far outside the"
+                        f" catalog's range of {ends}{f' ({unit[1]})' if unit else ''}: check its"
                         " unit."
                     )
 

@@ -66,6 +66,7 @@ from coopt.report.facts import (
     without_gpus,
 )
 from coopt.report.notes import (
+    choice_notes,
     first_sentences,
     kept_free,
     margin_note,
@@ -325,6 +326,8 @@ def _limit_row(key: str, cap: float) -> str:
 
 MOST_LINES, MOST_BOUNDS = 8, 3
 """Lines of a table and limits that the first screen shows; the others have more slack."""
+MOST_NOTES = 5
+"""Notes that the first screen shows, of those that may cost most."""
 IN_FULL = 4
 """Parts that are told in full, one after the other; more stand side by side."""
 
@@ -346,12 +349,20 @@ def plan_screen(
                 _short_bill(instance, plan, plan.cost, baseline),
                 standing_table(instance, plan),
                 _nearest_limits(instance, plan),
-                remarks(instance, plan, without_margin),
+                _most_important(remarks(instance, plan, without_margin)),
             )
         ),
         facts("Proof", _proof_rows(instance, plan)),
         runners_tables(plan),
     )
+
+
+def _most_important(notes: Sequence[str]) -> list[str]:
+    """The notes that the first screen has room for, and how many more there are."""
+    more = len(notes) - MOST_NOTES
+    if more <= 0:
+        return list(notes)
+    return [*notes[:MOST_NOTES], f"{words.counted(more, 'more note')} with --full."]
 
 
 def plan_report(
@@ -365,6 +376,7 @@ def plan_report(
         *_opening(instance, plan),
         *plan_sections(instance, plan, plan_facts(instance, plan), baseline).values(),
         margin_note(instance, plan, without_margin),
+        choice_notes(instance, plan),
         search_table(instance, plan),
         runners_tables(plan),
     )
@@ -627,7 +639,7 @@ def given_plan_report(
     given = decision(instance, plan) or "a plan"
     unknown = (
         "Its regret is not known: it is measured from the best plans of this instance, which were"
-        " not sought."
+        " not searched for."
     )
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     return pieces(

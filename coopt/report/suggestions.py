@@ -43,12 +43,14 @@ def _less(better: BetterNumber) -> str:
     """How much is saved, and with which key."""
     saved = f"{words.percent(better.saved)} less time for the same training"
     if better.key == "cluster.idle_gpus":
-        return f"{saved}: {better.key} = true lets the search leave GPUs idle"
-    return f"{saved}: {better.key} = {NEAR_BATCH:g} lets the search choose the batch"
+        return f"{saved} ({better.key} = true lets the search leave GPUs idle)"
+    return f"{saved} ({better.key} = {NEAR_BATCH:g} lets the search choose the batch)"
 
 
 def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
-    """`For 3.3% more, $9.26 M: 56.2 days in place of 65.1, with one HB domain more standing by`."""
+    """`For 3.3% more money ($9.26 M), training takes 56.2 days in place of 65.1, with 1 hgx-h100-8
+    domain more standing by.`
+    """
     assert plan.cost is not None
     kind = BILLED[plan.objective.kind]
     before, after = (words.amount(kind, value) for value in (plan.cost.of(kind), cliff.value))
@@ -56,21 +58,22 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     took = _took(instance, plan, cliff)
     changed = "; ".join(_changes(plan, cliff)) or "the same parts, wired otherwise"
     if cliff.buys == "time":
-        return f"What little money buys: for {share} more, {after}, {took}, with {changed}."
-    saved = f"{share}, {after} in place of {before}"
-    return f"What little time saves: {saved}, for {took}, with {changed}."
+        more = "power" if kind == "power" else "money"
+        return f"For {share} more {more} ({after}), {took}, with {changed}."
+    return f"If {took}, {share} is saved ({after} in place of {before}), with {changed}."
 
 
 def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     """How long training takes, or an iteration, and how long it took."""
     if len(plan.workloads) > 1:
-        return f"{words.percent(abs(cliff.pace - 1.0))} {'less' if cliff.pace < 1 else 'more'} time"
+        change = "less" if cliff.pace < 1 else "more"
+        return f"workloads take {words.percent(abs(cliff.pace - 1.0))} {change} time"
     (workload,), (now,), (then,) = instance.workload, plan.workloads, cliff.workloads
     if workload.iterations:
         days = [workload.days(run.promised_s) for run in (then, now)]
-        return "{:.4g} days in place of {:.4g}".format(*days)
+        return "training takes {:.4g} days in place of {:.4g}".format(*days)
     return (
-        f"{words.seconds(then.iteration_time_s)} an iteration in place of"
+        f"an iteration takes {words.seconds(then.iteration_time_s)} in place of"
         f" {words.seconds(now.iteration_time_s)}"
     )
 

@@ -34,9 +34,9 @@ COLLECTIVES = {
 }
 NOTHING_TRAINS = "Nothing trains on this part."
 COUNTING = (
-    "A message counts where its way is highest: inside the HB domain, on the leaf where both ends"
-    " hang, or above. What a rank passes on, round a ring or to a GPU of another rail, counts on"
-    " every leg."
+    "A message is counted at the highest level it crosses: inside the HB domain, on the leaf of"
+    " both ends, or above. What a rank forwards, round a ring or to a GPU of another rail, counts"
+    " on every leg."
 )
 ADDED = {
     "tree": "Gradients are added along two binary trees across domains, each for half of the data.",
@@ -99,7 +99,7 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle;"
         " bound: the least any routing has. Efficiency: mean over groups of their max-min fair rate"
         " over that of a NIC. Stretch: time over that at the rate of a NIC; charged: the slowdown"
-        " the plan supposes; routing: the factor over an even spread, where the stretch is more"
+        " that the plan assumes; routing: the factor over an even spread, where the stretch is more"
         " than charged.",
         f"To plan with it: network.routing = {routing.routing:.4g}."
         if routing.routing > 1

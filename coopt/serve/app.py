@@ -60,8 +60,8 @@ class Desk:
 
 
 ENDED_EARLY: dict[type[Exception], str] = {
-    TimeoutError: "The search took longer than this server grants; the last answer stays.",
-    WorkerDiedError: "The process that searched died; the last answer stays.",
+    TimeoutError: "The search reached the server's time limit; the last answer stays.",
+    WorkerDiedError: "The search process died; the last answer stays.",
     BusyError: ("Too many searches wait already; the last answer stays. Try again in a moment."),
 }
 """What a page hears of a search that ends without an answer."""

@@ -111,20 +111,20 @@ class Guard:
         origin, method = headers.get("origin"), scope["method"]
         is_form = headers.get("content-type", "").split(";")[0] != "application/json"
         refusals = {
-            "The server does not go by that name; open the address that coopt printed.": (
+            "The host name is not that of this server; open the address that coopt printed.": (
                 not self._door.knows(name),
                 403,
             ),
-            "A page of another origin may not ask.": (
+            "Requests from pages of another origin are refused.": (
                 origin is not None and _parts_of(origin).netloc != host,
                 403,
             ),
-            "This address answers GET, HEAD and POST alone.": (
+            "Only GET, HEAD and POST are supported.": (
                 method not in ("GET", "HEAD", "POST"),
                 405,
             ),
             # a page of elsewhere can send a form without asking first, but no JSON
-            "A question comes as application/json.": (method == "POST" and is_form, 415),
+            "Send the question as application/json.": (method == "POST" and is_form, 415),
         }
         for sentence, (is_refused, status) in refusals.items():
             if is_refused:

@@ -285,7 +285,10 @@ def _inside_first(run: Run) -> Plan:
     def answer_to(question: Instance) -> Plan:
         inside = question == within
         if not inside:
-            run.tell("tp", "nothing inside HB domains will do: TP groups may extend over several")
+            run.tell(
+                "tp",
+                "no mapping with TP inside an HB domain meets the bounds; trying TP across them",
+            )
         return plan_of(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)

@@ -240,7 +240,7 @@ def interrupted(
     if math.isinf(share):
         return (
             (
-                f"with failures, checkpoints and restarts no design ever gets anything done{among}:"
+                f"with failures, checkpoints and restarts no design makes any progress{among}:"
                 f" needs {ways_out}"
             ),
         )

@@ -194,7 +194,7 @@ def test_a_design_costs_what_it_does_more_than_the_network(against: Path, shippe
     ends, order = twice.notes
     assert "128 end points" in ends
     assert ends.endswith(costs)
-    assert "has 42 modules" in order
+    assert "for 42 modules" in order
     assert (counts.kinds, counts.design.usd, counts.more_usd, counts.more) == ((), None, None, None)
     (note,) = counts.notes
     assert "no products" in note

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES
@@ -15,7 +16,7 @@ TWO_SIZES = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb1
 def test_a_front_is_told_in_a_sentence_and_a_table(coopt, written):
     done = coopt("pareto", written(TWO_SIZES))
     assert done.exit_code == 0
-    assert done.stdout.startswith("Going from 0.6")
+    assert re.search(r" in place of 0\.6.* saves \$", done.stdout.splitlines()[0])
     assert "hgx-h100-8, 1-tier rail-only" in done.stdout
     assert done.stderr.startswith("coopt: columns: ")
 
@@ -69,6 +70,5 @@ def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
     instance = written(("\n[network]", PHASES), TWO_SIZES, ('["rail-only", "clos"]', '"rail-only"'))
     done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
     assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("Going from ")
     assert " saves $" in done.stdout.splitlines()[0]
     assert sorted(file.name for file in (tmp_path / "front").iterdir()) == sorted(NAMES)

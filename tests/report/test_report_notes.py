@@ -99,8 +99,8 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
         ({"network__switches": [{**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}],
           "cluster__gpus": 256, "network__fabrics": "clos", **LARGER}, ["800 Gbit/s", "2 ports"]),
         ({"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER},
-         ["qm9700 of tier 1", "for 32", "800 Gbit/s", "2 ports"]),
-        (TWIN_GPUS, ["102t of tier", "for 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
+         ["qm9700 of tier 1 has 32 cages", "800 Gbit/s", "2 ports"]),
+        (TWIN_GPUS, ["102t of tier", "has 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
     ],
     ids=["modes", "twin ports", "breakout"],
 )  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_box_with_fewer_cages_than_modules_is_named(changes: dict[str, Any], f
     """Modules that break out say that their fibres are split; a free interconnect is named."""
     found, plain = text(**changes), text(network__hb_domains="hgx-h100-8")
     assert all(figure in found for figure in figures)
-    assert [words in plain for words in ("room for", "links each", "counts as $0")] == [False, False, True]
+    assert [words in plain for words in ("Not orderable", "links each", "counts as $0")] == [False, False, True]
     assert "counts as $0" not in text(network__hb_domains="h100-hb16")
 
 
@@ -117,8 +117,8 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     table = {"gbit_s": 400, "reach_m": 60, "usd": 1, "w": 1}
     near, far = (Optic.model_validate(table | {"name": name}) for name in ("near", "far"))
     box = Switch.model_validate(switch(4, 900) | {"cages": 2})
-    assert "still be 3" in str(cage_note(box, 1, 400.0, [(3, near), (1, far)]))
-    assert "order 2 modules" in str(cage_note(box, 1, 400.0, [(3, near), (1, near)]))
+    assert "still need 3" in str(cage_note(box, 1, 400.0, [(3, near), (1, far)]))
+    assert "Buy 2 modules" in str(cage_note(box, 1, 400.0, [(3, near), (1, near)]))
     assert cage_note(box, 1, 400.0, [(1, near), (1, far)]) is None
     with pytest.raises(ValueError, match=r"cages = 3: .* radix = 8"):
         ask(network__switches=[switch(8, 1) | {"cages": 3}])
@@ -126,7 +126,7 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     assert isinstance(known, Optic)
     assert isinstance(sold, Switch)
     found = str(cage_note(sold, 1, 400.0, [(64, known)]))  # the catalog has modules that fill a cage
-    assert all(words in found for words in ("order 32 modules", "800g-sr8"))
+    assert all(words in found for words in ("Buy 32 modules", "800g-sr8"))
 
 
 def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
@@ -136,7 +136,7 @@ def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
     plan = coopt.solve(instance)
     assert plan.design is not None
     said = " ".join(order_notes_of_parts(instance, {"network": plan.design}))
-    assert "room for 64: order 64 modules" in said
+    assert "Buy 64 modules" in said
 
 
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:

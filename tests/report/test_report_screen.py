@@ -130,7 +130,7 @@ def test_what_a_lost_leaf_does_is_a_line_that_agrees_with_faults(case: str, kind
     (said,) = leaf_notes([design_of(family, family.uplink_choices[0])])
     assert len(said) <= 80
     leaves = [loss for loss in losses(family, family.uplink_choices[0]) if loss.part == "leaf switch"]
-    assert ("training stops" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
+    assert ("stops training" in said) == any(math.isinf(loss.domain_slowdown) for loss in leaves)
     assert ("training restarts" in said) == all(loss.aborts and math.isfinite(loss.domain_slowdown) for loss in leaves)
     if others := re.search(r"the other (\d+)", said):
         taken = family.nics_of_domain - int(others[1])

@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
         lambda **wish: question(robust=wish),
         [
             ({"slower": 1.5}, "robust.slower = 1.5: allows slower iterations after a loss, needs robust.survive"),
-            ({"aim": "regret"}, "robust.aim = 'regret': nothing may turn out otherwise"),
+            ({"aim": "regret"}, "robust.aim = 'regret': nothing is uncertain"),
             ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
             (
                 {"efficiency": [1.0, 1.6]},
@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
                     "network__gpus_per_nic": [1, 4],
                     "network__hb_domains": "hgx-h100-8",
                 },
-                r"gpus_per_nic = 1, 4: GPUs that fail with their NIC are of one host.*= 6",
+                r"gpus_per_nic = 1, 4: GPUs that share a NIC .*= 6",
             ),
         ],
     ),

@@ -256,7 +256,7 @@ def test_without_a_bound_none_is_the_reason() -> None:
     plan = coopt.solve(instance)
     shown = " ".join(rendered(plan_screen(instance, plan)).split())
     assert plan.tp_across
-    assert "HB domains because" in shown
+    assert "HB domains, because" in shown
     assert "bound" not in shown.partition("several HB domains")[2].partition(".")[0]
 
 

@@ -214,20 +214,21 @@ def _discipline(instance: Question) -> Iterator[str]:
             (
                 (by_ratio or "direct" in network.fabrics)
                 and "pp" not in workload.mapping.outermost,
-                f"workload[{w}].mapping.outermost = ['dp']: network.{key} knows stages outermost"
-                " alone, needs 'pp' in the list, or charge = 'loads' and fabrics of switches",
+                f"workload[{w}].mapping.outermost = ['dp']: network.{key} supports only pipeline"
+                " stages outermost, needs 'pp' in the list, or charge = 'loads' and fabrics of"
+                " switches",
             )
             for w, workload in enumerate(instance.workload)
         ),
         (
             by_ratio and network.routing in ("pinned", "ecmp"),
-            f"network.routing = {network.routing!r}: needs network.charge = 'loads'; the ratio goes"
-            " with a number",
+            f"network.routing = {network.routing!r}: needs network.charge = 'loads', as 'ratio'"
+            " goes with a number only",
         ),
         (
             network.routing == "pinned" and network.bundles == "any",
-            "network.bundles = 'any': flows that are pinned to paths (network.routing = 'pinned')"
-            " are as even as they are charged only over bundles that are equal, needs 'even', or"
+            "network.bundles = 'any': pinned flows (network.routing = 'pinned') spread evenly"
+            " only over equal bundles, needs 'even', or"
             " another routing",
         ),
     )
@@ -335,7 +336,7 @@ def _failures(instance: Question) -> Iterator[str]:
     hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
     if any(hosted % gpus for gpus in sharing):
         yield (
-            f"network.gpus_per_nic = {numbers(sharing)}: GPUs that fail with their NIC are of one"
+            f"network.gpus_per_nic = {numbers(sharing)}: GPUs that share a NIC have to be in one"
             f" host, needs divisors of availability.rates.gpus_per_host = {hosted}"
         )
 
@@ -362,8 +363,8 @@ def _idle_elsewhere(instance: Question) -> Iterator[str]:
     several = [reason for reason in instance.beyond_one_network if not reason.startswith("lists")]
     if instance.cluster.idle_gpus and several:
         yield (
-            f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: GPUs are left idle"
-            " beside one network that all workloads have in turn, needs an instance without"
+            f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: idle GPUs are"
+            " supported only on one network that workloads use in turn, needs an instance without"
             f" {both(several)}"
         )
 
@@ -399,7 +400,7 @@ def _domains(instance: Question) -> Iterator[str]:
     return broken(
         (
             hosts and "hb" not in instance.objective.include,
-            "objective.include: hosts stand with HB domains, needs 'hb' beside 'host'",
+            "objective.include: servers are counted with HB domains, needs 'hb' beside 'host'",
         ),
         *(
             (
@@ -436,13 +437,13 @@ def _workloads(instance: Question) -> Iterator[str]:
             ),
             (
                 any(shares) and gpu.host_gbyte_s is None,
-                f"workload[{w}].mapping.offload_percent = {list(shares)}: nothing is known of the"
-                f" way from GPU {gpu.name!r} to its host, needs [0], or host_gbyte_s in the GPU's"
+                f"workload[{w}].mapping.offload_percent = {list(shares)}: the bandwidth from GPU"
+                f" {gpu.name!r} to its host is not known, needs [0], or host_gbyte_s in the GPU's"
                 " table",
             ),
             (
                 workload.options.transport == "tcp" and nic.gbit_s > TCP_GBIT_S,
-                f"workload {workload.name!r}: options.transport = 'tcp': what TCP reaches is known"
+                f"workload {workload.name!r}: options.transport = 'tcp': the rate of TCP is known"
                 f" up to {TCP_GBIT_S:g} Gbit/s and {nic.name!r} has {nic.gbit_s:g}, needs"
                 " 'ipoib' or 'rdma', or slower adapters",
             ),
@@ -460,7 +461,7 @@ def switch_disagreements(instance: Question) -> Iterator[str]:
     if names and asking:
         yield (
             f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has'
-            f" {names[0]!r}, which does not add up what passes (reduces = false), needs switches"
+            f" {names[0]!r}, which cannot reduce in the network (reduces = false), needs switches"
             ' that do, or "fastest"'
         )
 

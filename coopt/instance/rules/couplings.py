@@ -135,8 +135,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             *(
                 (
                     content,
-                    f"sharing.{key}: only islands are bought together, needs sharing.mode ="
-                    " 'partition'",
+                    f"sharing.{key}: applies to islands only, needs sharing.mode = 'partition'",
                 )
                 for key, content in tables.items()
             ),
@@ -484,8 +483,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
         *((True, sentence) for sentence in idle_factors(instance, robust.survive).values()),
         (
             robust.aim == "regret" and robust.prices == Prices() and low == high,
-            "robust.aim = 'regret': nothing may turn out otherwise, needs robust.prices or"
-            " robust.efficiency",
+            "robust.aim = 'regret': nothing is uncertain, needs robust.prices or robust.efficiency",
         ),
     )
     if instance.availability is not None and instance.sharing.mode == "time":

@@ -229,32 +229,31 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         between = "found; paces that differ by less than 0.1% count as one"
     moved = {
         ("budget",): (
-            "Points are the fastest designs within budgets that are evenly spaced. Each stands at"
-            " what it costs, once where it is the fastest of several budgets."
+            "Each point is the fastest design within a budget; budgets are evenly spaced. A"
+            " design that is the fastest for several budgets is shown once, at what it costs."
         ),
         ("days",): (
-            f"Points are the cheapest designs of dates that are evenly spaced{stay}. Each stands at"
-            " the days that it takes, once where it is the cheapest of several dates."
+            f"Each point is the cheapest design by a date; dates are evenly spaced{stay}. A"
+            " design that is the cheapest for several dates is shown once, at the days it takes."
         ),
         (): "",
     }
     notes = [
         _answer(front, instance) if front.complete else "",
-        "TP groups may extend over several HB domains: no plan that keeps them inside one meets the"
-        " bounds."
+        "TP groups may span several HB domains, as no plan with TP inside one meets the bounds."
         if front.tp_across
         else "",
         moved.get(
             front.over, f"Only the bounds of {words.both(front.over)} move, the others stay."
         ),
         turns_text(instance) if one_network and len(workloads) > 1 else "",
-        f"Days count the {words.percent(workloads[0].time_margin)} that the margin keeps free on"
-        " top of iteration times; plans report theirs without."
+        f"Days include the margin of {words.percent(workloads[0].time_margin)} on iteration"
+        " times; plans report theirs without it."
         if with_margin(instance)
         else "",
         f"Shown: {found} {'on the front' if one_network else between}. Each is proven: no"
         f" {'design' if one_network else 'plan'} as fast {verb} less{alone}.",
-        f"At a knee the saving slows down: up to it {longer} saves much, beyond it far less."
+        f"At a knee the saving slows down: {longer} saves much up to it and far less beyond it."
         if any(point.knee for point in front.points)
         else "",
         f"Times are estimates, off by {words.percent(error)} on average on runs that were left out"
@@ -275,13 +274,13 @@ def _saving(front: Front, instance: Instance) -> str:
     if in_seconds(instance):
         margin = " with the margin" if with_margin(instance) else ""
         noun = f"of training{margin}" if in_days(instance) else "an iteration"
-        return f"Going from {start} to {end} {noun} {saves}"
+        return f"Allowing {end} {noun} in place of {start} {saves}"
     days = ", ".join(
         f"{name} {words.digits(first.workload_days[name], 4)} to"
         f" {words.digits(last.workload_days[name], 4)} days"
         for name in _reported_in_days(front)
     )
-    return f"Going from {start.split()[0]} to {end}{f' ({days})' if days else ''} {saves}"
+    return f"Allowing {end} in place of {start.split()[0]}{f' ({days})' if days else ''} {saves}"
 
 
 def _place(front: Front, instance: Instance, point: FrontPoint) -> str:

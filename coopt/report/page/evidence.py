@@ -66,9 +66,9 @@ FABRICS = {
     ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
-AMID = "Switches stand in or beside the racks with dark edges, amid what hangs below them."
+AMID = "Switches stand in or beside the racks with dark edges, in the middle of what they connect."
 UNCOUNTED = "racks that are not counted"
-OWN_RACKS = "Racks with dark edges hold the switches, amid what hangs below them."
+OWN_RACKS = "Racks with dark edges hold the switches, in the middle of what they connect."
 MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
 

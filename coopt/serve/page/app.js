@@ -104,7 +104,7 @@ function showQuestion() {
   chart.place(paceOf(answer.front, table));
   if (complaints.length) {
     stop();
-    tell("question", `The question cannot be used as it is${answer.plan ? "; below is the answer to the last one that could" : ""}.`);
+    tell("question", `The question has errors${answer.plan ? "; below is the answer to the last one without" : ""}.`);
   } else if (running.search?.text !== text && (text !== answer.text || !answer.verdict)) {
     seek();
   } else if (!running.search) {
@@ -183,7 +183,7 @@ async function find() {
       Object.assign(answer, { plan, verdict: null, text: mine.text, table: mine.table });
       mine.found = true;
       showAnswer();
-      tell("search", "The verifier is looking at the plan.");
+      tell("search", "Verifying the plan.");
     },
     verdict: (verdict) => {
       if (answer.text !== mine.text) return;
@@ -219,9 +219,9 @@ const followUp = settled(QUIET_MS, () => {
 /** What is sought beside the plan: its controls by name, and how it is called. */
 const extras = new Map();
 const EXTRAS = {
-  front: ["Cost against time", "Tracing cost against time", "The least cost at every time is still being sought."],
+  front: ["Cost against time", "Tracing cost against time", "The least cost at each time is still being computed."],
   explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
-    "Which bounds and prices decide, and what would change the plan, is still being sought."],
+    "Which bounds and prices decide, and what would change the plan, is still being computed."],
 };
 
 async function extra(name) {

@@ -27,7 +27,7 @@ function counted(kept, now) {
   const lists = ({ plan }) => plan.plan.cost.items.some((one) => one.kind === "gpu");
   const hosts = ({ table }) => [table?.objective?.include ?? []].flat().includes("host");
   return [["lists GPUs", lists], ["counts hosts", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
-    h("p", { class: "remark" }, `Only the ${of(kept) ? "kept" : "new"} bill ${what}: totals count the same where both list them in objective.include.`));
+    h("p", { class: "remark" }, `Only the ${of(kept) ? "kept" : "new"} bill ${what}. For comparable totals, include them in both (objective.include).`));
 }
 
 /** The figures of a plan, with the time of every workload in place of that of the slowest. */

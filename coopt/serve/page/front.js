@@ -109,7 +109,7 @@ export class Chart {
     const rows = point.details.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, tied(value))));
     const open = byId("point").querySelector("details")?.open ?? false;
     byId("point").replaceChildren(
-      h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; the bound is faster than anything can be" : ""),
+      h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; the bound is tighter than any design can meet" : ""),
       h("details", { class: "more", open }, h("summary", {}, "All of this point"), h("dl", { class: "facts" }, rows)));
   }
 }
