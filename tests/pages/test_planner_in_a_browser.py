@@ -175,7 +175,7 @@ def test_a_link_holds_the_question_and_one_that_was_cut_says_so(form):
     put(browser, NUMBER, "1.5")
     until_asked(browser, "= 1.5")
     follow = "setTimeout(() => { location.hash = arguments[0] })"
-    for link, said in ((fragment, "Its changes are not saved"), (fragment[:-8], "lost a part of its question")):
+    for link, said in ((fragment, "Its changes are not saved"), (fragment[:-8], "link is incomplete")):
         browser.execute_script(follow, link)
         asked = WebDriverWait(browser, WAIT_S).until(expected_conditions.alert_is_present())
         assert said in asked.text
@@ -215,7 +215,7 @@ def test_two_questions_stand_side_by_side(planner):
     assert all(f"Iteration of {name}" in figures for name in ("training", "second"))
     for alone, says in (("gpu", "lists GPUs"), ("host", "counts hosts")):
         put_text(browser, TINY + f'\n[objective]\ninclude = ["{alone}", "hb", "nic", "switch", "optics"]\n')
-        told = f"Only the new bill {says}: "
+        told = f"Only the new bill {says}. "
         until(browser, f"return document.getElementById('comparison').innerText.includes('{told}')")
     browser.find_element("id", "swap").click()
     settled(browser)

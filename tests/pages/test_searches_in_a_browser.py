@@ -85,7 +85,7 @@ def test_where_a_search_takes_long_nothing_grey_stays_and_what_is_sought_says_so
     assert (count(browser, "#front *"), count(browser, "#why *")) == (0, 0)
     browser.execute_script(HANGING, "/explanation")
     browser.find_element("id", "ask-explanation").click()
-    until(browser, "return document.getElementById('why').innerText.includes('still being sought')")
+    until(browser, "return document.getElementById('why').innerText.includes('still being computed')")
     assert count(browser, "#ask-explanation") == 0
 
 
@@ -101,7 +101,7 @@ def test_why_is_told_to_be_sought_until_it_is_found(planner):
     assert text_of(browser, "#progress") == told
     assert browser.execute_script("return document.querySelector('#progress .busy') !== null")
     put(browser, NUMBER, "0.01")
-    until(browser, "return document.getElementById('reasons').innerText.includes('still being sought')")
+    until(browser, "return document.getElementById('reasons').innerText.includes('still being computed')")
     assert text_of(browser, "#why") == ""
 
 
