@@ -54,6 +54,8 @@ FORMATS = {
     "graphml": Format(endings=(".graphml", ".xml"), options=("compressed", "part")),
     "dot": Format(endings=(".dot", ".gv"), options=("compressed", "part")),
     "megatron": Format(endings=(".sh",), any_name=True, options=("workload", "part"), trusted=True),
+    "bridge": Format(endings=(".yaml", ".yml"), options=("workload", "part"), trusted=True),
+    "torchtitan": Format(endings=(".py",), options=("workload", "part"), trusted=True),
     "ranks": Format(endings=(".csv",), options=("workload", "part"), trusted=True),
     "routes": Format(endings=(".csv",), options=("workload", "part")),
     "ns3-topology": Format(endings=(".txt", ".topo"), options=("part",)),
@@ -98,8 +100,10 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 def writers() -> dict[str, Callable[..., str | bytes]]:
     """What writes each format; only a command that writes waits for these imports."""
     from coopt.network.graph_files import network_dot, network_graphml
+    from coopt.report.bridge import bridge_yaml
     from coopt.report.csv_files import bill_csv, ranks_csv
     from coopt.report.megatron import megatron_script
+    from coopt.report.torchtitan import torchtitan_module
     from coopt.solving.export_files import model_lp, model_mps
     from coopt.solving.route_files import routes_csv
     from coopt.traffic.files import chakra_traces, ns3_flows, ns3_topology
@@ -108,6 +112,8 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
         "graphml": network_graphml,
         "dot": network_dot,
         "megatron": megatron_script,
+        "bridge": bridge_yaml,
+        "torchtitan": torchtitan_module,
         "ranks": ranks_csv,
         "routes": routes_csv,
         "ns3-topology": ns3_topology,
@@ -134,7 +140,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
 @click.option(
     "--workload",
     metavar="NAME",
-    help="megatron, ranks, routes, ns3-flows, chakra: one workload of several.",
+    help="launch files, ranks, routes, ns3-flows, chakra: one workload of several.",
 )
 @click.option(
     "--part", metavar="NAME", help="One part of several; bom-csv writes all of them without."
@@ -150,12 +156,12 @@ def export(
 ) -> None:
     """Write PLAN.json for other programs.
 
-    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
-    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum
-    is that of a proven plan. megatron: a script with the arguments of Megatron-LM. ranks: which GPU
-    runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
-    flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an
-    archive.
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-
+    csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is
+    that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, torchtitan:
+    configurations of Megatron Bridge and of TorchTitan. ranks: which GPU runs which rank. routes:
+    the path of every flow. ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI
+    reads them. chakra: the messages of every rank for ASTRA-sim, in an archive.
 
     docs/exports.md describes every file.
     """

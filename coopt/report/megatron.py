@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 
+from coopt.instance.mixers import ScanLayers
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import Software, Transformer
@@ -25,12 +26,13 @@ Value = str | int | float | bool | Sequence[str] | None
 """What stands behind an argument: True for nothing, and False, None or no modules where it is left
 out.
 """
+Values = dict[str, Value]
 
-PRECISIONS: dict[str, tuple[Argument, ...]] = {
-    "bf16": (("--bf16",),),
-    "fp16": (("--fp16",),),
-    "fp8": (("--bf16",), ("--fp8-format", "hybrid"), ("--fp8-recipe", "tensorwise")),
-    "fp4": (("--bf16",), ("--fp4-format", "e2m1")),
+PRECISIONS: dict[str, Values] = {
+    "bf16": {"--bf16": True},
+    "fp16": {"--fp16": True},
+    "fp8": {"--bf16": True, "--fp8-format": "hybrid", "--fp8-recipe": "tensorwise"},
+    "fp4": {"--bf16": True, "--fp4-format": "e2m1"},
 }
 SWITCHED = frozenset(
     {
@@ -49,10 +51,7 @@ SWITCHED = frozenset(
     | {"offload_percent"}
 )
 """What of a mapping the arguments say."""
-UNSAID = (
-    *("mixers", "output_gate", "shared_kv", "output_rank", "compression", "index_heads"),
-    *("streams", "encoders"),
-)
+UNSAID = ("shared_kv", "output_rank", "compression", "streams", "encoders")
 """Keys of a model that no argument here says, if they are not at their default."""
 KEPT_IN_MORE_BITS = (
     "wide_layers",
@@ -62,132 +61,205 @@ KEPT_IN_MORE_BITS = (
     "prediction_bits",
 )
 """Keys of a software that keep more bits than the precision, if more than by default."""
+WIDE_STATES, NARROW_STATES = 12, 8
+"""Bytes of a parameter's master copy and two moments, in fp32 and with moments in 16 bits."""
 SHARDING = {2: "optim_grads", 3: "optim_grads_params"}
 
 
-def _given(values: Mapping[str, Value]) -> Iterator[Argument]:
+def given(values: Mapping[str, Value]) -> Iterator[Argument]:
     """The arguments that are given, each with what stands behind it."""
     for name, value in values.items():
         if value is True:
             yield (name,)
+        elif isinstance(value, str) and value.startswith("-"):
+            yield (f"{name}={value}",)  # it would be taken for an argument of its own
         elif isinstance(value, Sequence) and not isinstance(value, str) and value:
             yield name, *value
         elif value not in (None, False, (), []):
             yield name, str(value)
 
 
-def model_arguments(workload: Workload) -> Iterator[Argument]:
-    """Shape of the transformer and format of its numbers."""
+def model_arguments(workload: Workload) -> Values:
+    """Shape of the transformer and format of its numbers, as Megatron-LM calls them."""
     model, dense = workload.model, workload.model.dense_layers
     latent, grouped = bool(model.kv_rank), model.kv_heads < model.heads
-    windowed = bool(model.window) and model.window_layers == model.layers
+    look_back = model.window_layers if model.window else 0
+    windows = _spread({"W": look_back, "*": model.layers - look_back})
     positions = "rope" if model.extra_predictions or latent else None
-    yield from _given(
-        {
-            "--num-layers": model.layers,
-            "--hidden-size": model.hidden,
-            "--ffn-hidden-size": model.dense_ffn or model.ffn,
-            "--seq-length": model.seq,
-            "--max-position-embeddings": model.seq,
-            "--vocab-size": model.vocab,
-            "--swiglu": model.gated,
-            "--untie-embeddings-and-output-weights": not model.tied_embeddings,
-            "--mtp-num-layers": model.extra_predictions or None,
-            "--position-embedding-type": "none" if model.mamba_layers else positions,
-            "--num-attention-heads": model.heads,
-            "--mamba-num-heads": model.mamba_heads or None,
-            "--mamba-head-dim": model.mamba_head_dim or None,
-            "--mamba-num-groups": model.mamba_groups or None,
-            "--mamba-state-dim": model.mamba_state or None,
-        }
-    )
-    multi_latent: dict[str, Value] = {
+    shape: Values = {
+        "--num-layers": model.layers,
+        "--hidden-size": model.hidden,
+        "--ffn-hidden-size": model.dense_ffn or model.ffn,
+        "--seq-length": model.seq,
+        "--max-position-embeddings": model.seq,
+        "--vocab-size": model.vocab,
+        "--swiglu": model.gated,
+        "--untie-embeddings-and-output-weights": not model.tied_embeddings,
+        "--mtp-num-layers": model.extra_predictions or None,
+        "--position-embedding-type": "none" if model.mamba_layers else positions,
+        "--num-attention-heads": model.heads,
+        "--mamba-num-heads": model.mamba_heads or None,
+        "--mamba-head-dim": model.mamba_head_dim or None,
+        "--mamba-num-groups": model.mamba_groups or None,
+        "--mamba-state-dim": model.mamba_state or None,
+    }
+    multi_latent: Values = {
         "--multi-latent-attention": True,
         "--q-lora-rank": model.q_rank or None,
         "--kv-lora-rank": model.kv_rank,
         "--qk-head-dim": str(model.head_dim - model.rope_dim),
         "--qk-pos-emb-head-dim": str(model.rope_dim),
         "--v-head-dim": model.value_size,
+        # Unused, but without it heads would have to divide the width.
+        "--kv-channels": model.head_dim if model.hidden % model.heads else None,
     }
     own_size = model.heads * model.head_dim != model.hidden
-    ordinary: dict[str, Value] = {
+    ordinary: Values = {
         "--kv-channels": model.head_dim if own_size else None,
         "--group-query-attention": grouped,
         "--num-query-groups": model.kv_heads if grouped else None,
-        "--window-size": f"{model.window},0" if windowed else None,
+        "--window-size": f"{model.window},0" if look_back else None,
+        "--window-attn-skip-freq": _frequency(windows, "W")
+        if 0 < look_back < model.layers
+        else None,
     }
-    yield from _given(multi_latent if latent else ordinary)
     # FlashAttention 2 wants queries and values of one size, which only cuDNN does without.
     fused = latent and workload.options.attention == "flash"
-    yield "--attention-backend", "fused" if fused else workload.options.attention
+    attention: Values = {"--attention-backend": "fused" if fused else workload.options.attention}
     pattern = f"([0]*{dense}+[1]*{model.layers - dense})"
-    experts: dict[str, Value] = {
+    experts: Values = {
         "--num-experts": model.experts,
         "--moe-router-topk": model.top_k,
         "--moe-router-pre-softmax": model.top_k == 1,
         "--moe-router-num-groups": model.expert_groups or None,
         "--moe-router-group-topk": model.top_groups or None,
         "--moe-ffn-hidden-size": model.ffn,
-        "--moe-token-dispatcher-type": "alltoall",
         "--moe-shared-expert-intermediate-size": model.shared_ffn or None,
         "--moe-layer-freq": pattern if dense and not model.mamba_layers else None,
         "--moe-latent-size": model.expert_latent or None,
         "--moe-grouped-gemm": True,  # times and memory are of one activation for all experts
     }
-    yield from _given(experts if model.experts else {})
-    yield from PRECISIONS[workload.precision]
+    return {
+        **shape,
+        **(multi_latent if latent else ordinary),
+        **attention,
+        **_variant(model),
+        **(experts if model.experts else {}),
+        **PRECISIONS[workload.precision],
+    }
 
 
-def mapping_arguments(
-    split: RankGrid, mapping: MappingChoice, *, pp_last: bool
-) -> Iterator[Argument]:
-    """Degrees, batches, memory and what runs behind compute."""
+def _delta_net(model: Transformer) -> ScanLayers | None:
+    """The gated DeltaNet of a model, whose other layers have ordinary attention."""
+    match model.mixers:
+        case (ScanLayers(kind="gated-deltanet", gate_rank=0) as layers,) if not model.kv_rank:
+            return layers
+    return None
+
+
+def _is_sparse(model: Transformer) -> bool:
+    """Whether an indexer chooses the keys of latent attention (DSA)."""
+    return bool(model.index_heads and model.kv_rank and not model.mixers)
+
+
+def _variant(model: Transformer) -> Values:
+    """Attention that Megatron-LM calls experimental."""
+    if layers := _delta_net(model):
+        kinds = _spread({"M": layers.layers, "*": model.with_attention})
+        return {
+            "--experimental-attention-variant": "gated_delta_net",
+            "--linear-attention-freq": _frequency(kinds, "M"),
+            "--linear-num-key-heads": layers.groups,
+            "--linear-key-head-dim": layers.state,
+            "--linear-num-value-heads": layers.heads,
+            "--linear-value-head-dim": layers.head_dim,
+            "--attention-output-gate": model.output_gate,
+        }
+    if _is_sparse(model):
+        return {
+            "--experimental-attention-variant": "dsa",
+            "--dsa-indexer-n-heads": model.index_heads,
+            "--dsa-indexer-head-dim": model.index_dim,
+            "--dsa-indexer-topk": model.index_tokens,
+            "--no-rope-fusion": True,
+        }
+    return {"--attention-output-gate": model.output_gate}
+
+
+def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool) -> Values:
+    """Degrees, batches, memory and what runs behind compute, as Megatron-LM calls them."""
     workload = split.workload
     model, software = workload.model, workload.options.software
     expert_tp = mapping.tp if workload.options.expert_tp else 1
-    yield from _given(
-        {
-            "--tensor-model-parallel-size": mapping.tp,
-            "--pipeline-model-parallel-size": mapping.pp,
-            "--context-parallel-size": mapping.cp,
-            "--expert-model-parallel-size": mapping.ep if model.experts else None,
-            "--expert-tensor-parallel-size": expert_tp if model.experts else None,
-            # Megatron-LM has biases of experts only where each is whole.
-            "--disable-bias-linear": model.experts > 0 and expert_tp > 1,
-            "--use-tp-pp-dp-mapping": not pp_last,
-        }
-    )
-    yield from _stages(split, mapping)
+    degrees: Values = {
+        "--tensor-model-parallel-size": mapping.tp,
+        "--pipeline-model-parallel-size": mapping.pp,
+        "--context-parallel-size": mapping.cp,
+        "--expert-model-parallel-size": mapping.ep if model.experts else None,
+        "--expert-tensor-parallel-size": expert_tp if model.experts else None,
+        # Megatron-LM has biases of experts only where each is whole.
+        "--disable-bias-linear": (model.experts > 0 and expert_tp > 1) or _is_sparse(model),
+        "--cp-comm-type": "allgather" if mapping.cp > 1 and _is_sparse(model) else None,
+        "--use-tp-pp-dp-mapping": not pp_last,
+    }
     modules, full = _recomputed_modules(workload, mapping), mapping.recompute == "full"
     granularity = "selective" if modules else mapping.recompute
     offloads, sharded = mapping.offload_percent > 0, sharded_fully(mapping)
+    narrow_moments = software.state_bytes == NARROW_STATES
     overlaps = workload.options.dp_mode == "overlap" or sharded
     sends_wait = mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap
     tp_overlap = software.tp_forward_overlap and mapping.tp > 1 and mapping.sequence_parallel
-    yield from _given(
-        {
-            "--micro-batch-size": mapping.micro_batch,
-            "--global-batch-size": workload.global_batch,
-            "--sequence-parallel": mapping.sequence_parallel,
-            "--recompute-granularity": granularity if granularity != "none" else None,
-            "--recompute-modules": modules,
-            "--recompute-method": "uniform" if full else None,
-            "--recompute-num-layers": 1 if full else None,
-            "--fine-grained-activation-offloading": offloads,
-            "--offload-modules": _offloaded_modules(model, mapping) if offloads else None,
-            "--activation-offload-fraction": mapping.offload_percent / 100 if offloads else None,
-            "--use-distributed-optimizer": mapping.zero > 0,
-            "--use-megatron-fsdp": sharded,
-            "--data-parallel-sharding-strategy": SHARDING.get(mapping.zero),
-            "--ckpt-format": "fsdp_dtensor" if sharded else None,
-            "--overlap-grad-reduce": overlaps,
-            "--overlap-param-gather": overlaps and mapping.zero > 0,
-            "--tp-comm-overlap": tp_overlap,
-            "--no-overlap-p2p-communication": sends_wait,
-            "--no-gradient-accumulation-fusion": not software.fused_accumulation or sharded,
-            "--accumulate-allreduce-grads-in-fp32": software.gradient_bytes == 4,
-            "--grad-reduce-in-bf16": software.gradient_bytes != 4,
-        }
+    rest: Values = {
+        "--micro-batch-size": mapping.micro_batch,
+        "--global-batch-size": workload.global_batch,
+        "--sequence-parallel": mapping.sequence_parallel,
+        "--recompute-granularity": granularity if granularity != "none" else None,
+        "--recompute-modules": modules,
+        "--recompute-method": "uniform" if full else None,
+        "--recompute-num-layers": 1 if full else None,
+        "--fine-grained-activation-offloading": offloads,
+        "--offload-modules": _offloaded_modules(model, mapping) if offloads else None,
+        "--activation-offload-fraction": mapping.offload_percent / 100 if offloads else None,
+        "--use-distributed-optimizer": mapping.zero > 0,
+        "--use-precision-aware-optimizer": narrow_moments,
+        "--exp-avg-dtype": "bf16" if narrow_moments else None,
+        "--exp-avg-sq-dtype": "bf16" if narrow_moments else None,
+        "--fp8-param-gather": software.parameter_bytes == 1 and workload.precision == "fp8",
+        "--use-megatron-fsdp": sharded,
+        "--data-parallel-sharding-strategy": SHARDING.get(mapping.zero),
+        "--ckpt-format": "fsdp_dtensor" if sharded else None,
+        "--overlap-grad-reduce": overlaps,
+        "--overlap-param-gather": overlaps and mapping.zero > 0,
+        "--tp-comm-overlap": tp_overlap,
+        "--no-overlap-p2p-communication": sends_wait,
+        "--no-gradient-accumulation-fusion": not software.fused_accumulation or sharded,
+        "--accumulate-allreduce-grads-in-fp32": software.gradient_bytes == 4,
+        "--grad-reduce-in-bf16": software.gradient_bytes != 4,
+    }
+    return degrees | _dispatcher(workload, mapping) | _stages(split, mapping) | rest
+
+
+def _dispatcher(workload: Workload, mapping: MappingChoice) -> Values:
+    """What sends tokens to experts, and whether that runs behind another micro-batch."""
+    if not workload.model.experts:
+        return {}
+    once = mapping.ep > 1 and workload.options.dispatch == "once"
+    return {
+        "--moe-token-dispatcher-type": "flex" if once else "alltoall",
+        "--moe-flex-dispatcher-backend": "hybridep" if once else None,
+        "--moe-router-dtype": "fp32" if once else None,  # what it sends weights of experts in
+        "--overlap-moe-expert-parallel-comm": _overlaps_experts(workload, mapping),
+    }
+
+
+def _overlaps_experts(workload: Workload, mapping: MappingChoice) -> bool:
+    """Whether all-to-alls of experts run behind another micro-batch, where Megatron-LM can."""
+    return (
+        workload.options.ep_overlap
+        and mapping.ep > 1
+        and mapping.recompute not in ("full", "norm+ffn")
+        and (mapping.pp == 1 or mapping.interleave > 1)
+        and workload.model.extra_predictions <= 1
     )
 
 
@@ -219,30 +291,32 @@ def sharded_fully(mapping: MappingChoice) -> bool:
     return mapping.zero >= 2
 
 
-def _stages(split: RankGrid, mapping: MappingChoice) -> Iterator[Argument]:
+def _stages(split: RankGrid, mapping: MappingChoice) -> Values:
     """Chunks of a stage, and how many layers each has where some are missing."""
-    layers, chunks = split.workload.model.layers, mapping.pp * mapping.interleave
-    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
-    layers_missing = mapping.pp * fullest - layers
-    sizes = _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
-    if split.workload.model.mamba_layers:
-        # A pattern that begins with - would be taken for an argument of its own.
-        yield (f"--hybrid-layer-pattern={_pattern(split.workload.model, sizes)}",)
-        return
+    model, chunks = split.workload.model, mapping.pp * mapping.interleave
+    sizes = chunk_layers(split, mapping)
+    if model.mamba_layers:
+        return {"--hybrid-layer-pattern": _pattern(model, sizes)}
+    uneven = len(set(sizes)) > 1
     # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last
     # has no layer.
-    if layers_missing and (mapping.interleave > 1 or fewer == fullest):
-        yield (
-            "--pipeline-model-parallel-layout",
-            _layout(sizes, split.workload.model.extra_predictions),
-        )
-        return
-    if mapping.interleave > 1:
-        yield "--num-layers-per-virtual-pipeline-stage", str(layers // chunks)
-    if layers_missing - fewer:
-        yield "--decoder-first-pipeline-num-layers", str(fullest - (layers_missing - fewer))
-    if fewer:
-        yield "--decoder-last-pipeline-num-layers", str(fullest - fewer)
+    if uneven and (mapping.interleave > 1 or not sizes[-1]):
+        return {"--pipeline-model-parallel-layout": _layout(sizes, model.extra_predictions)}
+    return {
+        "--num-layers-per-virtual-pipeline-stage": model.layers // chunks
+        if mapping.interleave > 1
+        else None,
+        "--decoder-first-pipeline-num-layers": sizes[0] if sizes[0] < max(sizes) else None,
+        "--decoder-last-pipeline-num-layers": sizes[-1] if sizes[-1] < max(sizes) else None,
+    }
+
+
+def chunk_layers(split: RankGrid, mapping: MappingChoice) -> list[int]:
+    """Layers of every chunk of the pipeline, in the order of the model."""
+    layers = split.workload.model.layers
+    fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
+    layers_missing = mapping.pp * fullest - layers
+    return _chunk_sizes(fullest // mapping.interleave, mapping, layers_missing - fewer, fewer)
 
 
 def _chunk_sizes(
@@ -282,34 +356,72 @@ def _pattern(model: Transformer, sizes: Sequence[int]) -> str:
     feed_forward = "E" if model.experts else "-"
     counts = Counter({"M": model.mamba_layers, "*": model.with_attention, "-": model.dense_layers})
     counts[feed_forward] += model.with_ffn - model.dense_layers
-    places = [((i + 0.5) / n, letter) for letter, n in counts.items() for i in range(n)]
-    letters = [letter for _, letter in sorted(places)]
+    letters = _spread(counts)
     ends = accumulate(sizes)
     chunks = ["".join(letters[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
     return "/".join(["|".join(chunks), *[f"*{feed_forward}"] * model.extra_predictions])
 
 
-def refusals(workload: Workload, mapping: MappingChoice) -> Iterator[str]:
+def _frequency(letters: Sequence[str], counted: str) -> str:
+    """Layers of one kind as Megatron-LM lists them: ([0]*3+[1]*5)."""
+    runs = [(int(letter == counted), len(list(run))) for letter, run in groupby(letters)]
+    return f"({'+'.join(f'[{kind}]*{n}' for kind, n in runs)})"
+
+
+def _spread(counts: Mapping[str, int]) -> list[str]:
+    """As many of each letter, spread evenly."""
+    places = [((i + 0.5) / n, letter) for letter, n in counts.items() for i in range(n)]
+    return [letter for _, letter in sorted(places)]
+
+
+def unswitched(mapping: MappingChoice, switched: Collection[str]) -> Iterator[str]:
+    """Whatever a mapping holds that no switch says has to be at its default, also fields that come
+    later.
+    """
+    for name, field in type(mapping).model_fields.items():
+        value = getattr(mapping, name)
+        if name not in switched and value != field.default:
+            yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
+
+
+def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM stops at or has no switch for, each with what it needs."""
-    model = workload.model
-    # Whatever a mapping may hold that no argument says has to be at its default, also fields that
-    # come later.
-    unswitched = {
-        f"{name} = {value} has no switch, needs a plan with {name} = {field.default}": True
-        for name, field in type(mapping).model_fields.items()
-        if name not in SWITCHED and (value := getattr(mapping, name)) != field.default
-    }
+    workload, model = split.workload, split.workload.model
+    states = workload.options.software.state_bytes
     parts = model.mamba_layers + model.with_attention + model.with_ffn
     kinds = [
         name for name in UNSAID if getattr(model, name) != type(model).model_fields[name].default
     ]
-    kinds += ["q_rank without kv_rank"] if model.q_rank and not model.kv_rank else []
+    delta_net = _delta_net(model)
+    said_elsewhere = {
+        "mixers": bool(model.mixers) and not delta_net,
+        "index_heads": model.index_heads > 0 and not _is_sparse(model),
+        "output_gate": model.output_gate and model.kv_rank > 0,
+        "value_dim without kv_rank": model.value_size != model.head_dim and not model.kv_rank,
+        "q_rank without kv_rank": model.q_rank > 0 and not model.kv_rank,
+    }
+    kinds += [name for name, is_unsaid in said_elsewhere.items() if is_unsaid]
+    key_heads = delta_net.groups if delta_net else 0
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: no argument says it, needs ordinary or latent"
-        " attention or Mamba-2 in all layers": bool(kinds),
+        f"{', '.join(kinds)} of {model.name}: no argument says it, needs attention that is"
+        " ordinary, gated, latent or latent with an indexer, gated DeltaNet or Mamba-2": bool(
+            kinds
+        ),
+        f"tp = {mapping.tp} and cp = {mapping.cp} split no key heads of gated DeltaNet evenly,"
+        f" needs a divisor of {key_heads} as their product": key_heads % (mapping.tp * mapping.cp)
+        > 0,
         f"layers = {model.layers} have {parts} mixers and feed-forward parts, needs one for each in"
         " a hybrid": model.mamba_layers > 0 and parts != model.layers,
-        **unswitched,
+        **dict.fromkeys(unswitched(mapping, SWITCHED), True),
+        f"state_bytes = {states} has no switch, needs {WIDE_STATES}, or"
+        f" {NARROW_STATES} with ZeRO": (
+            states != WIDE_STATES and not (states == NARROW_STATES and mapping.zero)
+        ),
+        f"parameter_bytes = 1 of precision = {workload.precision!r} has no switch, needs ZeRO and"
+        " fp8": (
+            workload.options.software.parameter_bytes == 1
+            and not (workload.precision == "fp8" and mapping.zero)
+        ),
         f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
         f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
     }
@@ -333,21 +445,26 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan"
         " says": options.schedule != "1f1b",
         "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch": (
-            options.ep_overlap
+            options.ep_overlap and mapping.ep > 1 and not _overlaps_experts(split.workload, mapping)
         ),
         "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts": (
             options.dispatch_bytes == 1
         ),
         f"{in_more_bits}: the plan counts on layers and products in more bits than others, as a"
         " quantization recipe says": bool(in_more_bits),
+        f"graphs = {software.graphs}: the plan counts on CUDA graphs, as --cuda-graph-impl"
+        " records": (software.graphs != "none"),
+        "balance = forced: the plan counts on equal loads of experts, as"
+        " --moe-router-force-load-balancing makes them": (
+            model.experts > 0 and split.workload.balance == "forced"
+        ),
         f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
-        f"{model.window_layers} of {model.layers} layers look back {model.window} tokens: say which"
-        " with --window-size and --window-attn-skip-freq": 0 < model.window_layers < model.layers,
         "the plan counts full attention, where pretrain_gpt.py leaves out what comes later": (
             not model.causal
         ),
-        f"layers of each kind are spread evenly: {model.name} has an order of its own for"
-        " --hybrid-layer-pattern": bool(model.mamba_layers),
+        f"layers of each kind are spread evenly: {model.name} has an order of its own": bool(
+            model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers
+        ),
         f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor"
         " caps it": model.capacity != 1.0,
         "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do"
@@ -381,6 +498,38 @@ def _kept_in_more_bits(workload: Workload) -> str:
     )
 
 
+def launched(
+    instance: Instance,
+    plan: Plan,
+    tool: str,
+    refused: Callable[[RankGrid, MappingChoice], Iterable[str]],
+    *,
+    workload: str | None,
+    part: str | None,
+) -> tuple[RankGrid, MappingChoice]:
+    """The workload that a launch file of a tool is for, split over its GPUs, and its mapping.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another instance or has no design, several workloads and none named, or
+        what the tool refuses.
+    """
+    check_same_question(instance, plan)
+    _, splits = workload_splits(instance, plan, workload=workload, part=part)
+    if not splits:
+        raise InstanceError(
+            f"{instance.name}: nothing trains on part {part}, needs one that trains a workload"
+        )
+    require_one_workload([run.name for _, run in splits], tool)
+    split, run = splits[0]
+    if reasons := list(refused(split, run.mapping)):
+        raise InstanceError(
+            f"{instance.name}: workload {run.name!r}: {reason} ({tool})" for reason in reasons
+        )
+    return split, run.mapping
+
+
 def megatron_script(
     instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
 ) -> str:
@@ -390,24 +539,10 @@ def megatron_script(
     Raises
     ------
     InstanceError
-        When the plan is of another instance or has no design, several workloads and none named, or
-        a mapping that Megatron-LM refuses.
+        As `launched`.
     """
-    check_same_question(instance, plan)
-    _, splits = workload_splits(instance, plan, workload=workload, part=part)
-    if not splits:
-        raise InstanceError(
-            f"{instance.name}: nothing trains on part {part}, needs one that trains a workload"
-        )
-    require_one_workload([run.name for _, run in splits], "megatron")
-    split, run = splits[0]
-    complaints = [
-        f"{instance.name}: workload {run.name!r}: {reason}"
-        for reason in refusals(split.workload, run.mapping)
-    ]
-    if complaints:
-        raise InstanceError(f"{reason} (Megatron-LM)" for reason in complaints)
-    return launch_script(instance.name, split, run.mapping)
+    split, mapping = launched(instance, plan, "megatron", refusals, workload=workload, part=part)
+    return launch_script(instance.name, split, mapping)
 
 
 def launch_script(name: str, split: RankGrid, mapping: MappingChoice) -> str:
@@ -417,10 +552,10 @@ def launch_script(name: str, split: RankGrid, mapping: MappingChoice) -> str:
         "#!/usr/bin/env bash",
         *_comments(name, split, mapping, ranks),
         "set -euo pipefail",
-        *_environment(split, mapping),
+        *_exports(split, mapping),
         "arguments=(",
-        *_lines(model_arguments(split.workload)),
-        *_lines(mapping_arguments(split, mapping, pp_last=ranks.pp_last)),
+        *_lines(given(model_arguments(split.workload))),
+        *_lines(given(mapping_arguments(split, mapping, pp_last=ranks.pp_last))),
         ")",
         *_launch(split, ranks, "pretrain_hybrid.py" if hybrid else "pretrain_gpt.py"),
     ]
@@ -445,20 +580,30 @@ def _in_domains(split: RankGrid) -> str:
     return f"{'' if split.ranks == split.places else 'at most '}{split.active} in each HB domain"
 
 
-def _environment(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+def environment(split: RankGrid, mapping: MappingChoice) -> dict[str, tuple[str, str]]:
+    """Variables of the environment that a run needs, each with its value and why."""
+    options, sharded = split.workload.options, sharded_fully(mapping)
+    reasons = {
+        (
+            "CUDA_DEVICE_MAX_CONNECTIONS",
+            "lets collectives start before the products they run behind",
+        ): (not sharded and (mapping.tp > 1 or mapping.cp > 1)),
+        ("NVTE_CPU_OFFLOAD_V1", "activations are offloaded, and no weights"): (
+            mapping.offload_percent > 0
+        ),
+        ("NCCL_IB_DISABLE", f"transport {options.transport}"): options.transport != "rdma",
+        ("NCCL_COLLNET_ENABLE", "the network's switches add up gradients"): (
+            options.collectives == "in-network"
+        ),
+    }
+    return {name: ("1", why) for (name, why), holds in reasons.items() if holds}
+
+
+def _exports(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     if sharded_fully(mapping):
         yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
-    elif mapping.tp > 1 or mapping.cp > 1:
-        yield (
-            "export CUDA_DEVICE_MAX_CONNECTIONS=1  # lets collectives start before the products"
-            " they run behind"
-        )
-    if mapping.offload_percent:
-        yield "export NVTE_CPU_OFFLOAD_V1=1  # activations are offloaded, and no weights"
-    if split.workload.options.transport != "rdma":
-        yield f"export NCCL_IB_DISABLE=1  # transport {split.workload.options.transport}"
-    if split.workload.options.collectives == "in-network":
-        yield "export NCCL_COLLNET_ENABLE=1  # the network's switches add up gradients"
+    for name, (value, why) in environment(split, mapping).items():
+        yield f"export {name}={value}  # {why}"
 
 
 def _lines(arguments: Iterable[Argument]) -> Iterator[str]:

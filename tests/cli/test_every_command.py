@@ -50,8 +50,9 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "route": ("route", "--algorithm", "greedy"),
     "traffic": ("traffic",),
 }
-EXPORTED = ("graphml", "dot", "megatron", "ranks", "routes", "bom-csv")
-ONE_FILE = ("graphml", "dot", "megatron", "ranks", "routes")
+LAUNCHED = ("megatron", "bridge")
+EXPORTED = ("graphml", "dot", *LAUNCHED, "ranks", "routes", "bom-csv")
+ONE_FILE = ("graphml", "dot", *LAUNCHED, "ranks", "routes")
 NO_ANSWER = {("faults", "direct"), ("route", "direct"), ("routes", "direct")}
 """Direct links have no switches to route over: their routes are in the plan, and what a loss does has no model."""
 
@@ -96,9 +97,9 @@ def case(request: pytest.FixtureRequest, coopt: Coopt, tmp_path: Path) -> Case:
 
 def test_every_part_of_every_plan_is_answered(case: Case) -> None:
     for part, command in itertools.product(case.plan.parts, [*SHOWN, *EXPORTED]):
-        jobs = [run.name for run in part.workloads] if command == "megatron" else []
+        jobs = [run.name for run in part.workloads] if command in LAUNCHED else []
         done = case.run(command, "--part", part.name, *(["--workload", jobs[0]] if jobs else []))
-        if command == "megatron" and not jobs:
+        if command in LAUNCHED and not jobs:
             assert (done.exit_code, part.name in done.stderr) == (1, True)
         elif (command, case.kind) in NO_ANSWER:
             assert (done.exit_code, "by direct links" in done.stderr) == (1, True)

@@ -19,8 +19,8 @@ SLIPS = {
     "two needs": r"\bneeds\b.*\bneeds\b",
     "a chain of or": r"\bor [^,.;:()]{1,40} or\b",
 }
-SCRIPTS = "coopt/report/megatron.py"
-"""Writes shell, where comments stand two blanks apart."""
+SCRIPTS = ("coopt/report/megatron.py", "coopt/report/torchtitan.py")
+"""Write shell and Python, where comments stand two blanks apart."""
 
 
 @cache
@@ -33,7 +33,7 @@ def test_no_sentence_has_this_slip(slip: str) -> None:
     found = {
         f"{one.file}:{one.line}: {one.text}"
         for one in every_sentence()
-        if one.file != SCRIPTS and re.search(SLIPS[slip], sentences.VALUE.sub("X", one.text.strip()))
+        if one.file not in SCRIPTS and re.search(SLIPS[slip], sentences.VALUE.sub("X", one.text.strip()))
     }
     assert not found
 

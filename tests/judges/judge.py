@@ -40,6 +40,7 @@ class Judge:
     judged: str
     read: Callable[[Bench], str]
     packages: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()  # in place of those that the packages ask for, if any
     registry: Literal["PyPI", "npm", "Debian"] = "PyPI"
     newest_python: bool = False
     may_be_skipped: bool = True
@@ -78,7 +79,12 @@ class Bench:
             return
         self._run([self._interpreter, "-m", "venv", "--without-pip", str(self.folder / "venv")])
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--quiet", "--disable-pip-version-check"]
-        self._run([*pip, "install", "--only-binary", ":all:", *self.judge.packages])
+        install = [*pip, "install", "--only-binary", ":all:"]
+        if self.judge.dependencies:
+            self._run([*install, *self.judge.dependencies])
+            self._run([*install, "--no-deps", *self.judge.packages])
+        else:
+            self._run([*install, *self.judge.packages])
 
     @property
     def _interpreter(self) -> str:

@@ -1,0 +1,280 @@
+"""A configuration of TorchTitan, a Python module: facts of a plan, and what builds them."""
+
+from __future__ import annotations
+
+import pprint
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
+
+from coopt.instance.schema import Instance
+from coopt.instance.transformer import Transformer
+from coopt.instance.workload import Workload
+from coopt.plan.parts import MappingChoice
+from coopt.plan.schema import Plan
+from coopt.report.megatron import WIDE_STATES, chunk_layers, launched, unswitched
+from coopt.traffic.ranks import RankGrid, rank_table
+
+QUANTIZED = {
+    "bf16": (),
+    "fp8": ("Float8LinearConverter", "Float8GroupedExpertsConverter"),
+    "fp4": ("NVFP4LinearConverter",),
+}
+"""What replaces products in fewer bits, of layers and of experts; no other precision is there."""
+SWITCHED = frozenset(
+    {"tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "recompute", "sequence_parallel"}
+    | {"zero", "outermost"}
+)
+"""What of a mapping the module says."""
+UNSAID = (
+    *("mixers", "output_gate", "shared_kv", "output_rank", "compression", "index_heads", "streams"),
+    *("encoders", "mamba_layers", "window", "expert_latent"),
+)
+"""Keys of a model that no builder of TorchTitan's takes, if they are not at their default."""
+
+
+def torchtitan_module(
+    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
+) -> str:
+    """A module with a function `plan` for `--module` and `--config` of TorchTitan.
+
+    Raises
+    ------
+    InstanceError
+        As `coopt.report.megatron.launched`.
+    """
+    split, mapping = launched(instance, plan, "torchtitan", refusals, workload=workload, part=part)
+    return torchtitan_text(instance.name, split, mapping)
+
+
+def torchtitan_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
+    """The module of a workload with a mapping that TorchTitan does not refuse."""
+    title = " ".join(f"{name}, workload {split.workload.name}".split())
+    comments = [
+        f"# {title}: TorchTitan on {split.ranks} GPUs, DP {mapping.dp}.",
+        "# Data, tokenizer, learning rate and steps stand for yours.",
+        *(f"# Not said here: {remark}." for remark in remarks(split, mapping)),
+    ]
+    facts = [
+        f"{key} = {pprint.pformat(value, width=96, sort_dicts=False)}"
+        for key, value in _facts(split, mapping).items()
+    ]
+    facts.append(f"CONVERTERS = [{', '.join(_converters(split.workload))}]")
+    builders = files("coopt.report").joinpath("torchtitan.txt").read_text("utf-8")
+    return "\n".join(comments) + "\n\n" + builders.replace("# facts", "\n".join(facts))
+
+
+def _converters(workload: Workload) -> list[str]:
+    """What replaces products in fewer bits, as the module builds it."""
+    names = QUANTIZED[workload.precision]
+    within = 'fqns=["layers"], ' if workload.precision == "fp4" else ""
+    return [
+        f"{name}.Config({within}model_compile_enabled=COMPILED)"
+        for name in (names if workload.model.experts else names[:1])
+    ]
+
+
+def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
+    """What the builders take, by the names of their arguments."""
+    workload, model = split.workload, split.workload.model
+    replicates, pipelined = mapping.zero == 0, mapping.pp > 1
+    local_batch = workload.global_batch // mapping.dp if pipelined else mapping.micro_batch
+    return {
+        "NAME": workload.name,
+        "MODEL": {
+            "layers": model.layers,
+            "hidden": model.hidden,
+            "heads": model.heads,
+            "kv_heads": model.kv_heads,
+            "head_dim": model.head_dim,
+            "rope_dim": model.rope_dim or model.head_dim,
+            "ffn": model.dense_ffn or model.ffn,
+            "dense_layers": model.dense_layers,
+            "vocab": model.vocab,
+            "seq": model.seq,
+            "tied": model.tied_embeddings,
+            "predictions": model.extra_predictions,
+        },
+        "LATENT": _latent(model),
+        "EXPERT": _experts(workload, mapping),
+        "TRAINING": {
+            "local_batch_size": local_batch,
+            "global_batch_size": workload.global_batch,
+            "seq_len": model.seq,
+            "steps": 20,
+            "dtype": "float32",
+            "mixed_precision_param": "bfloat16",
+            "mixed_precision_reduce": "float32",
+            "disable_cuda_graphs": workload.options.software.graphs != "full",
+        },
+        "PARALLELISM": {
+            "data_parallel_replicate_degree": mapping.dp if replicates else 1,
+            "data_parallel_shard_degree": 1 if replicates else mapping.dp,
+            "fsdp_reshard_after_forward": "always" if mapping.zero == 3 else "never",
+            "tensor_parallel_degree": mapping.tp,
+            "enable_sequence_parallel": mapping.sequence_parallel,
+            "context_parallel_degree": mapping.cp,
+            "expert_parallel_degree": mapping.ep if model.experts else 1,
+            "pipeline_parallel_degree": mapping.pp,
+            "pipeline_parallel_schedule": "Interleaved1F1B" if mapping.interleave > 1 else "1F1B",
+            "pipeline_parallel_microbatch_size": mapping.micro_batch if pipelined else 1,
+            "module_fqns_per_model_part": _modules(split, mapping) if pipelined else None,
+        },
+        "FULL_RECOMPUTATION": mapping.recompute == "full",
+        "COMPILED": workload.options.software.name != "fsdp-eager",
+        "FORCED_BALANCE": model.experts > 0 and workload.balance == "forced",
+    }
+
+
+def _latent(model: Transformer) -> dict[str, Any] | None:
+    """Ranks and sizes of latent attention; None for ordinary attention."""
+    return (
+        {
+            "q_lora_rank": model.q_rank,
+            "kv_lora_rank": model.kv_rank,
+            "qk_nope_head_dim": model.head_dim - model.rope_dim,
+            "qk_rope_head_dim": model.rope_dim,
+            "v_head_dim": model.value_size,
+        }
+        if model.kv_rank
+        else None
+    )
+
+
+def _experts(workload: Workload, mapping: MappingChoice) -> dict[str, Any] | None:
+    """Shape of experts and what sends tokens to them; None for a dense model."""
+    model = workload.model
+    once = mapping.ep > 1 and workload.options.dispatch == "once"
+    return (
+        {
+            "count": model.experts,
+            "top_k": model.top_k,
+            "width": model.ffn,
+            "shared_width": model.shared_ffn,
+            "groups": model.expert_groups or None,
+            "top_groups": model.top_groups or None,
+            "dispatcher": "hybridep" if once else "standard",
+        }
+        if model.experts
+        else None
+    )
+
+
+def _modules(split: RankGrid, mapping: MappingChoice) -> list[list[str]]:
+    """Modules of every chunk of the pipeline, in the order of the model."""
+    layers = iter(range(split.workload.model.layers))
+    chunks = [[f"layers.{next(layers)}" for _ in range(n)] for n in chunk_layers(split, mapping)]
+    chunks[0].insert(0, "tok_embeddings")
+    chunks[-1] += ["norm", "lm_head"]
+    return chunks
+
+
+def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+    """What TorchTitan stops at or has no key for, each with what it needs."""
+    workload = split.workload
+    model, options, software = workload.model, workload.options, workload.options.software
+    kinds = [key for key in UNSAID if getattr(model, key) != type(model).model_fields[key].default]
+    tokens = (mapping.tp if mapping.sequence_parallel else 1) * (
+        2 * mapping.cp if mapping.cp > 1 else 1
+    )
+    splits_experts = mapping.tp > 1 and model.experts > 0
+    moves = mapping.ep > 1 and options.dispatch == "once"
+    shards = (1 if mapping.zero == 0 else mapping.dp) * mapping.cp * mapping.tp
+    reasons = {
+        f"{', '.join(kinds)} of {model.name}: no builder takes it, needs ordinary or latent"
+        " attention and experts": bool(kinds),
+        "gated = false: feed-forward layers are gated, needs gated = true": not model.gated,
+        "causal = false: attention is causal, needs causal = true": not model.causal,
+        "q_rank without kv_rank: queries are narrowed in latent attention only, needs kv_rank": (
+            model.q_rank > 0 and not model.kv_rank
+        ),
+        f"extra_predictions = {model.extra_predictions}: needs latent attention and pp = cp = 1": (
+            model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
+        ),
+        f"tied_embeddings with pp = {mapping.pp}: no stage has both ends, needs pp = 1": (
+            model.tied_embeddings and mapping.pp > 1
+        ),
+        f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
+            workload.precision not in QUANTIZED
+        ),
+        "precision = fp4 of experts: no converter is there for them, needs bf16 or fp8": (
+            workload.precision == "fp4" and model.experts > 0
+        ),
+        f"gradient_bytes = {software.gradient_bytes}: gradients are reduced in fp32, needs 4": (
+            software.gradient_bytes != 4
+        ),
+        f"state_bytes = {software.state_bytes}: parameters and moments are in fp32, needs"
+        f" {WIDE_STATES}": software.state_bytes != WIDE_STATES,
+        f"parameter_bytes = {software.parameter_bytes}: gathered in 16 bits, needs 2": (
+            software.parameter_bytes != 2
+        ),
+        "zero = 1: gradients are sharded with the states, needs zero = 0, 2 or 3": (
+            mapping.zero == 1
+        ),
+        f"zero = 0 with cp = {mapping.cp}: CP ranks share states, needs zero = 2 or 3": (
+            mapping.zero == 0 and mapping.cp > 1
+        ),
+        f"recompute = {mapping.recompute}: needs none or full, or selective with flash attention": (
+            mapping.recompute not in ("none", "full")
+            and not (mapping.recompute == "selective" and options.attention == "flash")
+        ),
+        f"attention = {options.attention}: scores stay inside a kernel, needs flash": (
+            options.attention != "flash"
+        ),
+        f"schedule = {options.schedule}: needs 1f1b": options.schedule != "1f1b" and mapping.pp > 1,
+        f"dp_mode = {options.dp_mode}: gradients are those of the step, needs sync or overlap": (
+            options.dp_mode == "stale-1"
+        ),
+        f"tp_sync_fraction = {options.tp_sync_fraction:g}: TP ranks keep equal, needs 1": (
+            options.tp_sync_fraction < 1.0
+        ),
+        "ep_overlap: no second micro-batch runs meanwhile, needs ep_overlap = false": (
+            options.ep_overlap and mapping.ep > 1
+        ),
+        "dispatch_bytes = 1: tokens are sent in 16 bits, needs 2": (
+            options.dispatch_bytes == 1 and mapping.ep > 1
+        ),
+        f"graphs = {software.graphs}: needs none, or full with pp = 1 and ep = 1": (
+            software.graphs == "scoped"
+            or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
+        ),
+        f"tp = {mapping.tp} and ep = {mapping.ep}: TP splits experts where ep = 1, and none where"
+        " ep > 1, needs expert_tp to say so": (
+            splits_experts and options.expert_tp == (mapping.ep > 1)
+        ),
+        f"ep = {mapping.ep}: needs a divisor of {shards} GPUs that share states, tp and cp": (
+            model.experts > 0 and shards % mapping.ep > 0
+        ),
+        f"tp = {mapping.tp}: needs a divisor of kv_heads = {model.kv_heads}": (
+            not model.kv_rank and model.kv_heads % mapping.tp > 0
+        ),
+        f"seq = {model.seq}: needs a multiple of {tokens} for its TP and CP ranks": (
+            model.seq % tokens > 0 or (moves and model.seq % (mapping.tp * mapping.cp) > 0)
+        ),
+        **dict.fromkeys(unswitched(mapping, SWITCHED), True),
+    }
+    yield from (reason for reason, holds in reasons.items() if holds)
+
+
+def remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+    """What the plan counts on and the module does not say."""
+    options, table = split.workload.options, rank_table(split)
+    said = {
+        f"times of the plan are for {options.software.name}": (
+            not options.software.name.startswith("fsdp")
+        ),
+        f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
+        f"transport = {options.transport}: NCCL_IB_DISABLE=1 in the environment": (
+            options.transport != "rdma"
+        ),
+        "collectives = in-network: NCCL_COLLNET_ENABLE=1 in the environment": (
+            options.collectives == "in-network"
+        ),
+        "dp_mode = sync: FSDP2 reduces gradients behind the backward pass": (
+            options.dp_mode == "sync" and mapping.dp > 1
+        ),
+        "ranks of the plan are numbered otherwise: TorchTitan's run TP fastest, then CP, DP, PP": (
+            not (table.pp_last and table.in_place)
+        ),
+    }
+    yield from (remark for remark, holds in said.items() if holds)

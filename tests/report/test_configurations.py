@@ -1,0 +1,155 @@
+"""Configurations of Megatron Bridge and TorchTitan say what Megatron-LM's arguments say, and what a plan says.
+
+Both packages read and validate them in tests/judges.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from coopt.instance.catalog import find
+from coopt.instance.texts import InstanceError
+from coopt.instance.workload import Workload
+from coopt.models.documents import NO_SHAPE, imported
+from coopt.report import bridge, megatron, torchtitan
+from coopt.traffic.ranks import RankGrid, rank_table
+from tests.conftest import small_model
+from tests.report.test_megatron import MOE, WORKLOADS, cases, solved
+from tests.traffic.sums import every_split
+
+GATED = small_model(gated=True, tied_embeddings=False)
+LATENT = {"kv_rank": 512, "q_rank": 256, "rope_dim": 64, "head_dim": 192, "value_dim": 128}
+FSDP: dict[str, Any] = {"options": {"software": "fsdp", "dispatch": "each"}, "model": GATED}
+
+
+def plans(every: int = 7, gpus: int = 32, **changes: Any) -> Iterator[tuple[RankGrid, Any]]:
+    table: dict[str, Any] = {"name": "w", "global_batch": 32, "max_iteration_time_s": 1.0}
+    limits = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [2, 3], "recompute": ["none"]}
+    workload = Workload.model_validate(table | {"mapping": limits} | changes)
+    return ((split, chosen.mapping) for split, chosen in every_split(workload, gpus, 8, every=every))
+
+
+def titan_facts(split: RankGrid, mapping: Any) -> dict[str, Any]:
+    """Literals of a module, which has a function `plan`."""
+    tree = ast.parse(torchtitan.torchtitan_text("t", split, mapping))
+    assert "plan" in [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    found: dict[str, Any] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() | ast.Constant() as value) if name.isupper():
+                try:
+                    found[name] = ast.literal_eval(value)
+                except ValueError:
+                    continue  # of the builders
+    return found
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_bridge_gets_every_argument_of_megatron(name: str) -> None:
+    split, one = next((split, chosen.mapping) for split, chosen in cases(name) if chosen.mapping.pp > 1)
+    text = bridge.bridge_text(name, split, one)
+    config = yaml.safe_load(text)
+    said = megatron.model_arguments(split.workload)
+    said |= megatron.mapping_arguments(split, one, pp_last=rank_table(split).pp_last)
+    for argument, value in said.items():
+        key = argument.removeprefix("--")
+        for place in bridge.PLACES.get(key, (f"model.{key.replace('-', '_')}",)):
+            section, field = place.split(".")
+            if key not in (*bridge.IMPLIED, *bridge.OPPOSITES, "moe-layer-freq") and value is not None:
+                assert config[section][field] in (value, int(value) if str(value).isdigit() else value), key
+    model = config["model"]
+    assert model["add_bias_linear"] == (not said["--disable-bias-linear"])
+    assert model.get("virtual_pipeline_model_parallel_size", 1) == one.interleave
+    assert model["overlap_p2p_comm"] != model["batch_p2p_comm"]
+    assert config["dataset"]["seq_length"] == split.workload.model.seq
+    assert "--" not in re.sub(r"--format ranks", "", text)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["llama3-405b", "mixtral-8x7b", "deepseek-v3.2", "gpt-oss-120b", "qwen3-next-80b-a3b", "nemotron-3-nano"],
+)
+def test_what_is_exported_is_imported_as_the_same_model(model: str, tmp_path: Path) -> None:
+    limits = {"tp": [1], "cp": [1], "micro_batch": [1], "zero": [1], "recompute": ["none"]}
+    split, one = next(plans(model=model, gpus=8, every=1, mapping=limits))
+    shape = find("model", model)
+    for name, text in (
+        ("it.yaml", bridge.bridge_text("t", split, one)),
+        ("it.sh", megatron.launch_script("t", split, one)),
+    ):
+        (tmp_path / name).write_text(text, "utf-8")
+        read = imported(tmp_path / name).model
+        different = {key for key, value in shape if key not in NO_SHAPE and getattr(read, key) != value}
+        assert (different, read.seq) == (set(), shape.seq)  # type: ignore[attr-defined]
+
+
+def test_bridge_refuses_shards_where_replicas_are_slowest() -> None:
+    reasons = {
+        (one.zero > 1, rank_table(split).pp_last): list(bridge.refusals(split, one))
+        for split, one in ((split, chosen.mapping) for split, chosen in cases("dense"))
+    }
+    assert {case for case, refused in reasons.items() if refused} == {(True, False)}
+
+
+@pytest.mark.parametrize("model", [GATED, GATED | MOE, GATED | MOE | LATENT])
+def test_torchtitan_gets_degrees_batches_and_chunks(model: Any) -> None:
+    interleaved = set()
+    for split, one in plans(**FSDP | {"model": model}, every=29):
+        if next(torchtitan.refusals(split, one), None):
+            continue
+        facts = titan_facts(split, one)
+        degrees, training = facts["PARALLELISM"], facts["TRAINING"]
+        replicas = degrees["data_parallel_shard_degree"]
+        assert replicas * one.tp * one.cp * one.pp == split.ranks
+        assert degrees["fsdp_reshard_after_forward"] == {2: "never", 3: "always"}[one.zero]
+        micro = degrees["pipeline_parallel_microbatch_size"] if one.pp > 1 else training["local_batch_size"]
+        assert (micro, training["global_batch_size"]) == (one.micro_batch, 32)
+        chunks = degrees["module_fqns_per_model_part"] or [[]]
+        assert len(chunks) == one.pp * one.interleave
+        assert sum(len(chunk) for chunk in chunks) == (split.workload.model.layers + 3 if one.pp > 1 else 0)
+        assert (degrees["pipeline_parallel_schedule"] == "1F1B") == (one.interleave == 1)
+        interleaved.add(one.interleave > 1)
+        assert (facts.get("LATENT") is not None) == ("kv_rank" in model)
+    assert True in interleaved
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model": small_model()}, "gated = false"),
+        ({"model": GATED | {"window": 128, "window_layers": 4}}, "window of "),
+        ({"model": GATED | {"tied_embeddings": True}}, "tied_embeddings with pp"),
+        ({"model": GATED | {"extra_predictions": 1}}, "extra_predictions = 1"),
+        ({"precision": "fp16"}, "precision = fp16"),
+        ({"options": {"software": "fsdp-eager"}}, "gradient_bytes = 2"),
+        ({"options": {"software": "fsdp", "attention": "unfused"}}, "attention = unfused"),
+        ({"options": {"software": "fsdp", "schedule": "zb-h1"}}, "schedule = zb-h1"),
+        ({"mapping": {"zero": [1]}}, "zero = 1"),
+        ({"mapping": {"zero": [0], "cp": [2]}}, "zero = 0 with cp = 2"),
+        (
+            {"mapping": {"recompute": ["selective"]}, "options": {"software": "fsdp", "attention": "unfused"}},
+            "recompute",
+        ),
+        ({"mapping": {"offload_percent": [40]}}, "offload_percent = 40"),
+    ],
+)
+def test_what_torchtitan_has_no_key_for_is_refused_by_name(changes: dict[str, Any], says: str) -> None:
+    refused = [reason for split, one in plans(**FSDP | changes) for reason in torchtitan.refusals(split, one)]
+    found = [reason for reason in refused if reason.startswith(says)]
+    assert found
+    assert all("need" in reason for reason in found)
+    assert not any(
+        reason.startswith(says) for split, one in plans(**FSDP) for reason in torchtitan.refusals(split, one)
+    )
+
+
+def test_a_plan_that_torchtitan_cannot_train_is_refused_in_a_sentence_each() -> None:
+    with pytest.raises(InstanceError, match=r"workload 'w': gated = false.* \(torchtitan\)"):
+        torchtitan.torchtitan_module(*solved())
