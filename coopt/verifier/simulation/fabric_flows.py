@@ -92,14 +92,14 @@ stages those.
 
 
 def lanes(
-    family: DesignFamily, ports: Ports, place: Placement, *, spread: bool
+    family: DesignFamily, ports: Ports, place: Placement, *, spread: bool, rails_alike: bool
 ) -> list[list[Lane]]:
     """The lanes of each stage inside a domain; rails that are alike are simulated once.
 
     All domains count as filled as the fullest, as traffic is charged. All planes of a rail-only
     network are the same network, and stages take as many of them each. Where a leaf of a Clos
     network holds whole domains, all NICs of a domain are on the same leaf, and alike where flows
-    are spread.
+    are spread. Rails that share no link, and that nothing tells apart, are the same network, too.
     """
     attachment = family.network
     stage_nics = family.nics_of(place.filled) // place.pp_in
@@ -109,10 +109,28 @@ def lanes(
         spread and attachment.kind == "clos" and ports.down % family.rails == 0
     ):
         return [[Lane(0, stage, stage_nics)] for stage in range(place.pp_in)]
+    if rails_alike:
+        return [[Lane(0, stage * stage_nics, 1)] for stage in range(place.pp_in)]
     return [
         [Lane(0, stage * stage_nics + i, 1) for i in range(stage_nics)]
         for stage in range(place.pp_in)
     ]
+
+
+def rails_alike(family: DesignFamily, ports: Ports, wiring: WiredGraph | None) -> bool:
+    """Whether rails share no link and nothing tells them apart: each leaf has NICs of one rail, and
+    all have the same links up, to the same switches.
+    """
+    if wiring is None or ports.tiers != 2 or family.network.kind != "rail-optimized":
+        return False
+    rails_of_leaf, _ = family.leaf_block(ports.down)
+    links_up = (
+        {upper: edge["links"] for upper, edge in wiring.graph[node].items() if upper[0] > 1}
+        for node in wiring.graph
+        if node[0] == 1
+    )
+    first = next(links_up)
+    return rails_of_leaf == 1 and all(links == first for links in links_up)
 
 
 class FlowGroups(NamedTuple):

@@ -30,6 +30,7 @@ from coopt.verifier.simulation.fabric_flows import (
     forward,
     lanes,
     messages,
+    rails_alike,
     replicas,
 )
 from coopt.verifier.simulation.iteration import Carrier
@@ -73,7 +74,9 @@ class FabricNetwork(NamedTuple):
         return Carrier(inside_byte_s, nic_byte_s, rates, nic_byte_s)
 
     def _lanes(self, place: Placement) -> list[list[Lane]]:
-        return lanes(self.family, self.ports, place, spread=self.sharing.routing == "spray")
+        spread = self.sharing.routing == "spray"
+        alike = spread and rails_alike(self.family, self.ports, self.wiring)
+        return lanes(self.family, self.ports, place, spread=spread, rails_alike=alike)
 
     def coverage(self, place: Placement) -> str:
         """Which NICs were simulated, in words."""
@@ -91,7 +94,7 @@ class FabricNetwork(NamedTuple):
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
             return f"all {nics} NICs of {domains} that train{remarks}"
-        kind = "rails" if family.planes > 1 else "NICs"
+        kind = "NICs" if family.network.kind == "clos" else "rails"
         return f"{simulated} of the {nics} {kind} of {domains}, which are alike{remarks}"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from coopt.instance.network import SwitchedKind
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.simulation.fabric_flows import Lane, messages
+from coopt.verifier.simulation.fabric_flows import Lane, fabric_rates, messages
 from coopt.verifier.simulation.networks import FabricNetwork
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
@@ -83,6 +83,22 @@ def test_uneven_bundles_take_what_their_narrower_end_gives() -> None:
     uneven = network("rail-only", 12, 1, Ports(2, 4, 3), radix=7)
     place = placement(pp_across=3, dp_across=4)
     assert slowdown(uneven, place, "forward 0") == pytest.approx(4 / 2)
+
+
+@pytest.mark.parametrize(("up", "simulated"), [(2, 1), (3, 2)])
+def test_a_rail_stands_for_all_that_share_no_link_and_are_alike(up: int, simulated: int) -> None:
+    """Leaves of one rail each, with as many links to each spine; of 3 uplinks over 2 spines some have two to one."""
+    fabric = network("rail-optimized", 12, 2, Ports(2, 4, up), radix=up * 6 // 2 + 1)
+    place = placement(tp_in=2, pp_across=3, dp_across=4)
+    assert fabric.coverage(place).startswith(("1 of the 2 rails", "all 2 NICs")[simulated - 1])
+    (lanes,) = fabric._lanes(place)
+    every_lane = [Lane(0, rail, 1) for rail in (0, 1)]
+    sent = messages(place, [every_lane], 12, goes_round=False, is_tied=False)
+    whole = fabric_rates(fabric.family, fabric.ports, fabric.wiring, list(sent), fabric.sharing)
+    rates = fabric.carrier(place, split(), is_tied=False).rates
+    assert rates is not None
+    assert [rates.pace(phase) for phase in rates.number] == [whole.pace(phase) for phase in rates.number]
+    assert len(lanes) == simulated
 
 
 def test_what_is_simulated_is_said() -> None:
