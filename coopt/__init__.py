@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from coopt.plan.traffic import Faults, Routing, Simulation, TrafficReport
     from coopt.report.page.whole import report
     from coopt.solving.answer import solve
+    from coopt.solving.assumptions import assess
     from coopt.solving.bills import bom
     from coopt.solving.evaluate import evaluate_instance as evaluate
     from coopt.solving.evaluate import mappings
@@ -72,6 +73,7 @@ __all__ = [
     "TrafficReport",
     "Verdict",
     "__version__",
+    "assess",
     "best_model",
     "bom",
     "catalog",
@@ -121,6 +123,7 @@ _HOMES = {
     "report": ("coopt.report.page.whole", "report"),
     "schema": ("coopt.plan.json_schema", "schema_table"),
     "traffic": ("coopt.solving.plan_traffic", "traffic"),
+    "assess": ("coopt.solving.assumptions", "assess"),
     "best_model": ("coopt.explain.models", "best_model"),
     "bom": ("coopt.solving.bills", "bom"),
     "evaluate": ("coopt.solving.evaluate", "evaluate_instance"),

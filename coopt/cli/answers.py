@@ -114,8 +114,7 @@ def solve(
     from coopt.report.plan import plan_report, plan_screen
     from coopt.report.words import progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
-    from coopt.solving.cliffs import with_cliffs
-    from coopt.solving.divisibility import with_better_numbers
+    from coopt.solving.assumptions import assess
 
     values = dict(settings)
     question = load(instance, values)
@@ -123,7 +122,7 @@ def solve(
         check_place(output, instance)
     with progress_shown(note) as on_progress:
         found = solve(question, on_progress=on_progress, **options)
-        plan = with_replaced(with_cliffs(question, with_better_numbers(question, found)), values)
+        plan = with_replaced(assess(question, found), values)
     decided_question, decided_plan = (
         (question, plan) if plan.cost is None else decided(question, plan)
     )

@@ -162,6 +162,10 @@ def series_of(*meanings: str) -> BeforeValidator:
 
 
 Tag = Literal["S", "2nd", "D", "M"]
+PRICE_DOUBT: dict[Tag, float] = {"S": 0.20, "2nd": 0.25, "D": 0.40, "M": 0.40}
+"""Share by which a price may be off, by how it is known: so far apart were prices of one product
+that several sellers and reports had in 2025 and 2026.
+"""
 
 
 class Provenance(Table):
@@ -186,3 +190,9 @@ class Entry(Table):
     sources: Annotated[
         tuple[Provenance, ...], one_or_many, Field(description="where its figures come from")
     ] = ()
+
+    def source_of(self, field: str) -> Provenance | None:
+        """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
+        # from the field itself to the tables around it: the nearest source is the one meant
+        tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]
+        return next((one for name in tables for one in self.sources if name in one.fields), None)

@@ -127,6 +127,11 @@ class Availability(Table):
         return sorted({max(spares, idle_domains) for spares in self.spares})
 
 
+def published_failures() -> Availability:
+    """Interruptions at published rates, which are counted where a question says nothing of them."""
+    return Availability.model_validate({"rates": "llama-3"})
+
+
 class Margin(Table):
     """Shares of time, memory and switch ports that a plan leaves free; `"none"` is short for shares
     of 0.

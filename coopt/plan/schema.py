@@ -166,8 +166,9 @@ class Alternative(Record):
 
 
 class BetterNumber(Record):
-    """A number near one that was typed with which a workload trains clearly faster on the same
-    network: the `value` of its batch where `key` is its tolerance, else the GPUs that train.
+    """A number with which a workload trains clearly faster on the same network: the `value` of its
+    batch where `key` is its tolerance, of a degree beyond those tried by default where it is one of
+    its mapping, else the GPUs that train.
 
     `now` is the number of the plan, `iteration_time_s` what an iteration would take, `saved` the
     share of the time of the same training.
@@ -197,6 +198,40 @@ class Cliff(Record):
     workloads: tuple[WorkloadPlan, ...]
 
 
+class NextBest(Record):
+    """Of the cheapest plans with another GPU, HB domain, fabric, NIC or switch near the answer, the
+    one that prices turn soonest.
+
+    Both are worth the same once the price of `product` is `turns_at` times what it is, of which its
+    source leaves a share of `doubt` open; none is named where no price near its own does that.
+    `close`: prices within what their sources leave open may turn the choice together.
+    """
+
+    chosen: Chosen = Chosen()
+    value: float
+    design: Design
+    cost: Cost
+    workloads: tuple[WorkloadPlan, ...]
+    product: str = ""
+    turns_at: float = 1.0
+    doubt: float = 0.0
+    close: bool = False
+
+
+class Assumption(Record):
+    """Something that a plan takes for granted: `key` has it otherwise, where the training of a
+    workload takes `time_ratio` times as long on the same networks, None for hardly ever ending.
+
+    `run` is how it then runs; failures are counted with `spare_domains` that stand by instead.
+    """
+
+    key: str
+    workload: str
+    time_ratio: float | None
+    run: WorkloadPlan | None = None
+    spare_domains: int = 0
+
+
 AlternativesStop = Literal[
     "all found", "no other design", "time limit", "interrupted", "not proven"
 ]
@@ -220,6 +255,8 @@ class Answer(Record):
     alternatives: tuple[Alternative, ...] = ()
     alternatives_stop: AlternativesStop | None = None
     better_numbers: tuple[BetterNumber, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    next_best: NextBest | None = None
     cliffs: tuple[Cliff, ...] = ()
     solver: SolverReport
     timing_s: Timing

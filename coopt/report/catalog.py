@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -11,8 +11,9 @@ from pydantic import BaseModel
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.base import Entry, Provenance, Tag
+from coopt.instance.base import Entry, Tag
 from coopt.instance.catalog import KINDS, entries
+from coopt.instance.doubts import entry_of
 from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, toml_text
@@ -74,7 +75,7 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
     shown = (
         (
             Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold"),
-            figures("", columns, (), _rows(entry, entry.sources)),
+            figures("", columns, (), _rows(entry, entry)),
             *_parameters(entry),
         )
         for kind, entry in entries_by_kind.items()
@@ -120,23 +121,14 @@ def _toml(value: Any) -> str:
     return toml_text(value)
 
 
-def provenance(field: str, sources: Sequence[Provenance]) -> Provenance | None:
-    """The source of a field; one named for a table (`efficiency`) covers the fields inside."""
-    # From the field itself to the tables around it: the nearest source is the one meant.
-    tables = [field.rsplit(".", depth)[0] for depth in range(field.count(".") + 1)]
-    return next((one for name in tables for one in sources if name in one.fields), None)
-
-
-def _rows(
-    table: BaseModel, sources: Sequence[Provenance], inside: str = ""
-) -> Iterator[tuple[str, str, str, str]]:
+def _rows(table: BaseModel, entry: Entry, inside: str = "") -> Iterator[tuple[str, str, str, str]]:
     for name, field in type(table).model_fields.items():
         value: Any = getattr(table, name)
         place = f"{inside}{name}"
         if isinstance(value, BaseModel):
-            yield from _rows(value, sources, f"{place}.")
+            yield from _rows(value, entry, f"{place}.")
         elif inside or name not in APART:
-            source = provenance(place, sources)
+            source = entry.source_of(place)
             yield place, _toml_value(value), field.description or "", source.tag if source else "-"
 
 
@@ -166,18 +158,10 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
     """The origin of the price of a line, and of its power."""
     from coopt.network.growth import factor_paid  # needs numpy, which entries are shown without
 
-    (kind, name), network = item.product, instance.network
+    kind, _ = item.product
     if kind in ("labour", "rack", "wan"):
         return OWN, OWN if item.unit_w else NONE
-    # Panels are billed as switches.
-    lists: dict[str, tuple[Entry, ...]] = {
-        "hb": network.hb_domains,
-        "nic": network.nics,
-        "optics": network.optics,
-        "switch": (*network.switches, *network.panels),
-        "gpu": (instance.cluster.gpu,),
-    }
-    entry = next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
+    entry = entry_of(instance, item.product)
     if entry is None:
         return UNKNOWN, UNKNOWN
     # A line of HB domains adds up their interconnect and their servers.
@@ -194,7 +178,7 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
 
 
 def _origin(entry: Entry, field: str) -> str:
-    source = provenance(field, entry.sources)
+    source = entry.source_of(field)
     if source is None:
         return OWN
     text = source.source.removeprefix("derived: ").removeprefix("recalled: ")

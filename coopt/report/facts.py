@@ -31,6 +31,7 @@ from coopt.plan.parts import (
 )
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
+from coopt.report.assumptions import balance_texts, rests_on, routing_words
 from coopt.report.words import FigureTable, PlanFact, figures
 
 BILL = "Bill of materials"
@@ -59,21 +60,6 @@ SENT = {
     "edp": "gradients of experts",
 }
 """What domains send over direct links in each phase."""
-
-ROUTING = {
-    "spray": "flows are sprayed over all paths",
-    "pinned": "each flow is pinned to one path",
-    "ecmp": "each flow takes a path at random (ECMP)",
-}
-
-
-def routing_words(routing: str | float) -> str:
-    """How flows share the links above leaves."""
-    return (
-        ROUTING[routing]
-        if isinstance(routing, str)
-        else f"busiest links carry {routing:g} times the mean"
-    )
 
 
 def bill_table(
@@ -415,7 +401,6 @@ ON_SCREEN = (
     "Network",
     "Split",
     "Schedule",
-    "Experts",
     "Iteration",
     "Goodput",
 )
@@ -425,14 +410,15 @@ ON_SCREEN = (
 def plan_facts(instance: Instance, plan: Plan) -> list[PlanFact]:
     """Everything that holds of a plan, worked out once; nothing where it builds nothing.
 
-    Totals of all of it ("total"), its parts, or the workloads of the only one, side by side
-    ("row"), what each part is built of ("network"), and how each workload runs on it ("run").
+    Totals of all of it ("total"), what it rests on ("rests"), its parts, or the workloads of the
+    only one, side by side ("row"), what each part is built of ("network"), and how each workload
+    runs on it ("run").
     Limits, bills and the claim are typed already (`plan_checks`, `Cost`, `ObjectiveClaim`).
     """
     if plan.cost is None:
         return []
     facts = [fact for part in plan.parts for fact in _of_part(instance, plan, part)]
-    return [*_totals(instance, plan, plan.cost), *facts]
+    return [*_totals(instance, plan, plan.cost), *rests_on(instance, plan), *facts]
 
 
 def label(plan: Plan, part: Part, run: WorkloadPlan) -> str:
@@ -588,18 +574,6 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
         fact("Optic", direct.optic),
         fact("Panel", direct.panel or "none, links are plugged directly"),
     ]
-
-
-def balance_texts(workload: Workload, ep: int) -> list[str]:
-    """How evenly routers are taken to send tokens to experts; nothing of a dense model."""
-    if not workload.model.experts:
-        return []
-    if workload.balance == "forced":
-        return ["as busy on every GPU (balance = forced)"]
-    from coopt.perf.mapping import unevenness  # loads arrays
-
-    times = float(unevenness(workload, ep))
-    return [f"the busiest GPU's take {times:.2f} times the mean (balance = {workload.balance})"]
 
 
 def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact]:

@@ -268,18 +268,16 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
     return f"Workloads take turns: each meets its bound with the whole cluster to itself.{whole}"
 
 
-def remarks(instance: Instance, plan: Plan, without_margin: float | None = None) -> list[str]:
-    """What one has to know before one builds, what may cost most first: errors of times,
-    parts that cannot be ordered, GPUs that stand idle, memory, losses, what was not tried.
+def remarks(instance: Instance, plan: Plan) -> list[str]:
+    """What one has to know before one builds, what may cost most first: parts that cannot be
+    ordered, GPUs that stand idle, memory, losses, what was not tried.
     """
     designs = [part.design for part in plan.parts if part.design is not None]
     return [
-        " ".join([*accuracy(instance, plan.runs), *certainty(instance, plan.runs)]),
         *plan_order_notes(instance, plan),
         *choice_notes(instance, plan),
         *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),
-        *margin_note(instance, plan, without_margin),
     ]
 
 
@@ -328,8 +326,6 @@ def reading_notes(
             if len(instance.workload) > 1
             else []
         ),
-        *accuracy(instance, runs),
-        *certainty(instance, runs),
         *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),
         *notes_by_part(building),
@@ -373,8 +369,8 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         if narrow and len(runs) == 1:
             exceeded = f"; an iteration more than {narrow.popitem()[1]} longer exceeds its bound"
         yield (
-            f"Times are estimates: on {error_known.runs} they are off by"
-            f" {words.percent(error_known.error)} on average{exceeded}."
+            f"Times are estimates: off by {words.percent(error_known.error)} on average on"
+            f" {error_known.runs}{exceeded}."
         )
     if not rooms:
         yield from _origin(gpu)
@@ -613,11 +609,14 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
 
 def _declared_risks(instance: Instance) -> Iterator[str]:
     """What was declared of options that nobody has shown to be safe, with who trains so."""
-    options = {workload.name: workload.options for workload in instance.workload}
-    for evidence in dict.fromkeys(risk for option in options.values() for risk in option.evidence):
-        names = [name for name, option in options.items() if evidence in option.evidence]
-        trained = "Workload {} is" if len(names) == 1 else "Workloads {} are"
-        yield f"{trained.format(words.both(names))} trained with a declared risk: {evidence}."
+    names: dict[tuple[str, ...], list[str]] = {}
+    for workload in instance.workload:
+        names.setdefault(workload.options.evidence, []).append(workload.name)
+    for risks, of in names.items():
+        trained = "Workload {} is" if len(of) == 1 else "Workloads {} are"
+        risk = "a declared risk" if len(risks) == 1 else "declared risks"
+        if risks:
+            yield f"{trained.format(words.both(of))} trained with {risk}: {'; '.join(risks)}."
 
 
 def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:

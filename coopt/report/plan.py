@@ -66,6 +66,8 @@ from coopt.report.facts import (
     without_gpus,
 )
 from coopt.report.notes import (
+    accuracy,
+    certainty,
     choice_notes,
     first_sentences,
     kept_free,
@@ -324,7 +326,7 @@ def _limit_row(key: str, cap: float) -> str:
     return f"at most {words.money(cap)} of {name}" if unit == "USD" else f"at most {cap:g} {unit}"
 
 
-MOST_LINES, MOST_BOUNDS = 8, 3
+MOST_LINES, MOST_BOUNDS = 8, 2
 """Lines of a table and limits that the first screen shows; the others have more slack."""
 MOST_NOTES = 5
 """Notes that the first screen shows, of those that may cost most."""
@@ -349,10 +351,14 @@ def plan_screen(
                 _short_bill(instance, plan, plan.cost, baseline),
                 standing_table(instance, plan),
                 _nearest_limits(instance, plan),
-                _most_important(remarks(instance, plan, without_margin)),
+                _most_important(remarks(instance, plan)),
+                facts(
+                    "What it rests on",
+                    [*_rests_on(instance, plan, without_margin), _proof_rows(instance, plan)[0]],
+                ),
             )
         ),
-        facts("Proof", _proof_rows(instance, plan)),
+        facts("Proof", _proof_rows(instance, plan)) if plan.cost is None else None,
         runners_tables(plan),
     )
 
@@ -374,8 +380,9 @@ def plan_report(
     """Everything a plan says; without a design, why there is none."""
     return pieces(
         *_opening(instance, plan),
-        *plan_sections(instance, plan, plan_facts(instance, plan), baseline).values(),
-        margin_note(instance, plan, without_margin),
+        *plan_sections(
+            instance, plan, plan_facts(instance, plan), baseline, without_margin
+        ).values(),
         choice_notes(instance, plan),
         search_table(instance, plan),
         runners_tables(plan),
@@ -392,7 +399,11 @@ def _opening(instance: Instance, plan: Plan) -> list[RenderableType]:
 
 
 def plan_sections(
-    instance: Instance, plan: Plan, known: Sequence[PlanFact], baseline: Baseline | None = None
+    instance: Instance,
+    plan: Plan,
+    known: Sequence[PlanFact],
+    baseline: Baseline | None = None,
+    without_margin: float | None = None,
 ) -> dict[str, list[RenderableType]]:
     """What a plan says, in order: parts with what ties them, the bill, how workloads run, limits,
     what it saves, and how to read it; nothing of one that builds nothing.
@@ -413,10 +424,26 @@ def plan_sections(
         ),
         "bill": pieces(bill_tables(instance, plan, plan.cost), standing_table(instance, plan)),
         "runs": pieces(*runs),
-        "limits": [margins_table(plan_checks(instance, plan))],
+        "limits": [
+            margins_table(plan_checks(instance, plan)),
+            facts("What it rests on", _rests_on(instance, plan, without_margin, known)),
+        ],
         "saving": saving_tables(plan, baseline) if instance.sharing.mode == "time" else [],
         "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
     }
+
+
+def _rests_on(
+    instance: Instance,
+    plan: Plan,
+    without_margin: float | None,
+    known: Sequence[PlanFact] | None = None,
+) -> list[tuple[str, str]]:
+    """Assumptions with what each is worth, and what is kept free."""
+    known = plan_facts(instance, plan) if known is None else known
+    margins = margin_note(instance, plan, without_margin)
+    kept = [("Kept free", text.removeprefix("Kept free").lstrip(": ")) for text in margins]
+    return [*((fact.name, fact.shown) for fact in of_group(known, "rests")), *kept]
 
 
 def _networks(plan: Plan, known: Sequence[PlanFact], *, many: bool) -> list[RenderableType]:
@@ -547,7 +574,7 @@ def _limit(instance: Instance, check: LimitCheck) -> str:
 def _proof_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
     """What is proven, from how much, and how long that took."""
     solver, name = plan.solver, value_name(instance, plan.objective.kind)
-    claim = [("Objective", claim_text(plan.objective, name=name, whole=True))]
+    claim = [("Proof", claim_text(plan.objective, name=name, whole=True))]
     kind = "mappings" if solver.families else "options"
     networks = f" on {words.counted(solver.families, 'network')}" if solver.families else ""
     searched = (
@@ -579,6 +606,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
         bill_table(BILL, cost.items, cost.capex_usd, cost.power_w, instance),
         tco_sentence(instance, cost),
         margins_table(evaluation.limits) if evaluation.limits else None,
+        [*accuracy(instance, evaluation.workloads), *certainty(instance, evaluation.workloads)],
         reading_notes(instance, parts),
     )
 

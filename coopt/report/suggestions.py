@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import NEAR_BATCH
-from coopt.plan.schema import BetterNumber, Cliff, Plan
+from coopt.plan.schema import BetterNumber, Cliff, NextBest, Plan
 from coopt.report import words
 
 
@@ -36,6 +36,9 @@ def _number(plan: Plan, better: BetterNumber) -> str:
         idle = words.count(better.now - better.value)
         return f"{value} GPUs with the other {idle} of the {now} idle would take"
     of = f" of {better.workload}" if len(plan.workloads) > 1 else ""
+    if ".mapping." in better.key:
+        degree = better.key.rpartition(".")[2]
+        return f"{degree} = {value}{of}, beyond the {now} that are tried by default, would take"
     return f"A batch{of} of {value}, not {now}, would take"
 
 
@@ -44,6 +47,8 @@ def _less(better: BetterNumber) -> str:
     saved = f"{words.percent(better.saved)} less time for the same training"
     if better.key == "cluster.idle_gpus":
         return f"{saved} ({better.key} = true lets the search leave GPUs idle)"
+    if ".mapping." in better.key:
+        return f"{saved} (a list in {better.key} lets the search take it)"
     return f"{saved} ({better.key} = {NEAR_BATCH:g} lets the search choose the batch)"
 
 
@@ -56,7 +61,7 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     before, after = (words.amount(kind, value) for value in (plan.cost.of(kind), cliff.value))
     share = words.percent(abs(cliff.value / plan.cost.of(kind) - 1.0))
     took = _took(instance, plan, cliff)
-    changed = "; ".join(_changes(plan, cliff)) or "the same parts, wired otherwise"
+    changed = "; ".join(changes(plan, cliff)) or "the same parts, wired otherwise"
     if cliff.buys == "time":
         more = "power" if kind == "power" else "money"
         return f"For {share} more {more} ({after}), {took}, with {changed}."
@@ -78,7 +83,7 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     )
 
 
-def _changes(plan: Plan, cliff: Cliff) -> Iterator[str]:
+def changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
     """What is built otherwise."""
     assert plan.design is not None
     now, then = plan.design, cliff.design

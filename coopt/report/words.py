@@ -363,7 +363,7 @@ class PlanFact:
     and `note` what it is measured against.
     """
 
-    group: Literal["total", "row", "network", "run"]
+    group: Literal["total", "rests", "row", "network", "run"]
     of: str
     name: str
     value: float | str

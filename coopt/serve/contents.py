@@ -84,7 +84,10 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "origins": _table(figures("Where prices and watts come from", columns, (), origins)),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
-            "remarks": list(remarks(instance, plan)),
+            "remarks": [
+                *(f"{fact.name}: {fact.shown}" for fact in of_group(known, "rests")),
+                *remarks(instance, plan),
+            ],
             "runs": [
                 _run(label(plan, part, run), run) for part in plan.parts for run in part.workloads
             ],

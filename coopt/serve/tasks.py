@@ -41,8 +41,7 @@ from coopt.serve.questions import (
     question_of,
 )
 from coopt.solving.answer import solve
-from coopt.solving.cliffs import with_cliffs
-from coopt.solving.divisibility import with_better_numbers
+from coopt.solving.assumptions import assess
 from coopt.solving.evaluate import mappings
 from coopt.solving.fronts.sweep import has_front, pareto
 from coopt.verifier.audit import verify
@@ -100,7 +99,7 @@ def find_plan(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Solve a question, and doubt the answer."""
     question = _question(catalog, document)
     found = solve(question, on_progress=_teller(send), listed=LISTED)
-    plan = with_cliffs(question, with_better_numbers(question, found))
+    plan = assess(question, found)
     contents = plan_contents(*_of_choice(question, plan))
     plan_document = {"plan": plan.model_dump(mode="json", by_alias=True)}
     send(

@@ -29,7 +29,8 @@ from coopt.instance.schema import (
 )
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import inside_first, keeping, leaves_tp_open, with_tp
-from coopt.plan.schema import OnProgress, Plan, Witness
+from coopt.plan.parts import Cost
+from coopt.plan.schema import NextBest, OnProgress, Plan, Witness
 from coopt.solving.driver import bound_of, claim_of, identity, infeasible, unknown, within_gap
 from coopt.solving.highs import interrupts_heard
 from coopt.solving.runs import (
@@ -41,6 +42,7 @@ from coopt.solving.runs import (
     overridden,
     overrides_of,
 )
+from coopt.solving.turns import Turn
 
 if TYPE_CHECKING:
     from coopt.columns.islands.options import ListedIslands
@@ -386,12 +388,40 @@ def best_choice(run: Run) -> Plan:
         update={
             "instance": identity(run.instance),
             "chosen": choice,
+            "next_best": best_plan.cost
+            and _next_best(run.instance, answers, choice, best_plan.cost),
             "objective": claim,
             "status": "optimal" if proven else "feasible",
             "stop_reason": "optimal" if proven else stopped or "the solver's own gap",
             "timing_s": best_plan.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )
+
+
+def _next_best(
+    instance: Instance, answers: Sequence[AnswerOfChoice], chosen: Chosen, cost: Cost
+) -> NextBest | None:
+    """Of the plans with another GPU than the chosen one the one that prices turn soonest, where
+    money is minimised.
+    """
+    nearest: tuple[float, NextBest] | None = None
+    for choice, plan, _ in answers:
+        claim = plan.objective
+        if choice.gpu == chosen.gpu or claim.kind not in ("capex", "tco"):
+            continue
+        if plan.design is not None and plan.cost is not None and claim.value is not None:
+            turn = Turn.of(instance, claim.kind, cost, plan.cost)
+            if nearest is None or turn.nearness > nearest[0]:
+                found = NextBest(
+                    chosen=choice,
+                    value=claim.value,
+                    design=plan.design,
+                    cost=plan.cost,
+                    workloads=plan.workloads,
+                    **turn.figures,
+                )
+                nearest = turn.nearness, found
+    return nearest[1] if nearest else None
 
 
 def _answered(run: Run, choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice], str]:

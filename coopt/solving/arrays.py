@@ -207,3 +207,15 @@ def placement_of(
         name: (int(getattr(placement, name)[0]), int(count[0])) for name, count in degrees.items()
     }
     return parts | {"ep": (int(inside[0]), int(across[0]))}
+
+
+def row_of(pool: Pool, run: WorkloadPlan) -> int | None:
+    """The row of a pool that is placed as a plan says; None where there is none."""
+    for row in range(len(pool)):
+        index = np.array([row])
+        if (
+            placement_of(pool.workload, pool.mappings.take(index), pool.placements.take(index))
+            == run.placement
+        ):
+            return row
+    return None

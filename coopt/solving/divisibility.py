@@ -1,5 +1,5 @@
 """Batches and numbers of GPUs near those that were typed with which a workload trains clearly
-faster, since more divides them.
+faster, since more divides them, and degrees beyond those that are tried by default.
 
 What was typed is kept by the search. Beside its answer this looks on the network of the answer,
 with the model alone: at batches within two percent, and at fewer GPUs, the others idle. Of the
@@ -13,6 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from coopt.columns.grid import (
     layout_of,
 )
 from coopt.columns.islands.shapes import least_compute_s
-from coopt.columns.pools import in_orders, place
+from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Cluster, Instance
 from coopt.instance.variants import within
@@ -41,6 +43,8 @@ from coopt.solving.arrays import fastest_row
 
 SAVED = 0.05
 """Share of the time of a training from which a better number is told."""
+CAPPED, FURTHER = ("cp", "micro_batch"), 2
+"""Degrees of which a few are tried where none are given, and how often the longest is doubled."""
 STEP = 1.25
 """From one bound to the next, from the ideal time up to what has to be beaten."""
 
@@ -56,11 +60,16 @@ def with_better_numbers(instance: Instance, plan: Plan) -> Plan:
 
 def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
     question, answer = placed_as(*decided(instance, plan))
-    network = _Network(question.cluster, *family_of_plan(question, answer))
+    network = TrialNetwork(question.cluster, *family_of_plan(question, answer))
     for w, (asked, run) in enumerate(zip(instance.workload, answer.workloads, strict=True)):
         tried = {} if asked.batches else {f"workload[{w}].batch_tolerance": _batches}
         if not instance.cluster.idle_gpus and len(instance.workload) == 1:
             tried["cluster.idle_gpus"] = _fewer_gpus
+        for degree in CAPPED:
+            longest = max(getattr(asked.mapping, degree))
+            is_default = degree not in asked.mapping.model_fields_set
+            if is_default and getattr(run.mapping, degree) == longest:
+                tried[f"workload[{w}].mapping.{degree}"] = partial(_beyond, degree, longest)
         # where nothing inside HB domains will do, other numbers are tried there first, as searched
         open_tp = plan.tp_across and asked.allow_tp_across is None
         places = [{"allow_tp_across": False}, {}] if open_tp else [{}]
@@ -74,22 +83,28 @@ def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Trial:
-    """Splits (n, 4) of a workload with another batch or on fewer GPUs, and where these lie, by
-    their number. A second of an iteration is worth `scale` of one with the typed batch.
+class Trial:
+    """Splits (n, 4) of a workload with another batch or degree or on fewer GPUs, and where these
+    lie, by their number. A second of an iteration is worth `scale` of one with the typed batch.
     """
 
     value: int | None
     workload: Workload
     splits: Ints
     contexts: dict[int, list[Context]]
-    scale: float
+    scale: float = 1.0
+
+    @classmethod
+    def on_all(cls, workload: Workload, family: Family, value: int, scale: float = 1.0) -> Trial:
+        """A workload on all GPUs of a network."""
+        splits = np.array(list(degrees(workload, family.gpus)), dtype=np.int64).reshape(-1, 4)
+        contexts = {family.gpus: [context_of(family)]}
+        return cls(value=value, workload=workload, splits=splits, contexts=contexts, scale=scale)
 
 
-def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
+def _batches(workload: Workload, network: TrialNetwork) -> Iterator[Trial]:
     """Batches near the typed one with factors that a split can use and that one has not."""
-    gpus, context = network.family.gpus, context_of(network.family)
-    usable = gpus * math.lcm(*workload.mapping.micro_batch)
+    usable = network.family.gpus * math.lcm(*workload.mapping.micro_batch)
     best: dict[int, int] = {}
     for batch in batches_within(workload.global_batch, NEAR_BATCH):
         factor = math.gcd(batch, usable)
@@ -99,13 +114,18 @@ def _batches(workload: Workload, network: _Network) -> Iterator[_Trial]:
         is_beaten = any(other != factor and other % factor == 0 for other in best)
         if own % factor and not is_beaten:
             other = workload.model_copy(update={"global_batch": batch})
-            yield _Trial(
-                value=batch,
-                workload=other,
-                splits=np.array(list(degrees(other, gpus)), dtype=np.int64).reshape(-1, 4),
-                contexts={gpus: [context]},
-                scale=_for_the_same(other) / _for_the_same(workload),
-            )
+            scale = _for_the_same(other) / _for_the_same(workload)
+            yield Trial.on_all(other, network.family, value=batch, scale=scale)
+
+
+def _beyond(
+    degree: str, longest: int, workload: Workload, network: TrialNetwork
+) -> Iterator[Trial]:
+    """Degrees beyond the longest that is tried where none are given."""
+    for value in (longest * 2**power for power in range(1, FURTHER + 1)):
+        limits = workload.mapping.model_copy(update={degree: (value,)})
+        other = workload.model_copy(update={"mapping": limits})
+        yield Trial.on_all(other, network.family, value=value)
 
 
 def _for_the_same(workload: Workload) -> float:
@@ -113,7 +133,7 @@ def _for_the_same(workload: Workload) -> float:
     return workload.tokens_for_one / workload.tokens_per_iteration
 
 
-def _fewer_gpus(workload: Workload, network: _Network) -> Iterator[_Trial]:
+def _fewer_gpus(workload: Workload, network: TrialNetwork) -> Iterator[Trial]:
     """Numbers of GPUs that leave up to a quarter of those that train idle, on the same network."""
     family, contexts = network.family, dict[int, list[Context]]()
     for gpus, domains in network.cluster.idle_sites(family.gpus, family.hb.size):
@@ -124,11 +144,23 @@ def _fewer_gpus(workload: Workload, network: _Network) -> Iterator[_Trial]:
             contexts.setdefault(gpus, []).append(context)
     splits = degrees_up_to(workload, family.gpus - 1)
     splits = splits[np.isin(splits.prod(axis=1), list(contexts))]
-    yield _Trial(value=None, workload=workload, splits=splits, contexts=contexts, scale=1.0)
+    yield Trial(value=None, workload=workload, splits=splits, contexts=contexts)
+
+
+class FastestTrial(NamedTuple):
+    """What an iteration takes (s), with which number, in which trial, and by which row of a
+    pool.
+    """
+
+    time_s: float
+    value: int
+    trial: Trial
+    pool: Pool
+    row: int
 
 
 @dataclass(frozen=True)
-class _Network:
+class TrialNetwork:
     """The network of an answer, with the cluster that it was asked for."""
 
     asked: Cluster
@@ -146,25 +178,26 @@ class _Network:
         return self.asked.having(gpus=(self.family.gpus,), idle_gpus=True)
 
     def better(
-        self, key: str, workload: Workload, trials: list[_Trial], run: WorkloadPlan
+        self, key: str, workload: Workload, trials: list[Trial], run: WorkloadPlan
     ) -> BetterNumber | None:
         """The number with which an iteration takes least, where that is clearly less than now."""
         now_s = run.iteration_time_s / (run.uptime.pace if run.uptime else 1.0)
-        found = self._fastest(trials, now_s * (1.0 - SAVED))
+        found = self.fastest(trials, now_s * (1.0 - SAVED))
         if found is None:
             return None
-        time_s, value, trial = found
+        time_s, value, trial, *_ = found
+        own = {"batch_tolerance": workload.global_batch, "idle_gpus": self.family.gpus}
         return BetterNumber(
             key=key,
             workload=workload.name,
             value=value,
-            now=workload.global_batch if trial.value else self.family.gpus,
+            now=(own | run.mapping.model_dump())[key.rpartition(".")[2]],
             iteration_time_s=time_s,
             saved=1.0 - time_s * trial.scale / now_s,
         )
 
-    def _fastest(self, trials: list[_Trial], below_s: float) -> tuple[float, int, _Trial] | None:
-        """The least time below a limit (s, of the typed batch), its number, and its trial."""
+    def fastest(self, trials: list[Trial], below_s: float) -> FastestTrial | None:
+        """What takes least, below a limit (s, of the typed batch); None where nothing does."""
         least = [self._compute_s(trial) * trial.scale for trial in trials]
         bound_s = min((float(times.min(initial=math.inf)) for times in least), default=math.inf)
         while bound_s < below_s:
@@ -175,19 +208,16 @@ class _Network:
                 for candidate in self._timed(trial, trial.splits[times <= bound_s], bound_s)
             ]
             if found:
-                time_s, value, trial = min(found, key=lambda candidate: candidate[0])
-                return time_s / trial.scale, value, trial
+                return min(found, key=lambda best: best.time_s * best.trial.scale)
         return None
 
-    def _compute_s(self, trial: _Trial) -> Floats:
+    def _compute_s(self, trial: Trial) -> Floats:
         """What each split of a trial takes at least; infinite for TP that has to leave a domain."""
         apart = trial.workload.tp_inside & (trial.splits[:, 0] > self.family.hb.size)
         times = least_compute_s(trial.workload, self.gpu, trial.splits)
         return np.where(apart, np.inf, times)
 
-    def _timed(
-        self, trial: _Trial, splits: Ints, bound_s: float
-    ) -> Iterator[tuple[float, int, _Trial]]:
+    def _timed(self, trial: Trial, splits: Ints, bound_s: float) -> Iterator[FastestTrial]:
         """Numbers of a trial that are within a bound, each faster than those before it."""
         workload = within(trial.workload, bound_s / trial.scale)
         rates = {"hb_gbyte_s": self.family.hb.gbyte_s, "byte_s": self.family.byte_s}
@@ -200,17 +230,19 @@ class _Network:
             some = rows.take(np.flatnonzero((numbers == gpus) & (least_s <= best_s)))
             if by_least[gpus] > best_s:
                 break
-            time_s = min(self._times_s(workload, some, trial.contexts[gpus]), default=math.inf)
-            if time_s <= best_s:
-                best_s = time_s
-                yield time_s * trial.scale, trial.value or gpus, trial
+            on_domains = self._fastest_on(workload, some, trial.contexts[gpus])
+            fastest = min(on_domains, key=lambda found: found[0], default=None)
+            if fastest is not None and fastest[0] <= best_s:
+                best_s = fastest[0]
+                yield FastestTrial(best_s, trial.value or gpus, trial, *fastest[1:])
 
-    def _times_s(
+    def _fastest_on(
         self, workload: Workload, rows: Mappings, contexts: Iterable[Context]
-    ) -> Iterator[float]:
-        """The least time of some mappings on each of several sets of domains."""
+    ) -> Iterator[tuple[float, Pool, int]]:
+        """The fastest of some mappings on each of several sets of domains, with its seconds."""
         for context in contexts:
             placed = place(workload, self.gpu, self.family.hb, context.site, rows)
             pool = in_orders(placed, context.discipline)
             if len(pool):
-                yield fastest_row(pool, context, self.uplinks)[1]
+                row, time_s = fastest_row(pool, context, self.uplinks)
+                yield time_s, pool, row

@@ -34,7 +34,7 @@ from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import TrafficReport, Trained
-from coopt.solving.arrays import placement_of
+from coopt.solving.arrays import row_of
 from coopt.solving.days import allowed_s
 from coopt.solving.direct.rows import grids_of
 from coopt.solving.evaluate import pinned
@@ -259,7 +259,7 @@ def _check_runs(
         pool = in_orders(
             place(workload, question.cluster.gpu, hb, site, choices), question.network.discipline
         )
-        row = _row_of(pool, run)
+        row = row_of(pool, run)
         if row is None or not math.isclose(time_s(pool, row), run.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
                 f"{question.name}: what the plan says of workload {workload.name!r} is not what"
@@ -272,15 +272,3 @@ def _check_runs(
                     f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r},"
                     f" needs one of {', '.join(map(repr, names))}, {NEEDED}"
                 )
-
-
-def _row_of(pool: Pool, run: WorkloadPlan) -> int | None:
-    """The row of a pool that is placed as a plan says; None where there is none."""
-    for row in range(len(pool)):
-        index = np.array([row])
-        if (
-            placement_of(pool.workload, pool.mappings.take(index), pool.placements.take(index))
-            == run.placement
-        ):
-            return row
-    return None

@@ -47,7 +47,7 @@ from coopt.verifier.couplings.growth import check_phased_bound
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.ring import check_sites
 from coopt.verifier.couplings.scenarios import value_and_objective
-from coopt.verifier.fleets import check_fleet
+from coopt.verifier.fleets import check_fleet, check_next_best
 from coopt.verifier.parts.direct_links import check_direct
 from coopt.verifier.parts.part_checks import check_objective
 from coopt.verifier.routes import check_routes
@@ -173,9 +173,10 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     is_own = plan.instance.sha256 == instance.sha256
     instance, plan = decided(instance, plan, same=False)
     ledger = PlacedLedger()
-    claim = plan.model_copy(
-        update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)}
-    )
+    # What it says of other plans is left out: that holds for its own instance.
+    nothing_beside = {"assumptions": (), "better_numbers": (), "cliffs": (), "next_best": None}
+    identity = InstanceId(name=instance.name, sha256=instance.sha256)
+    claim = plan.model_copy(update={"instance": identity, **nothing_beside})
     check_contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
@@ -380,6 +381,11 @@ def verify(
         if questions:
             _check(ledger, questions, plan)
             check_none_inside(ledger, instance, plan)
+            if plan.next_best is not None and plan.design is not None and plan.cost is not None:
+                chosen = plan.next_best.chosen
+                inside = with_tp(instance, across=plan.tp_across)
+                other = questions[0] if chosen == Chosen() else _of_choice(inside, chosen)
+                check_next_best(ledger, instance, other, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, questions[0], plan, routes, part)
     return ledger.verdict(plan.objective)

@@ -16,6 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
+from coopt.verifier.bounds.assumptions import check_assumptions, faults_of_next_best
 from coopt.verifier.bounds.designs import check_beside, check_order
 from coopt.verifier.bounds.divisibility import (
     LEAST_SAVED,
@@ -90,6 +91,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         last_parts += _check_built(ledger, instance, plan)
     if grows_alone(instance, plan.objective.kind):
         check_myopic(ledger, instance, plan)
+    check_assumptions(ledger, certain_question(instance), plan, last_parts)
     if instance.beyond_one_network:
         return
     for part in last_parts:
@@ -149,6 +151,29 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         f"It takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan says"
         f" {cliff.pace:.6g} times as long, which is told where a twentieth is gained for less.",
     )
+    ledger.turn_to()
+
+
+def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan: Plan) -> None:
+    """Check that the next best choice can be built and is in time, and which price turns it.
+
+    Parameters
+    ----------
+    question
+        That of its choice, where the instance leaves GPUs open.
+    """
+    claim = plan.next_best
+    assert claim is not None
+    parts = (one_network(claim.cost, claim.workloads, design=claim.design),)
+    objective = ObjectiveClaim(kind=plan.objective.kind, value=claim.value, bound=None, gap=None)
+    beside = Ledger()
+    sections = {"objective": objective, "cost": claim.cost, "parts": parts}
+    with suppress(UnsoundError):
+        _check_built(beside, question, plan.model_copy(update=sections))
+    ledger.turn_to("The next best choice", aside=True)
+    ledger.take(beside.checks)
+    faults = list(faults_of_next_best(instance, plan, claim))
+    ledger.holds("next-best", not faults, claim.product, None, f"{'; '.join(faults)}.")
     ledger.turn_to()
 
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 import coopt
-from coopt.instance.base import Provenance
+from coopt.instance.base import Entry, Provenance
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.texts import InstanceError
 from coopt.plan.schema import Progress
 from coopt.plan.store import Evaluation, LimitCheck
-from coopt.report.catalog import APART, find_everywhere, provenance, show_report
+from coopt.report.catalog import APART, find_everywhere, show_report
 from coopt.report.explanation import check_row, limit_checks, value_text, verdict_report
 from coopt.report.plan import evaluation_report
 from coopt.report.words import progress_line, progress_shown, rendered, throttled
@@ -124,7 +124,8 @@ def test_every_catalog_entry_is_shown_with_all_its_figures(kind):
 def test_a_source_for_a_table_covers_what_is_inside():
     whole = Provenance(fields=("efficiency",), tag="M", source="recalled")
     one = Provenance(fields=("efficiency.hb",), tag="S", source="read")
-    found = [provenance(key, (whole, one)) for key in ("efficiency.hb", "efficiency.rail", "usd")]
+    entry = Entry(name="entry", sources=(whole, one))
+    found = [entry.source_of(key) for key in ("efficiency.hb", "efficiency.rail", "usd")]
     assert found == [one, whole, None]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from rich.text import Text
 
+import coopt
 from coopt.instance.schema import Instance
 from coopt.network.failures import losses
 from coopt.network.family import without_nics
@@ -42,6 +43,7 @@ def _eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", QUESTIONS)
 def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
     instance, plan = solved(kind)
+    plan = coopt.assess(instance, plan)
     lines = lines_of(instance, plan)
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80

@@ -13,10 +13,11 @@ import coopt
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.report.plan import plan_screen
+from coopt.report.suggestions import other_numbers
 from coopt.report.words import rendered
 from coopt.solving.divisibility import SAVED, with_better_numbers
 from tests.changes import with_part
-from tests.conftest import accepted, ask, example_count
+from tests.conftest import accepted, ask, example_count, small_model
 from tests.conftest import question as small_question
 
 ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
@@ -153,3 +154,25 @@ def test_better_numbers_stand_below_the_headline_with_their_keys() -> None:
         for change in ({"iteration_time_s": better.iteration_time_s * 0.99}, {"now": better.now + 1}, {"saved": 0.5}):
             wrong = plan.model_copy(update={"better_numbers": (better.model_copy(update=change),)})
             assert not coopt.verify(instance, wrong).accepted
+
+
+def test_a_degree_beyond_the_default_list_is_told_with_what_it_saves() -> None:
+    limits = {"tp": 8, "zero": 1, "recompute": "none"}
+    changes = {
+        **{"cluster__gpus": 256, "network__charge": "loads", "objective": {"minimize": "time"}},
+        **{"workload__0__model": small_model(seq=65536, layers=2, kv_heads=8), "workload__0__global_batch": 1},
+        **{"workload__0__max_iteration_time_s": None, "network__hb_domains": "hgx-h100-8"},
+    }
+    instance = ask(**changes, workload__0__mapping=limits)
+    plan = with_better_numbers(instance, coopt.solve(instance))
+    (better,) = plan.better_numbers
+    assert (better.key, better.value, better.now) == ("workload[0].mapping.cp", 32, 16)
+    longer = coopt.solve(ask(**changes, workload__0__mapping=limits | {"cp": 32}))
+    assert better.iteration_time_s == pytest.approx(longer.objective.value)
+    assert "cp = 32" in " ".join(other_numbers(instance, plan))
+    assert coopt.verify(instance, plan).accepted
+    for wrong in ({"value": 128}, {"now": 8}, {"iteration_time_s": 0.9 * better.iteration_time_s}):
+        lie = plan.model_copy(update={"better_numbers": (better.model_copy(update=wrong),)})
+        assert not coopt.verify(instance, lie).accepted
+    given = ask(**changes, workload__0__mapping=limits | {"cp": [1, 2, 4, 8, 16]})
+    assert not with_better_numbers(given, coopt.solve(given)).better_numbers

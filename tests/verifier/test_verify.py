@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from coopt.instance.schema import Instance
-from coopt.plan.schema import BetterNumber, Cliff, Overrides, Plan
+from coopt.plan.schema import Assumption, BetterNumber, Cliff, NextBest, Overrides, Plan
 from coopt.plan.store import with_replaced
 from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
@@ -64,10 +64,12 @@ def test_every_check_is_made_for_some_plan() -> None:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
     asked = ask()
     plan = solve(asked)
-    near = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.parts[0].design, "pace": 0.9, "value": 1.0}
+    bill = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.parts[0].design, "value": 1.0}
+    near = bill | {"pace": 0.9}
     batch = {"key": "workload.0.batch_tolerance", "workload": "w", "value": 2, "now": 1}
     better = BetterNumber(**batch, iteration_time_s=1.0, saved=0.1)
-    said = {"cliffs": (Cliff(buys="time", **near),), "better_numbers": (better,)}
+    said = {"cliffs": (Cliff(buys="time", **near),), "better_numbers": (better,), "next_best": NextBest(**bill)}
+    said |= {"assumptions": (Assumption(key="network.routing", workload="w", time_ratio=2.0),)}
     made |= {check.name for check in verify(asked, plan.model_copy(update=said)).checks}
     pinned, plan, table = routed("clos of two tiers")
     made |= {check.name for check in verify(pinned, plan, routes=table).checks}

@@ -22,6 +22,7 @@ from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 
 LEAST_SAVED, NEAR, MOST_IDLE = 0.05, 0.02, 0.25
+DEGREES = ("cp", "micro_batch")
 
 
 def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
@@ -43,26 +44,36 @@ def _faults(
     instance: Instance, claim: BetterNumber, run: WorkloadPlan | None, part: CountedPart
 ) -> Iterator[str]:
     """What is wrong with such a number."""
-    index, batch = _place(instance, claim)
+    index, kind = _place(instance, claim)
     if index is None or run is None:
         yield "no such key and workload"
         return
     workload, family = instance.workload[index], part.family
-    now = workload.global_batch if batch else family.gpus
+    numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
+    now = (numbers | run.mapping.model_dump())[kind]
     if claim.now != now:
         yield f"the plan has {now}"
-    limit, rise = (NEAR, claim.value - now) if batch else (MOST_IDLE, now - claim.value)
-    if not (0 < abs(rise) <= limit * now and (batch or rise > 0)):
+    rise = claim.value - now
+    near = {
+        "batch_tolerance": 0 < abs(rise) <= NEAR * now,
+        "idle_gpus": 0 < -rise <= MOST_IDLE * now,
+    }
+    if not near.get(kind, claim.value in (2 * now, 4 * now)):
         yield "it is not near enough"
         return
-    changed = workload.model_copy(update={"global_batch": claim.value}) if batch else workload
+    changed = workload
+    if kind == "batch_tolerance":
+        changed = workload.model_copy(update={"global_batch": claim.value})
+    elif kind in DEGREES:
+        limits = workload.mapping.model_copy(update={kind: (claim.value,)})
+        changed = workload.model_copy(update={"mapping": limits})
     pace = run.uptime.pace if run.uptime else 1.0
     longer = workload.tokens_per_iteration / workload.tokens_for_one
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
         yield f"it saves {saved:.6g} of the time"
-    if batch:
+    if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
         if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
@@ -80,15 +91,21 @@ def _faults(
         yield f"no iteration takes less than {least_s:.9g} s"
 
 
-def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, bool]:
-    """The workload that a claim is about, and whether it is about its batch."""
+def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:
+    """The workload that a claim is about, and the last part of its key."""
     for index, workload in enumerate(instance.workload):
         if workload.name == claim.workload:
-            if claim.key == f"workload[{index}].batch_tolerance":
-                return index, True
-            if claim.key == "cluster.idle_gpus" and len(instance.workload) == 1:
-                return index, False
-    return None, False
+            kinds = {f"workload[{index}].batch_tolerance": "batch_tolerance"}
+            if len(instance.workload) == 1:
+                kinds["cluster.idle_gpus"] = "idle_gpus"
+            kinds |= {
+                f"workload[{index}].mapping.{degree}": degree
+                for degree in DEGREES
+                if degree not in workload.mapping.model_fields_set
+            }
+            if claim.key in kinds:
+                return index, kinds[claim.key]
+    return None, ""
 
 
 def _ways(workload: Workload) -> Iterator[Workload]:

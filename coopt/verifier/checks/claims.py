@@ -63,6 +63,8 @@ def form_of(instance: Instance) -> PlanForm:
         "alternatives_stop": not instance.beyond_one_network,
         "better_numbers": not instance.beyond_one_network,
         "cliffs": not instance.beyond_one_network,
+        "next_best": not instance.beyond_one_network,
+        "assumptions": not instance.asks("ring"),
     }
     sections, further = (
         tuple(name for name, given in tables.items() if given) for tables in (asked, allowed)

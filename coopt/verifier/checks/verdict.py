@@ -600,6 +600,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "better-number",
         "a number near one that was typed saves as much time as the plan says",
     ),
+    ("assumption", "training takes as long as the plan says where an assumption does not hold"),
+    (
+        "next-best",
+        "the next best choice can be built in time, and turns at the price that the plan says",
+    ),
     (
         "runner-up-place",
         "runners-up stand beside an optimal plan, with a word on why there are no more",

@@ -1,0 +1,145 @@
+"""What a plan rests on: each assumption with what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from coopt.instance.schema import Instance
+from coopt.instance.variants import workloads_in
+from coopt.instance.workload import Workload
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Assumption, NextBest, Plan
+from coopt.report import words
+from coopt.report.suggestions import changes
+from coopt.report.words import PlanFact
+
+ROUTING = {
+    "spray": "flows are sprayed over all paths",
+    "pinned": "each flow is pinned to one path",
+    "ecmp": "each flow takes a path at random (ECMP)",
+}
+
+
+def routing_words(routing: str | float) -> str:
+    """How flows share the links above leaves."""
+    return (
+        ROUTING[routing]
+        if isinstance(routing, str)
+        else f"busiest links carry {routing:g} times the mean"
+    )
+
+
+def balance_texts(workload: Workload, ep: int) -> list[str]:
+    """How evenly routers are taken to send tokens to experts; nothing of a dense model."""
+    if not workload.model.experts:
+        return []
+    if workload.balance == "forced":
+        return ["as busy on every GPU (balance = forced)"]
+    from coopt.perf.mapping import unevenness  # loads arrays
+
+    times = float(unevenness(workload, ep))
+    return [f"the busiest GPU's take {times:.2f} times the mean (balance = {workload.balance})"]
+
+
+def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
+    """The error of the model, routing, balance of experts, failures and prices."""
+    fact = partial(PlanFact, "rests", "")
+    from coopt.report.notes import accuracy, certainty  # loads arrays
+
+    errors = (said.removeprefix("Times are estimates: ") for said in accuracy(instance, plan.runs))
+    sentences = [text[:1].upper() + text[1:] for text in errors]
+    if sentences:
+        yield fact("Times", " ".join([*sentences, *certainty(instance, plan.runs)]))
+    by_key: dict[str, list[Assumption]] = {}
+    for assumption in plan.assumptions:
+        by_key.setdefault(assumption.key.partition(" = ")[0], []).append(assumption)
+    for key, (name, text) in ASSUMED.items():
+        if key in by_key:
+            yield fact(name, text(instance, plan, by_key[key]))
+    if plan.next_best is not None:
+        yield fact("Prices", _prices(plan, plan.next_best))
+
+
+def _worst(assumptions: list[Assumption]) -> Assumption:
+    """That of the workload to which it makes most difference."""
+    return max(assumptions, key=lambda one: abs((one.time_ratio or 0.0) - 1.0))
+
+
+def _asked_and_run(
+    instance: Instance, plan: Plan, assumption: Assumption
+) -> tuple[Workload, WorkloadPlan]:
+    part = [part for part in plan.parts if assumption.workload in [r.name for r in part.workloads]]
+    (run,) = (run for run in part[-1].workloads if run.name == assumption.workload)
+    asked = workloads_in(instance, part[-1].phase)
+    return next(workload for workload in asked if workload.name == run.name), run
+
+
+def _took(instance: Instance, plan: Plan, assumption: Assumption) -> str:
+    """How long training takes, or an iteration."""
+    workload, run = _asked_and_run(instance, plan, assumption)
+    several = f" ({run.name})" if len(instance.workload) > 1 else ""
+    ratio = assumption.time_ratio or 0.0
+    if workload.train_tokens is not None:
+        return f"{workload.duration(run.promised_s * ratio)}{several}"
+    return f"{words.seconds(run.iteration_time_s * ratio)}{several}"
+
+
+def _routing(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+    worst = _worst(assumptions)
+    fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
+    assumed = routing_words(next(of.routing for of in fabrics if of.tiers > 1))
+    if abs((worst.time_ratio or 0.0) - 1.0) < ALIKE:
+        return f"{assumed}; ECMP takes no longer"
+    return f"{assumed}; {_took(instance, plan, worst)} under ECMP ({worst.key})"
+
+
+def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+    worst = _worst(assumptions)
+    workload, run = _asked_and_run(instance, plan, worst)
+    assumed, other = balance_texts(workload, run.mapping.ep)[0], worst.key.split('"')[1]
+    return f"{assumed}; {_took(instance, plan, worst)} with balance = {other}"
+
+
+def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+    """With the domains of the plan, then with enough that stand by."""
+    worst = _worst([one for one in assumptions if one.time_ratio is not None] or assumptions)
+    built, *spared = (one for one in assumptions if one.workload == worst.workload)
+    dated = _asked_and_run(instance, plan, built)[0].train_tokens is not None
+
+    def taken(one: Assumption) -> str:
+        if one.time_ratio is None:
+            return "hardly ever trains" if one is built else "hardly more"
+        if dated:
+            return _took(instance, plan, one)
+        return f"{'trains ' * (one is built)}{words.percent(1.0 / one.time_ratio)} of the time"
+
+    more = [f", {taken(one)} with {words.counted(one.spare_domains, 'spare')}" for one in spared]
+    return f"none counted; {taken(built)} at published rates ({built.key}){''.join(more)}"
+
+
+ALIKE = 1e-4  # of the time
+ASSUMED = {
+    "network.routing": ("Routing", _routing),
+    "workload.balance": ("Experts", _experts),
+    "availability.rates": ("Failures", _failures),
+}
+"""What a plan assumes, by the key that has it otherwise."""
+
+
+def _prices(plan: Plan, other: NextBest) -> str:
+    """By how much products were chosen, and which price turns that."""
+    assert plan.cost is not None
+    own = plan.cost.of(plan.objective.kind)
+    what = other.chosen.text or "; ".join(changes(plan, other)) or "the same parts, wired otherwise"
+    share = other.value / own - 1.0 if own else 0.0
+    if share < ALIKE:
+        return f"as much is {what}"
+    call = ", a close call" if other.close else ""
+    turn = "no one price near its own turns that"
+    if other.product:
+        source = f", and its source leaves {words.percent(other.doubt)} open" if other.doubt else ""
+        rise = words.percent(abs(other.turns_at - 1.0))
+        higher = "dearer" if other.turns_at > 1.0 else "cheaper"
+        turn = f"both cost the same with {other.product} {rise} {higher}{source}"
+    return f"chosen by {words.percent(share)} over {what}{call}: {turn}"

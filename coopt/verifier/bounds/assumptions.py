@@ -1,0 +1,110 @@
+"""Check what a plan says its assumptions and the next best choice of products are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coopt.instance.doubts import price_doubt
+from coopt.instance.reserves import published_failures
+from coopt.instance.schema import Instance
+from coopt.plan.parts import Item
+from coopt.plan.schema import Assumption, NextBest, Plan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.outages import pace_of
+from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.uptime import uptime_of
+from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping
+from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.work import Clock
+
+HARDLY = 1e-3
+
+
+def check_assumptions(
+    ledger: Ledger, question: Instance, plan: Plan, parts: list[CountedPart]
+) -> None:
+    """Check how long training takes where an assumption does not hold."""
+    runs = {run.workload.name: (part, run) for part in parts for run in part.runs}
+    for claim in plan.assumptions:
+        ratio: float | None = -1.0
+        if claim.workload in runs:
+            ratio = _ratio(question, claim, *runs[claim.workload])
+        known = claim.time_ratio is not None and ratio is not None
+        ledger.holds(
+            "assumption",
+            agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
+            claim.time_ratio,
+            ratio,
+            f"With {claim.key}, {claim.workload} takes {ratio} times as long, the plan says"
+            f" {claim.time_ratio}.",
+        )
+
+
+def _ratio(
+    question: Instance, claim: Assumption, part: CountedPart, run: ClaimedRun
+) -> float | None:
+    """The time with another assumption over that of the plan; None where training hardly ends, -1
+    where there is no such assumption.
+    """
+    key, _, value = claim.key.partition(" = ")
+    named, family, gpu = value.strip('"'), part.family, question.cluster.gpu
+    failures = published_failures()
+    if key == "availability.rates" and named == failures.rates.name and claim.run is None:
+        pace = pace_of(failures, run, family, reach_of(family, part.ports), part.levels, gpu)
+        spared = family._replace(spares=claim.spare_domains)
+        goodput = uptime_of(failures, run.workload, spared, part.levels, pace).goodput
+        return 1.0 / goodput if goodput > HARDLY else None
+    workload = run.workload
+    if key == "workload.balance" and named in ("forced", "trained"):
+        workload = workload.model_copy(update={"balance": named})
+    elif key == "network.routing" and named == "ecmp" and family.attachment is not None:
+        discipline = question.network.model_copy(update={"routing": named}).discipline
+        attachment = family.attachment._replace(discipline=discipline)
+        family = family._replace(attachment=attachment)
+    else:
+        return -1.0
+    other = claim.run and check_mapping(Ledger(), workload, claim.run, family)
+    if not other:
+        return -1.0
+    # the mapping that is the fastest then is no slower than that of the plan
+    times_s = [
+        iteration_s(
+            Clock(workload, gpu).work(one.split),
+            one.place,
+            speeds_of(family, reach_of(family, part.ports), one.place, looped=one.looped),
+        )
+        for one in (other, run)
+    ]
+    kept_s = times_s[1] * (1.0 + TOLERANCE)
+    return times_s[0] / run.claim.iteration_time_s if times_s[0] <= kept_s else -1.0
+
+
+def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iterator[str]:
+    """What is wrong with the price that turns a choice, where both bills are right."""
+    assert plan.cost is not None
+    kind, terms = plan.objective.kind, question.objective
+    labour = (
+        1.0 if kind == "capex" else 1.0 + terms.labour_share + terms.support_share * terms.years
+    )
+    missing_usd = (claim.value - plan.cost.of(kind)) / labour
+    products = {item.product for item in (*plan.cost.items, *claim.cost.items)}
+    more_usd = {
+        of: _usd(plan.cost.items, of) - _usd(claim.cost.items, of) for of in sorted(products)
+    }
+    swing_usd = sum(abs(usd) * price_doubt(question, of) for of, usd in more_usd.items())
+    if not agree(claim.value, claim.cost.of(kind)):
+        yield f"its bill comes to {claim.cost.of(kind):,.6g}"
+    if claim.close != (swing_usd >= missing_usd):
+        yield f"prices move {swing_usd:,.6g} USD of {missing_usd:,.6g}"
+    if claim.product:
+        turning = [of for of in products if of[1] == claim.product]
+        rises = [missing_usd - more_usd[of] * (claim.turns_at - 1.0) for of in turning]
+        if not any(agree(missing_usd, missing_usd - rise) for rise in rises):
+            yield f"the choice does not turn there but {min(rises, default=0.0):,.6g} USD away"
+        if claim.doubt not in [price_doubt(question, of) for of in turning]:
+            yield "the source of its price leaves another share open"
+
+
+def _usd(items: tuple[Item, ...], product: tuple[str, str]) -> float:
+    return sum(item.usd for item in items if item.product == product)
