@@ -83,7 +83,8 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
             f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance"
         )
     question = at_choice(instance, plan.chosen)
-    return question, _answering(question, plan)
+    # The next best choice may be one that this question no longer has.
+    return question, _answering(question, plan).model_copy(update={"next_best": None})
 
 
 def claims_of(instance: Instance, plan: Plan) -> Iterator[tuple[Instance, Plan]]:

@@ -57,7 +57,7 @@ def with_cliffs(instance: Instance, plan: Plan) -> Plan:
     near = _near(_bounded(question, answer), answer)
     if near is None:
         return plan
-    beside = {"cliffs": tuple(near.cliffs()), "next_best": near.next_best(instance)}
+    beside = {"cliffs": tuple(near.cliffs()), "next_best": near.next_best(instance, plan.next_best)}
     return plan.model_copy(update=beside)
 
 
@@ -119,7 +119,7 @@ class _Near:
                     workloads=written.workloads,
                 )
 
-    def next_best(self, instance: Instance) -> NextBest | None:
+    def next_best(self, instance: Instance, best: NextBest | None) -> NextBest | None:
         """Of designs in time of other products, the cheapest of each choice, and of the best with
         another GPU, the one that prices turn soonest; None where money is not what is minimised.
         """
@@ -136,7 +136,6 @@ class _Near:
         turn_to = partial(Turn.of, instance, kind, self.answer.cost)
         turns = {design: turn_to(self._cost(design)) for design in cheapest.values()}
         soonest = max(turns, key=lambda design: turns[design].nearness, default=None)
-        best = self.answer.next_best
         if soonest is None or (best and turns[soonest].nearness <= turn_to(best.cost).nearness):
             return best
         written = self._written_out(soonest)

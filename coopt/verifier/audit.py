@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from coopt.instance.couplings import LIMITED, limit_check
@@ -382,10 +383,12 @@ def verify(
             _check(ledger, questions, plan)
             check_none_inside(ledger, instance, plan)
             if plan.next_best is not None and plan.design is not None and plan.cost is not None:
+                # One without a choice of its own is another plan of the same choice.
                 chosen = plan.next_best.chosen
+                beside = plan if chosen == Chosen() else plan.model_copy(update={"chosen": chosen})
                 inside = with_tp(instance, across=plan.tp_across)
-                other = questions[0] if chosen == Chosen() else _of_choice(inside, chosen)
-                check_next_best(ledger, instance, other, plan)
+                for other in islice(check_chosen(ledger, inside, beside), 1):
+                    check_next_best(ledger, instance, other, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, questions[0], plan, routes, part)
     return ledger.verdict(plan.objective)

@@ -50,4 +50,4 @@ def test_nics_give_what_gpus_reach(
     (run,), (run_alone,) = simulate(behind, plan).workloads, simulate(alone, again).workloads
     assert run.simulated_s == pytest.approx(run_alone.simulated_s, rel=1e-9)
     notes = " ".join(building_notes(behind, plan.design))
-    assert (f"reaches {reached_gbit_s:g} of the {800 * per_gpu:g} Gbit/s" in notes) == (reached_gbit_s < 800 * per_gpu)
+    assert (f"use {reached_gbit_s:g} of the {800 * per_gpu:g} Gbit/s" in notes) == (reached_gbit_s < 800 * per_gpu)

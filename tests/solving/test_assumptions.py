@@ -9,6 +9,7 @@ import pytest
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Assumption
+from coopt.plan.store import decided
 from tests.conftest import FEW_MAPPINGS, ask, small_model, switch
 
 ONE: dict[str, Any] = {
@@ -101,3 +102,6 @@ def test_the_next_best_gpu_is_told_and_a_close_call_is_called_one() -> None:
     assert {plan.chosen.gpu, best.chosen.gpu} == {"h100-sxm", "h200"}
     assert best.close
     assert best.product in ("h100-sxm", "h200")
+    elsewhere = best.model_copy(update={"chosen": best.chosen.model_copy(update={"gpu": "b200"})})
+    assert not coopt.verify(instance, plan.model_copy(update={"next_best": elsewhere})).accepted
+    assert coopt.verify(*decided(instance, plan)).accepted
