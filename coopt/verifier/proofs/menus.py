@@ -174,13 +174,13 @@ class IslandMenu:
         networks = (network for group in groups for network in group.networks)
         # cheap ones first: most others need no timing
         for network in sorted(networks, key=lambda network: network.usd):
-            if selection(network.usage):
+            if id(network) not in looked_at and selection(network.usage):
                 looked_at.add(id(network))
-                for island in self._timed(network):
+                for island in self._timed(network, menu, looked_at):
                     menu.islands.append(island)
                     yield island
         if looked_at:
-            menu.drop(lambda network: id(network) in looked_at, groups)
+            menu.drop(lambda network: id(network) in looked_at)
         if menu.is_empty:
             self.sizes = [size for size in self.sizes if size != gpus]
 
@@ -286,15 +286,50 @@ class IslandMenu:
         usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
         return OpenNetwork(stages, self._usage_at_last(island.counts, island.racks), usd)
 
-    def _timed(self, network: OpenNetwork) -> Iterator[MenuIsland]:
-        """The islands of a network that are in time and that none listed before beats."""
+    def _timed(
+        self, network: OpenNetwork, menu: SizeMenu, looked_at: set[int]
+    ) -> Iterator[MenuIsland]:
+        """The islands of a network that are in time and that none of its size beats, after those
+        that were timed to show it.
+        """
         if not self._grows and self._rivals.beat(network.usage):
             return
-        for path in self._paths.grown(self.name, network.stages):
-            island = MenuIsland(path, self._usage(path))
+        for island in self._in_time(network):
+            if not self._grows:
+                yield from self._better(island, menu, looked_at)
             if not self._rivals.beat(island.usage):
                 self._rivals.add(island.usage)
                 yield island
+
+    def _in_time(self, network: OpenNetwork) -> Iterator[MenuIsland]:
+        """The islands of a network that are in time and that none listed before beats."""
+        for path in self._paths.grown(self.name, network.stages):
+            island = MenuIsland(path, self._usage(path))
+            if not self._rivals.beat(island.usage):
+                yield island
+
+    def _better(
+        self, island: MenuIsland, menu: SizeMenu, looked_at: set[int]
+    ) -> Iterator[MenuIsland]:
+        """Islands of networks that nobody wanted yet and that may beat one, until one does.
+
+        What beats an island may lie in another case, where who cuts the cases has it alone: the
+        beaten one must not stay open for want of it.
+        """
+        rivals = [
+            network
+            for group in menu.networks.values()
+            if self._rivals.beats(group.usage, island.usage)
+            for network in group.networks
+            if id(network) not in looked_at and self._rivals.beats(network.usage, island.usage)
+        ]
+        for network in sorted(rivals, key=lambda network: network.usd):
+            looked_at.add(id(network))
+            for better in self._in_time(network):
+                self._rivals.add(better.usage)
+                yield better
+            if self._rivals.beat(island.usage):
+                return
 
     def _usage_at_last(self, counts: UnitCounts, racks: int) -> Usage:
         """What is taken from the last phase on in which there is training, nothing before."""

@@ -88,6 +88,12 @@ class UnbeatenIslands:
             for rival in rivals
         )
 
+    def beats(self, rival: Usage, island: Usage) -> bool:
+        """Whether an island that takes this beats another one."""
+        return rival.uses & self._few <= island.uses & self._few and self._beats(
+            rival.amounts, island.amounts
+        )
+
     def _beats(self, rival: Mapping[Measure, int], island: Mapping[Measure, int]) -> bool:
         usd = watts = 0
         for measure, count in rival.items():
