@@ -383,11 +383,12 @@ def verify(
             _check(ledger, questions, plan)
             check_none_inside(ledger, instance, plan)
             if plan.next_best is not None and plan.design is not None and plan.cost is not None:
-                # One without a choice of its own is another plan of the same choice.
-                chosen = plan.next_best.chosen
-                beside = plan if chosen == Chosen() else plan.model_copy(update={"chosen": chosen})
-                inside = with_tp(instance, across=plan.tp_across)
-                for other in islice(check_chosen(ledger, inside, beside), 1):
+                chosen, others = plan.next_best.chosen, iter(questions)
+                if chosen != Chosen():  # else it is another plan of the same choice
+                    inside = with_tp(instance, across=plan.tp_across)
+                    elsewhere = plan.model_copy(update={"chosen": chosen})
+                    others = check_chosen(ledger, inside, elsewhere)
+                for other in islice(others, 1):
                     check_next_best(ledger, instance, other, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):
             check_routes(ledger, questions[0], plan, routes, part)
