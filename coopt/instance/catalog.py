@@ -150,9 +150,11 @@ def _tables(kind: str) -> dict[str, Any]:
 @cache
 def entries(kind: str) -> dict[str, Entry]:
     """Return all catalog entries of a kind by name, in file order; cached."""
-    tables = _tables(kind)
-    rows = [KINDS[kind].model_validate(row) for row in tables[kind]]
-    rows += [_at_one_rate(rows, **row) for row in tables.get("at_one_rate", ())]
+    rows = [KINDS[kind].model_validate(row) for row in _tables(kind)[kind]]
+    if kind == "switch":
+        rows += [
+            way for box in rows if isinstance(box, Switch) for way in at_one_rate(box).values()
+        ]
     by_name = {entry.name: entry for entry in rows}
     assert len(by_name) == len(rows), f"catalog/{kind}.toml: a name appears twice"
     return by_name
@@ -160,15 +162,14 @@ def entries(kind: str) -> dict[str, Entry]:
 
 def box_of(name: str) -> Switch | None:
     """Return the multi-rate switch of which a catalog switch is one mode; None for other names."""
-    return _boxes().get(name)
+    box = entries("switch").get(_boxes().get(name, ""))
+    return box if isinstance(box, Switch) else None
 
 
 @cache
-def _boxes() -> dict[str, Switch]:
-    boxes = (
-        (row["name"], entries("switch")[row["box"]]) for row in _tables("switch")["at_one_rate"]
-    )
-    return {name: box for name, box in boxes if isinstance(box, Switch)}
+def _boxes() -> dict[str, str]:
+    """The box of each name of a box that is run at one rate alone."""
+    return {row["name"]: row["box"] for row in _tables("switch")["at_one_rate"]}
 
 
 def ports_of_modules(switch: Switch, links: int) -> int:
@@ -183,23 +184,20 @@ def ports_of_modules(switch: Switch, links: int) -> int:
     return min(switch.radix, links * cages)
 
 
-def _at_one_rate(
-    catalogued: list[Entry], *, name: str, box: str, port_gbit_s: float, description: str
-) -> Switch:
-    """Return a catalog switch in one of its modes only, under its own name and at the same
-    price.
+def at_one_rate(box: Switch) -> dict[str, Switch]:
+    """Return a switch in one of its modes alone, at the same price, under each name that the
+    catalog has for that; none for most.
     """
-    in_each_mode = (
-        way
-        for entry in catalogued
-        if isinstance(entry, Switch) and entry.name == box
-        for way in entry.in_each_mode
-    )
-    mode = next(way for way in in_each_mode if way.port_gbit_s == port_gbit_s)
-    sources = tuple(source for source in mode.sources if source.fields != ("modes",))
-    return mode.model_copy(
-        update={"name": name, "description": description, "modes": (), "sources": sources}
-    )
+    ways: dict[str, Switch] = {}
+    for row in _tables("switch")["at_one_rate"]:
+        mode = next(
+            (way for way in box.in_each_mode if way.port_gbit_s == row["port_gbit_s"]), None
+        )
+        if row["box"] == box.name and mode is not None:
+            sources = tuple(source for source in mode.sources if source.fields != ("modes",))
+            named = {"name": row["name"], "description": row["description"]}
+            ways[row["name"]] = mode.model_copy(update={**named, "modes": (), "sources": sources})
+    return ways
 
 
 def listed(kind: str | None = None) -> dict[str, Any]:

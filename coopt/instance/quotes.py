@@ -17,7 +17,18 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from coopt.instance.base import Entry, Name, Table, one_or_series
-from coopt.instance.catalog import KINDS, OWN, Book, changed, entries, find, model_in, sentences
+from coopt.instance.catalog import (
+    KINDS,
+    OWN,
+    Book,
+    at_one_rate,
+    changed,
+    entries,
+    find,
+    model_in,
+    sentences,
+)
+from coopt.instance.hardware import Switch
 from coopt.instance.texts import InstanceError, both, read_text, toml_of
 
 T = TypeVar("T", bound=BaseModel)
@@ -103,10 +114,11 @@ def own_entries(catalog: CatalogFiles, folder: Path) -> Book:
         With all complaints: file, entry, key, given value, requirement.
     """
     book: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
+    stated: set[str] = set()
     complaints = [
         f"{(folder / name).name}: {text}"
         for name in catalog.files
-        for text in _complaints_of(folder / name, book, catalog)
+        for text in _complaints_of(folder / name, book, catalog, stated)
     ]
     if complaints:
         raise InstanceError(complaints)
@@ -114,9 +126,13 @@ def own_entries(catalog: CatalogFiles, folder: Path) -> Book:
 
 
 def _complaints_of(
-    file: Path, book: dict[str, dict[str, Entry]], catalog: CatalogFiles
+    file: Path, book: dict[str, dict[str, Entry]], catalog: CatalogFiles, stated: set[str]
 ) -> Iterator[str]:
-    """Read a catalog file into the book and yield complaints with their place in the file."""
+    """Read a catalog file into the book and yield complaints with their place in the file.
+
+    A switch that is stated gives its price to the names that it has when run at one rate alone,
+    but for those that are stated themselves.
+    """
     as_csv = file.suffix.lower() == ".csv"
     placed: dict[tuple[str, str], EntryPlace] = {}
     bases: dict[tuple[str, str], str] = {}
@@ -141,6 +157,10 @@ def _complaints_of(
                 yield f"{place.of(str(error))}: {error}"
             else:
                 book[kind][entry.name] = entry
+                if isinstance(entry, Switch):
+                    stated.add(entry.name)
+                    ways = at_one_rate(entry)
+                    book[kind].update((name, ways[name]) for name in ways.keys() - stated)
     for key in bases:
         if text := _no_base(key, bases, placed, book):
             yield f"{placed[key].of(text)}: {text}"

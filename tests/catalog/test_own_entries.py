@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import coopt
-from coopt.instance.catalog import KINDS, entries
+from coopt.instance.catalog import KINDS, entries, find
+from coopt.instance.hardware import Switch
+from coopt.instance.quotes import CatalogFiles, own_entries
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.report.catalog import entries_json, entries_toml
@@ -123,6 +125,17 @@ def test_a_table_of_a_vendor_is_read_by_a_map(tmp_path: Path, columns: Any, name
     (nic,) = priced(catalog=catalog, network__nics="cx7-400g").network.nics
     assert nic.usd == 1480.5
     assert "part number MCX7-NEAT" in {each.source for each in nic.sources}
+
+
+@pytest.mark.parametrize(("first", "second"), [("", ""), ("switch,64x800g,70000", ""), ("", "switch,64x800g,70000")])
+def test_a_quote_for_a_box_is_one_for_its_names_at_one_rate(tmp_path: Path, first: str, second: str) -> None:
+    lines = ["kind,name,usd", first, "switch,51t,50000", second]
+    (tmp_path / "quotes.csv").write_text("\n".join(filter(None, lines)), "utf-8")
+    own = own_entries(CatalogFiles(files=("quotes.csv",)), tmp_path)["switch"]
+    prices = {name: entry.usd for name, entry in own.items() if isinstance(entry, Switch)}
+    assert prices == {"51t": 50_000, "128x400g": 50_000, "64x800g": 70_000 if first or second else 50_000}
+    catalogued = find("switch", "128x400g")
+    assert own["128x400g"] == catalogued.model_copy(update={"usd": 50_000.0, "sources": own["128x400g"].sources})
 
 
 def test_files_are_found_where_the_instance_stands(tmp_path: Path) -> None:
