@@ -418,11 +418,14 @@ def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     is_open, across = leaves_tp_open(instance), plan.tp_across
     inside, over = "inside HB domains", "over several"
     fits = is_open or not across
-    fault = "The plan lets TP groups extend over HB domains where no workload leaves that open."
+    fault = (
+        "The plan lets TP groups span HB domains, but the instance leaves that open for no"
+        " workload."
+    )
     if is_open and plan.status == "infeasible" and not across:
         fits = False
         fault = (
-            "The plan says that nothing is feasible, and not that TP groups may extend over HB"
+            "The plan claims that nothing is feasible without trying TP groups that span HB"
             " domains."
         )
     needed = "either" if is_open and plan.status != "infeasible" else over if is_open else inside
@@ -478,7 +481,8 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
         claim in choices,
         claim.text,
         tuple(candidate.text for candidate in choices),
-        f"The instance leaves no choice of {claim.text or 'nothing'} open.",
+        f"The plan states a choice of {claim.text or 'nothing'}, but the instance leaves none"
+        " of that open.",
     ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
             yield _of_choice(instance, choice)

@@ -142,13 +142,16 @@ def _certified(
     """What is proven of a plan whose question says where TP groups may lie."""
     bound = plan.objective.bound
     if plan.objective.kind != kind:
-        return _unproven(plan, f"the plan is of least {plan.objective.kind}, {kind} is asked for")
+        return _unproven(plan, f"the plan minimizes {plan.objective.kind}, but {kind} is asked for")
     if bound is None and plan.status != "infeasible":
         return _without_bound("no claim")
     ceiling = math.inf if bound is None else bound
     if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)
-        by = "every ring, slowest rate and division into shares, each network priced exactly"
+        by = (
+            "every ring, slowest rate and division into shares was enumerated, each network"
+            " priced exactly"
+        )
         return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(
             update={"by": by}
         )
@@ -182,7 +185,7 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
     """
     if proof is not None:
         certificate = certify(*decided(instance, plan), proof)
-        return certificate.with_word(f", with {plan.chosen.text}; other choices are not looked at")
+        return certificate.with_word(f", with {plan.chosen.text}; other choices were not examined")
     certificates = [certify(question, claim) for question, claim in claims_of(instance, plan)]
     # what is proven of all choices is what is proven of the weakest
     certificate = min(
@@ -220,9 +223,9 @@ def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certific
     """What is proven of islands without a proof: that some workload has none."""
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
         return _without_bound(
-            "islands listed anew: some workload has none, whatever the others have"
+            "islands were enumerated independently: some workload has no feasible island"
         )
-    what = f"no proof is given, and a bound on {_choice_words(instance)} takes one"
+    what = f"no proof is given, and a bound on {_choice_words(instance)} needs one"
     return _unproven(
         plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)"
     )
@@ -264,7 +267,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     """
     bound, scenarios = plan.objective.bound, scenario_bests(plan)
     if bound is None or [factors for factors, _ in scenarios] != instance.price_scenarios:
-        return _unproven(plan, "the plan does not have every price scenario")
+        return _unproven(plan, "the plan lacks some price scenario")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in scenarios:
@@ -275,7 +278,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         )
         if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
-                plan, f"the best design at other prices is not one of {best_value:,.2f}"
+                plan, f"the best design at other prices does not cost {best_value:,.2f}"
             )
     question = certain_question(instance)
 
@@ -322,7 +325,7 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
         bound_claimed=claim,
         bound_proven=None if proven is None else float(proven),
         exact=None if proven is None else str(proven),
-        by="every design priced exactly; each cheaper one misses a bound or a limit",
+        by="every design was priced exactly; each cheaper one misses a bound or a limit",
         reasons=dict(reasons),
         ok=rival is None,
     )

@@ -148,8 +148,8 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"It takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan says"
-        f" {cliff.pace:.6g} times as long, which is told where a twentieth is gained for less.",
+        f"It takes {pace:.6g} times as long at {1 + cost:.6g} times the cost. The plan says"
+        f" {cliff.pace:.6g} times as long; only a gain of 5% or more at less than 5% is reported.",
     )
     ledger.turn_to()
 
@@ -243,8 +243,8 @@ def _check_island(
         fine and years == tuple(fleet.year(t) for t in parts),
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
-        f"It stands at {claimed_sites} in {years}, needs one site of the instance where there are"
-        " sites, and its phases.",
+        f"The island stands at {claimed_sites} in {years}. It needs one site of the instance, if"
+        " it has sites, and the instance's phases.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.
@@ -318,7 +318,7 @@ def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -
         1 <= gpus <= gpus_there and (sizes is None or gpus in sizes),
         gpus,
         sizes_text,
-        f"It trains on {gpus} GPUs, sizes allowed are {sizes_text}.",
+        f"The island trains on {gpus} GPUs, but the allowed numbers are {sizes_text}.",
     )
     return part.design
 
@@ -349,8 +349,8 @@ def _check_growth(
             is_grown,
             part.name,
             "one network that grows",
-            "No network of docs/phased.md that grows to the one of the last phase stands"
-            " here as the plan says.",
+            "No network that grows to that of the last phase matches what the plan states here"
+            " (docs/phased.md).",
         )
         assert stage_and_uplinks is not None
         stages[t], previous = stage_and_uplinks, part

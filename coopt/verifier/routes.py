@@ -181,7 +181,7 @@ def _check_run(
         not is_slower,
         texts[0],
         texts[1],
-        f"Routes of {subject} slow traffic by {', '.join(texts[1])}; it is charged"
+        f"The routes of {subject} slow traffic by {', '.join(texts[1])}, but it is charged"
         f" {', '.join(texts[0])}.",
         TOLERANCE,
     )

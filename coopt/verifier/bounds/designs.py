@@ -146,7 +146,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         consistent,
         objective.value,
         winner.value,
-        "The plan is not the cheaper of direct links and switches.",
+        "The objective value is not the lower of those of direct links and of switches.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
     bounds_given = bool(proven) and all(
@@ -160,7 +160,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         holds,
         objective.bound,
         min(proven, default=None),
-        f"The bound is {objective.bound}, those of direct links and of switches are {proven}.",
+        f"The bound is {objective.bound}, but those of direct links and of switches are {proven}.",
         TOLERANCE,
     )
     value = rivals.switched.value
@@ -213,8 +213,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         ok,
         len(plan.alternatives),
         None,
-        "Runners-up need an optimal plan beside them and a reason why there are no more; 'all"
-        " found' needs one.",
+        "Runners-up need an optimal plan and a reason why there are no more; 'all found' needs"
+        " at least one runner-up.",
     ):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
@@ -228,7 +228,7 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         not unproven,
         unproven,
         (),
-        f"The claims of {', '.join(unproven)} need a value of {kind} and a bound within the"
+        f"Not proven: {', '.join(unproven)}. Each needs a value of {kind} and a bound within the"
         f" gap of {target:g}.",
     )
 
@@ -259,7 +259,7 @@ def check_order(
         not duplicates,
         duplicates,
         (),
-        f"These were listed before, under this or another name: {', '.join(duplicates)}.",
+        f"Listed twice: {', '.join(duplicates)}.",
     )
     kind = plan.objective.kind
     proven = [
@@ -280,8 +280,8 @@ def check_order(
         cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else float(cheaper.value)
         fault = (
-            f"A feasible design that is not listed before runner-up {rank} costs {value}, less than"
-            " its bound."
+            f"A feasible design is missing before runner-up {rank}. It costs {value}, less than"
+            " the runner-up's bound."
         )
         text = "no other design costs less" if value is None else value
         ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
@@ -297,7 +297,7 @@ def check_order(
             unlisted is None,
             "no other design",
             value,
-            f"A feasible design at {value} is not listed.",
+            f"A feasible design at {value} is missing from the list.",
         )
 
 

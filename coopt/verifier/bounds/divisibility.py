@@ -46,7 +46,7 @@ def _faults(
     """What is wrong with such a number."""
     index, kind = _place(instance, claim)
     if index is None or run is None:
-        yield "no such key and workload"
+        yield "there is no such key for this workload"
         return
     workload, family = instance.workload[index], part.family
     numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
@@ -59,7 +59,7 @@ def _faults(
         "idle_gpus": 0 < -rise <= MOST_IDLE * now,
     }
     if not near.get(kind, claim.value in (2 * now, 4 * now)):
-        yield "it is not near enough"
+        yield "it is too far from the number in the instance"
         return
     changed = workload
     if kind == "batch_tolerance":
@@ -72,7 +72,7 @@ def _faults(
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
-        yield f"it saves {saved:.6g} of the time"
+        yield f"it saves a share of {saved:.6g} of the time"
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
@@ -88,7 +88,7 @@ def _faults(
         default=math.inf,
     )
     if claim.iteration_time_s < least_s * (1 - TOLERANCE):
-        yield f"no iteration takes less than {least_s:.9g} s"
+        yield f"an iteration takes at least {least_s:.9g} s"
 
 
 def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:

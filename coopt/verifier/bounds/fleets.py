@@ -53,7 +53,7 @@ from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
-UNPROVEN = f"too many islands to go through: it rests on {SOLVERS_WORD}"
+UNPROVEN = f"there are too many islands to enumerate, so this rests on {SOLVERS_WORD}"
 
 
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -74,7 +74,7 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         note_source(ledger, plan, UNPROVEN)
     else:
         if not any(check.name == "bound-source" for check in ledger.checks):
-            note_source(ledger, plan, "all islands and choices were gone through")
+            note_source(ledger, plan, "all islands and choices were enumerated")
 
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -134,7 +134,7 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             is_best,
             best_value,
             least_value,
-            f"At {prices} the best fleet is worth {least_value:,.2f}, the plan says"
+            f"At {prices} the best fleet costs {least_value:,.2f}, but the plan says"
             f" {best_value:,.2f}.",
             TOLERANCE,
         )

@@ -358,7 +358,7 @@ def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     has_claim = plan.status == "infeasible" or plan.objective.bound is not None
     if has_claim and all(check.ok for check in ledger.checks):
         source, proven_value = _source(ledger, instance, plan)
-        note_source(ledger, plan, f"switches were gone through; {source}", proven_value)
+        note_source(ledger, plan, f"all switch networks were enumerated; {source}", proven_value)
 
 
 def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float | None]:
@@ -385,23 +385,27 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         links_bound, fault = None, str(error)
     ledger.holds("link-lengths", links_bound is not None, len(lengths), None, fault)
     if links_bound is None:
-        return f"direct links rest on {SOLVERS_WORD}", None
+        return f"the bound on direct links rests on {SOLVERS_WORD}", None
     if not links_bound.is_complete:
         text = (
-            f"more than {MOST_MAPPINGS:,} mappings may run on direct links: their bound rests on"
-            f" {SOLVERS_WORD}"
+            f"more than {MOST_MAPPINGS:,} mappings may run on direct links, so their bound rests"
+            f" on {SOLVERS_WORD}"
         )
         return text, None
     if links_bound.least is None:
-        by_lengths = "lengths prove the bound on direct links"
-        return by_lengths if lengths else "direct links need more by their whole links", None
+        by_lengths = "link lengths prove the bound on direct links"
+        return (
+            by_lengths
+            if lengths
+            else "the number of whole links that traffic requires proves the bound on direct links",
+            None,
+        )
     share = (
         ""
         if denied
-        else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} are proven,"
+        else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} is proven,"
     )
     text = (
-        f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes what"
-        " proves it)"
+        f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes a proof)"
     )
     return text, float(links_bound.least)

@@ -336,12 +336,14 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             strict_value = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
     except TooManyError:
         note_source(
-            ledger, plan, f"too many networks at sites to go through: it rests on {SOLVERS_WORD}"
+            ledger,
+            plan,
+            f"there are too many networks at sites to enumerate, so this rests on {SOLVERS_WORD}",
         )
         return
     if lenient_value is None or strict_value is not None:
         note_source(
-            ledger, plan, "every ring, slowest rate and division into shares was gone through"
+            ledger, plan, "every ring, slowest rate and division into shares was enumerated"
         )
     elif instance.limits == Limits():
         note_undecided(
@@ -349,19 +351,19 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         )
     else:
         text = (
-            f"sites worth {float(lenient_value):,.10g} may keep the limits of all sites: it rests"
-            f" on {SOLVERS_WORD}"
+            f"a choice of sites worth {float(lenient_value):,.10g} may keep the limits of all"
+            f" sites; that it does not rests on {SOLVERS_WORD}"
         )
         note_source(ledger, plan, text, float(lenient_value))
     name, claim = (
         ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
     )
-    value = "nothing feasible is worth less" if strict_value is None else float(strict_value)
+    value = "nothing feasible costs less" if strict_value is None else float(strict_value)
     ledger.holds(
         name,
         strict_value is None,
         claim,
         value,
-        f"Sites that keep every limit are worth {value}, the plan says {claim}.",
+        f"The best choice of sites within every limit costs {value}, but the plan says {claim}.",
         ROUNDING,
     )

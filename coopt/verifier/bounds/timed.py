@@ -123,7 +123,7 @@ def check_timed_value(
             value is not None and agree(value, recomputed),
             value,
             recomputed,
-            f"The {kind} of the design is {recomputed:.9g}, the objective says {value}.",
+            f"The {kind} of the design is {recomputed:.9g}, but the objective says {value}.",
             TOLERANCE,
         )
 

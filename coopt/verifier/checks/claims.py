@@ -111,8 +111,9 @@ def check_numbers(ledger: Ledger, plan: Plan) -> bool:
         "numbers",
         not wild,
         wild[:5],
-        f"all up to {LARGEST_NUMBER:.0e}",
-        f"Numbers beyond {LARGEST_NUMBER:.0e} cannot be computed with: {', '.join(wild[:5])}.",
+        f"all at most {LARGEST_NUMBER:.0e}",
+        f"The plan has numbers beyond {LARGEST_NUMBER:.0e}, too large to compute with:"
+        f" {', '.join(wild[:5])}.",
     )
 
 
@@ -129,14 +130,16 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
     claim, question = plan.instance, instance
     replaced = plan.overrides.replaced
-    override_text = f" It was solved with values replaced by --set: {replaced}." if replaced else ""
+    override_text = (
+        f" It was solved with values replaced by --set ({replaced})." if replaced else ""
+    )
     is_same = ledger.holds(
         "instance",
         claim.name == question.name and claim.sha256 == question.sha256,
         f"{claim.name} {claim.sha256}",
         f"{question.name} {question.sha256}",
-        f"The plan answers instance {claim.name!r} with another content or name than this one,"
-        f" {question.name!r}." + override_text,
+        f"The plan was made for instance {claim.name!r}, which differs from this one"
+        f" ({question.name!r}) in content or name." + override_text,
     )
     return is_same and _check_replaced(ledger, instance, plan)
 
@@ -166,8 +169,7 @@ def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         not differing,
         plan.overrides.replaced,
         None,
-        "The plan says that --set gave other values than the instance has:"
-        f" {', '.join(differing)}.",
+        f"The plan records --set values that differ from the instance: {', '.join(differing)}.",
     )
 
 
@@ -220,13 +222,13 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         plan.solver.options.get("gap"),
     )
     fault = (
-        f"The instance asks for least {asked_kind(instance, plan)}, and the plan does not say that"
-        f" {kind} was asked."
+        f"The instance minimizes {asked_kind(instance, plan)}, and the plan does not record that"
+        f" {kind} was requested instead."
     )
     ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
     fault = (
-        f"The instance asks for a gap of {target:g}, and the plan does not say that another one was"
-        " asked: "
+        f"The instance sets a gap of {target:g}, and the plan does not record that another was"
+        " requested: "
     )
     fault += f"{claimed_gap}."
     ledger.holds(
@@ -254,34 +256,36 @@ def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
     ]
     if foreign := [name for name in sections_held if name not in sections]:
         return (
-            f"The plan holds {', '.join(foreign)}, which is no part of an answer to this kind of"
-            " instance."
+            f"The plan holds {', '.join(foreign)}, which an answer to this kind of question does"
+            " not have."
         )
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
     present += sections_held
     if plan.status in ("infeasible", "unknown"):
         if present:
-            return f"Status {plan.status!r} has no plan, and yet {', '.join(present)} is given."
+            return (
+                f"With status {plan.status!r} there is no plan, but {', '.join(present)} is given."
+            )
         if objective.gap is not None:
-            return f"Status {plan.status!r} has no plan, and yet a gap is given."
+            return f"With status {plan.status!r} there is no plan, but a gap is given."
         if plan.status == "infeasible" and objective.bound is not None:
-            return "An infeasible instance has no bound, and yet one is given."
+            return "An infeasible instance has no bound, but one is given."
         return ""
     # From here on the plan builds something, so that all that its form has must be there.
     lacking = [key for key in (*parts, *form.has) if key not in present]
     if lacking:
-        return f"Status {plan.status!r} needs a plan, and {', '.join(lacking)} is missing."
+        return f"Status {plan.status!r} requires a plan, but {', '.join(lacking)} is missing."
     if plan.status == "optimal":
         if objective.gap is None or not objective.gap <= target + TOLERANCE:
             return (
-                f"The plan is called optimal with a gap of {objective.gap}, the search aimed at"
+                f"The plan has status optimal with a gap of {objective.gap}, above the target of"
                 f" {target:g}."
             )
     elif objective.gap is not None and objective.gap <= target + TOLERANCE:
         return (
-            f"The plan is only called feasible, and its gap of {objective.gap:g} is within the"
-            f" {target:g} aimed at."
+            f"The plan has status feasible, but its gap of {objective.gap:g} is within the target"
+            f" of {target:g}."
         )
     return ""
 
@@ -291,7 +295,7 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     objective = plan.objective
     value, bound, gap = objective.value, objective.bound, objective.gap
     if value is None or bound is None:
-        ledger.same("gap", gap, None, f"A gap of {gap} is given without a value and a bound.")
+        ledger.same("gap", gap, None, f"A gap of {gap} is given without both a value and a bound.")
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
@@ -301,8 +305,8 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         holds,
         gap,
         recomputed,
-        f"Value {value:,.2f} and bound {bound:,.2f} make a gap of {recomputed:.6g}, the plan"
-        f" says {gap}.",
+        f"The value {value:,.2f} and the bound {bound:,.2f} give a gap of {recomputed:.6g}, but"
+        f" the plan says {gap}.",
         TOLERANCE,
     )
 
@@ -333,7 +337,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         claimed_places == places,
         _text(claimed_places),
         _text(places),
-        f"The parts are to be {_text(places)}, the plan has {_text(claimed_places)}.",
+        f"The question has the parts {_text(places)}, but the plan has {_text(claimed_places)}.",
     )
     strange = tuple(_strange_couplings(plan, claimed_places))
     ledger.holds(
@@ -341,7 +345,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not strange,
         strange,
         (),
-        f"The couplings speak of other parts than those of the plan: {', '.join(strange)}.",
+        f"The couplings name parts that the plan does not have: {', '.join(strange)}.",
     )
     _check_networks(ledger, instance, plan)
     _check_repeated(ledger, instance, plan)
@@ -417,7 +421,7 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not vague,
         vague,
         (),
-        "A part has either a design or, where the instance allows them, direct links:"
+        "A part needs either a design or, where the instance allows them, direct links:"
         f" {', '.join(vague)}.",
     )
 
@@ -432,7 +436,7 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not wrong,
         tuple(wrong),
         (),
-        f"At its top the plan says something else than in its parts: {', '.join(wrong)}.",
+        f"The top of the plan disagrees with its part: {', '.join(wrong)}.",
     )
 
 
@@ -457,7 +461,10 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         if part.phase is not None and part.phase in drawn_w:
             powers_w.append(drawn_w[part.phase])
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
-        fault = f"It draws {part.power_w:,.2f} W, and {powers_w} W by its bill and phase."
+        fault = (
+            f"The plan says this part draws {part.power_w:,.2f} W, but by its bill and phase it"
+            f" draws {powers_w} W."
+        )
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
         ledger.holds(
             "part-power",

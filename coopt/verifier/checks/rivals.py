@@ -52,7 +52,7 @@ def check_no_rival(
     endless = math.isinf(bound)
     nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
     found = "" if rival is None else rival.text
-    fault = f"A {subject} is feasible, worth {found}; the plan says that {nothing}"
+    fault = f"A feasible {subject} exists, worth {found}, but the plan says that {nothing}"
     ledger.holds(
         name,
         rival is None,
@@ -88,7 +88,7 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     confirms a claim.
     """
     source = (
-        f"undecided: {text} is within rounding of a bound; that it misses it rests on"
+        f"undecided: {text} is within rounding of a bound, and that it misses the bound rests on"
         f" {SOLVERS_WORD}"
     )
     note_source(ledger, plan, source, rival)

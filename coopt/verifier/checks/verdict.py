@@ -67,7 +67,7 @@ class Verdict(Record):
     undecided: UndecidedRival | None = None
 
     def __repr__(self) -> str:
-        failed = f", {len(self.failures)} of them fail" if self.failures else ""
+        failed = f", {len(self.failures)} of them failed" if self.failures else ""
         return (
             f"Verdict({'accepted' if self.accepted else 'rejected'}, {len(self.checks)}"
             f" checks{failed})"
@@ -267,404 +267,434 @@ class Ledger:
 
 
 CHECKS: tuple[tuple[str, str], ...] = (
-    ("numbers", "every number of the plan is of a size one can count with"),
-    ("instance", "the plan answers this instance: same name, same sha256"),
+    ("numbers", "every number of the plan is small enough to compute with"),
+    ("instance", "the plan was made for this instance (same name and SHA-256)"),
     (
         "replaced",
-        (
-            "the values that the plan says were set in the instance change nothing when they are"
-            " set in it once more"
-        ),
+        "applying the plan's recorded --set values to the instance changes nothing",
     ),
     (
         "chosen",
-        (
-            "GPU and batches are a choice that the instance leaves open; bounds hold for every"
-            " other choice too"
-        ),
+        "the instance leaves GPU and batch open, and the bound holds for every choice of them",
     ),
     (
         "tp-open",
         (
-            "TP groups may extend over HB domains where the instance leaves that open alone, and"
-            " where nothing is feasible"
+            "TP groups span HB domains only where the instance allows both and no plan with TP"
+            " inside one domain exists"
         ),
     ),
-    ("status", "the status agrees with what the plan holds and with its gap"),
+    ("status", "the status agrees with the contents of the plan and with its gap"),
     (
         "objective-kind",
-        "the objective is that of the instance, or the plan says that another one was asked for",
+        "the objective is that of the instance, or the plan records that another was requested",
     ),
     (
         "gap-target",
-        "the gap aimed at is that of the instance, or the plan says that another one was asked for",
+        "the target gap is that of the instance, or the plan records that another was requested",
     ),
-    ("objective", "the objective value is the cost of its kind"),
+    ("objective", "the objective value equals the cost it stands for"),
     (
         "timed-objective",
-        "the time, the price of a token or the carbon is that of one workload on one network",
+        "the time, price per token or carbon is that of one workload on one network",
     ),
     ("gap", "the gap is (value - bound) / value"),
-    ("parts", "the plan has the parts of its question, each with its name, site and phase"),
-    ("coupled", "sites, phases, cores and losses of the couplings are those of the parts"),
+    ("parts", "the plan has the parts the question asks for, each with its name, site and phase"),
+    ("coupled", "the sites, phases, cores and losses in the couplings match the parts"),
     ("part-networks", "each part has a design, or direct links where these are allowed"),
-    ("part-power", "the power of each part is that of its bill, and of its phase"),
+    ("part-power", "the power of each part matches its bill and its phase"),
     (
         "repeated",
         (
-            "design, workloads and cost at the top are those of the only part; of several parts"
-            " none is there"
+            "a plan with one part repeats its design, workloads and cost at the top; a plan with"
+            " several has none there"
         ),
     ),
-    ("gpus", "the number of training GPUs is one the instance allows"),
+    ("gpus", "the instance allows this number of training GPUs"),
     (
         "hb-domain",
-        "the HB domain is listed, has the size listed and an allowed number of active GPUs",
+        "the HB domain is listed, with this size and this number of active GPUs",
     ),
-    ("domain-count", "the domains hold exactly the training GPUs"),
-    ("spares", "the spare GPUs are the idle ones of all domains, those that stand by among them"),
+    ("domain-count", "the HB domains hold exactly the training GPUs"),
+    ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
-        "as many domains stand by as the instance allows, none where it has no word on failures",
+        "the instance allows this number of spare domains; without [availability] there are none",
     ),
-    ("racks", "the racks are those of all domains, rounded up"),
-    ("fabric", "the fabric is one the instance allows"),
-    ("nic", "the NIC is listed"),
-    ("nics-per-gpu", "the NICs of a GPU are a number the instance allows"),
+    ("racks", "racks of all HB domains are counted and rounded up"),
+    ("fabric", "the instance allows this fabric"),
+    ("nic", "the instance lists this NIC"),
+    ("nics-per-gpu", "the instance allows this number of NICs per GPU"),
     (
         "gpus-per-nic",
-        "the GPUs that share a NIC are a number the instance allows, and whole in a domain",
+        "the instance allows this number of GPUs per NIC, and an HB domain divides evenly by it",
     ),
-    ("nic-planes", "the planes that the ports of a NIC lead to are a number the instance allows"),
+    ("nic-planes", "the instance allows this number of planes per NIC"),
     (
         "switch",
-        (
-            "the switch is listed and its ports, in one of its modes, have the rate of those of"
-            " the NIC"
-        ),
+        "the switch is listed, and one of its modes has ports of the NIC's rate",
     ),
     (
         "tier-products",
-        "tiers of other products are allowed, and the switches of each mate with those below",
+        "products may differ between tiers, and the switches of each tier mate with those below",
     ),
-    ("planes", "the fabric has as many planes as its kind and the ports of a NIC ask for"),
-    ("tiers", "the tiers are the fewest that reach all end points, and no more than allowed"),
+    ("planes", "the fabric has the number of planes that its kind and the NIC ports require"),
+    (
+        "tiers",
+        "the network has the fewest tiers that reach all end points, within the limit on tiers",
+    ),
     ("levels", "the plan describes each tier once, from the leaves up"),
-    ("leaf-ports", "the ports of a leaf towards NICs are one of the fillings of docs/network.md"),
+    ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
     (
         "uplinks",
-        "the uplinks of a leaf respect the radix, the oversubscription allowed and even bundles",
+        "the uplinks of a leaf respect the radix, the allowed oversubscription and even bundles",
     ),
-    ("pod-ports", "the ports of an aggregation switch are one of the splits of docs/network.md"),
-    ("oversubscription", "the oversubscription is that of the ports in use"),
-    ("end-to-end", "the oversubscription of leaf and pod together is within its bound, if any"),
-    ("routing", "the discipline or factor of routing is that of the instance, and 1 on one tier"),
+    (
+        "pod-ports",
+        "the ports of an aggregation switch are divided in an allowed way (docs/network.md)",
+    ),
+    ("oversubscription", "the oversubscription follows from the ports in use"),
+    ("end-to-end", "the oversubscription from leaf to core is within its bound, if any"),
+    ("routing", "routing is that of the instance, and its factor is 1 on a single tier"),
     (
         "optics",
         (
-            "the ends of every level fit, meet and reach, and no others that carry as many links"
-            " are cheaper; any that do where optics are a choice or do not count"
+            "the optics at every level fit, mate and reach, and are the cheapest that do; any"
+            " fitting ones where optics are free to choose or are not counted"
         ),
     ),
-    ("tier-switches", "the switches of each level, counted on the graph"),
-    ("tier-ports", "the ports in use of each level, counted on the graph"),
-    ("tier-links", "the links of each level, counted on the graph"),
+    ("tier-switches", "switches of each level, counted on the graph"),
+    ("tier-ports", "ports in use of each level, counted on the graph"),
+    ("tier-links", "links of each level, counted on the graph"),
     ("switch-count", "all switches, counted on the graph"),
     (
         "transceiver-count",
         (
-            "all transceivers, at both ends of the links of the graph; a module that breaks out is"
-            " the end of several"
+            "transceivers at both ends of all links of the graph; a breakout module serves"
+            " several links"
         ),
     ),
     ("radix", "no switch of the graph has more links than ports"),
-    ("cages", "where cages are kept, no switch takes more modules than it has cages"),
+    ("cages", "no switch needs more modules than it has cages, where cages count"),
     (
         "bundles",
         (
-            "where bundles are even, every spine has equally many links to each leaf of its plane"
-            " on the graph, and every core to each aggregation switch of its group"
+            "bundles are even on the graph, where required: every spine has equally many links"
+            " to each leaf of its plane, and every core to each aggregation switch of its group"
         ),
     ),
-    ("attached", "every NIC has its one link to a leaf of the graph"),
-    ("connected", "every pair of GPUs that has to communicate is connected on the graph"),
+    ("attached", "every NIC has a link to a leaf of the graph"),
+    ("connected", "the graph connects every pair of GPUs that communicates"),
     (
         "locality",
-        "groups charged for less than the whole network stay inside a leaf or a pod of the graph",
+        "groups charged for less than the whole network stay within a leaf or a pod of the graph",
     ),
     (
         "link-loads",
         (
-            "what each kind of traffic loads the busiest link with, all flows routed over the"
-            " graph; up to 1,024 nodes, where bundles of links are even"
+            "load of the busiest link by kind of traffic, with all flows routed over the graph"
+            " (up to 1,024 nodes, even bundles)"
         ),
     ),
-    ("route-paths", "every route that is given is a path of the network; where flows are pinned"),
+    ("route-paths", "every given route is a path in the network, where flows are pinned"),
     (
         "route-flows",
-        "every flow that workloads send between domains has a route, and no other flow has any",
+        "every flow between HB domains has a route, and nothing else has one",
     ),
     (
         "route-loads",
-        (
-            "no link carries more whole flows than the traffic is charged for, or the plan says of"
-            " the routes found"
-        ),
+        "no link carries more whole flows than the workload is charged for",
     ),
-    ("bill-lines", "the bill lists what the design needs, at the prices and watts of the instance"),
+    ("bill-lines", "the bill lists what the design needs, at the instance's prices and watts"),
     (
         "bill-products",
-        (
-            "every line of the bill is its count times its unit, and its words are what it has"
-            " units of"
-        ),
+        "every line of the bill is its count times its unit price",
     ),
     ("capex", "the capital cost is the sum of the bill"),
     ("power", "the power is the sum of the bill"),
-    ("tco", "the total cost adds the electricity of all years"),
+    ("tco", "the total cost includes electricity for all years"),
     *((limit_check(key), f"the limit on {name} holds") for key, (name, _) in LIMITED.items()),
-    ("workloads", "the plan runs the workloads of the instance, in order"),
-    ("workload-gpus", "the workload runs on all GPUs that train"),
-    ("mapping", "the mapping divides evenly and is one the instance allows"),
-    ("placement", "each part of the mapping is split over inside and across, and fills the domain"),
+    ("workloads", "the plan trains the workloads of the instance, in order"),
+    ("workload-gpus", "the workload uses all training GPUs"),
+    ("mapping", "the mapping divides evenly, and the instance allows it"),
+    (
+        "placement",
+        (
+            "each parallel degree is split into a factor inside the HB domain and one across, and"
+            " the inside factors fill the domain"
+        ),
+    ),
     (
         "knobs",
         (
-            "the plan names partial synchronisation, gradients hidden or late, transports other"
-            " than RDMA, and stragglers"
+            "the plan names every departure from ordinary training: partial synchronisation,"
+            " hidden or late gradients, other transports than RDMA, stragglers"
         ),
     ),
     (
         "collectives",
         (
-            "the plan names the algorithm of each kind of traffic that is fastest, where there is a"
-            " choice"
+            "the plan names the fastest collective algorithm for each kind of traffic, where"
+            " there is a choice"
         ),
     ),
-    ("iteration-time", "the iteration time, by the scalar model"),
+    ("iteration-time", "iteration time, by the scalar model"),
     ("breakdown", "each part of the iteration time, by the scalar model"),
     (
         "uptime",
-        (
-            "failures, checkpoints, restarts and the share of the time that trains, by numbers of"
-            " their own"
-        ),
+        "failures, checkpoints, restarts and goodput, computed independently",
     ),
     (
         "promise",
         (
-            "of runs drawn event by event as many keep their days as promised, where a probability"
-            " is asked for"
+            "enough runs simulated event by event finish in the promised days, where a"
+            " probability is asked for"
         ),
     ),
     (
         "bound-time",
-        "the time bound is the one the instance asks for, less what interruptions take of days",
+        "the time bound is that of the instance, less what interruptions take of its days",
     ),
     ("deadline", "the iteration time is within the bound"),
     (
         "routes",
         (
-            "the slowdowns of the routes that a plan says were found are no less than those of any"
-            " paths, where flows are pinned to paths"
+            "no routes slow traffic less than the plan claims for the routes found, where flows"
+            " are pinned"
         ),
     ),
     ("routes-deadline", "the iteration time with these routes is within the bound"),
-    ("memory", "the memory of the fullest GPU, by the scalar model"),
+    ("memory", "memory of the fullest GPU, by the scalar model"),
     ("memory-capacity", "the memory limit is the capacity of the GPU"),
     ("memory-fits", "the memory is within the capacity"),
     ("mfu", "model FLOPs utilisation, by the scalar model"),
     ("hfu", "hardware FLOPs utilisation, by the scalar model"),
     ("mfu-causal", "model FLOPs utilisation with causal attention, by the scalar model"),
-    ("tokens", "tokens trained each second"),
-    ("bound", "no feasible design costs less than the bound: all of them were gone through"),
-    ("infeasible", "no design is feasible: all of them were gone through"),
-    ("tp-inside", "where a plan says so, nothing is feasible with TP groups inside HB domains"),
-    ("robust-terms", "aim and efficiency are those of the instance"),
+    ("tokens", "tokens trained per second"),
+    ("bound", "no feasible design costs less than the bound, by enumeration of all designs"),
+    ("infeasible", "no design is feasible, by enumeration of all designs"),
+    ("tp-inside", "no plan with TP groups inside HB domains is feasible, where the plan says so"),
+    ("robust-terms", "the aim and the GPU efficiency are those of the instance"),
     (
         "losses",
         (
-            "what a lost part takes from a domain, how much longer its traffic takes, and by how"
-            " much bounds are longer"
+            "after a loss: what an HB domain loses, how much longer its traffic takes, and the"
+            " bounds that then apply"
         ),
     ),
     (
         "survives",
         (
-            "after the loss of any one NIC, leaf or plane some mapping of every workload meets its"
-            " longer bound"
+            "after the loss of any one NIC, leaf or plane, some mapping of every workload still"
+            " meets its longer bound"
         ),
     ),
-    ("restarted", "the plan says how every workload runs without a domain"),
+    ("restarted", "the plan states how every workload trains after the loss of a domain"),
     (
         "place-left",
-        "a workload that runs without a domain fits on the others, with no more GPUs than before",
+        (
+            "after the loss of a domain, the workload fits on the remaining ones and uses no"
+            " more GPUs than before"
+        ),
     ),
-    ("list-value", "the objective at list prices"),
+    ("list-value", "objective at list prices"),
     (
         "turns",
         (
-            "what the plan and the best one cost, however prices turn out: all designs were gone"
-            " through"
+            "cost of the plan and of the best design in every price scenario, by enumeration of"
+            " all designs"
         ),
     ),
-    ("sites", "the plan builds at sites of the instance, each once"),
+    ("sites", "the plan builds at sites of the instance, at each once at most"),
     ("shares", "the sites take all shares of GPUs and batch, at least one each"),
-    ("ring", "the links are those between neighbours of the ring of sites"),
-    ("channels", "the channels of a link can be lit, at its rate, latency, price and power"),
-    ("exchange", "bytes and seconds of the gradients that sites exchange"),
-    ("site-power", "the facility power of a site: IT power and half of its channels, times PUE"),
-    ("site-power-limit", "the facility power is within what the site can feed"),
+    ("ring", "the links join neighbours in the ring of sites"),
+    (
+        "channels",
+        (
+            "the channels of a link are available, with the instance's rate, latency, price and"
+            " power"
+        ),
+    ),
+    ("exchange", "gradients exchanged between sites, in bytes and seconds"),
+    (
+        "site-power",
+        "facility power of a site: IT power and half the power of its channels, times PUE",
+    ),
+    ("site-power-limit", "the facility power is within the site's supply"),
     (
         "island-size",
         (
-            "an island has GPUs, no more than there are, and a size listed for its workload where"
-            " some are"
+            "an island uses no more GPUs than there are, and a number listed for its workload if"
+            " any are"
         ),
     ),
-    ("limit-gpus", "the GPUs that train on all islands are within those there are"),
-    ("most-products", "all islands together use no more products of a kind than allowed"),
-    ("core", "a plan has a core where the instance asks for one, of the switch it names"),
-    ("core-rate", "the NIC of an island that joins a core has the rate of its ports"),
+    ("limit-gpus", "the islands together use no more GPUs than there are"),
+    ("most-products", "the islands together use no more products of a kind than allowed"),
+    ("core", "the plan has a core where the instance asks for one, built of the switch it names"),
+    ("core-rate", "the NIC of an island on a core has the rate of its ports"),
     (
         "core-links",
         (
-            "an island has the links into the core that its GPUs need, by its modules, as many from"
-            " each leaf"
+            "an island has the links into the core that its GPUs need, in whole modules, equally"
+            " many from each leaf"
         ),
     ),
     (
         "core-switches",
-        "the core has the ports for every link, in whole modules, and no switch more",
+        (
+            "the core has a port for every link, in whole modules, and no more switches than"
+            " that takes"
+        ),
     ),
     (
         "core-optic",
-        (
-            "links into the core have the optic named or one a level may have, at islands one that"
-            " meets it"
-        ),
+        "links into the core use the named or an allowed optic, and it mates with the island's",
     ),
     ("core-power", "the power of the core is that of its switches"),
     (
         "bound-source",
         (
-            "what bounds of partitions, sites, direct links rest on: a search, lengths, or the"
+            "basis of a bound on partitions, sites or direct links: a search, a proof or the"
             " solver's word"
         ),
     ),
     (
         "tp-inside-source",
-        "what it rests on that nothing is feasible with TP groups inside HB domains",
+        "basis of the claim that no plan with TP groups inside HB domains is feasible",
     ),
     ("panel", "links are patched through the cheapest listed panel"),
-    ("crossing", "stages that hold the same parameters are in one domain or in neighbours"),
-    ("grid", "the grid of domains is that of the mapping"),
-    ("links", "bundles join two domains each, once, and add up to the links"),
+    (
+        "crossing",
+        "pipeline stages that share parameters are in the same or in neighbouring domains",
+    ),
+    ("grid", "the grid of domains follows from the mapping"),
+    ("links", "each bundle joins a different pair of domains, and the bundles add up to the links"),
     (
         "links-bound",
         (
-            "the links said to be needed are no more than are built, nor fewer than what domains"
-            " send takes"
+            "the stated least number of links is no more than are built, and no less than"
+            " traffic requires"
         ),
     ),
     (
         "link-lengths",
-        "lengths of links that prove a bound are those of a grid of domains that some mapping has",
+        "link lengths that prove a bound belong to a grid of domains that some mapping has",
     ),
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
-    ("link-routes", "routes run over links that are there and carry all that is sent"),
+    ("link-routes", "routes use existing links and carry everything that is sent"),
     ("link-pace", "a phase is as fast as its busiest link"),
     ("rivals", "the plan is the cheaper of direct links and switches"),
     (
         "rivals-bound",
-        "the bound is the lower of those of direct links and of switches, where either is there",
+        "the bound is the lower of the bounds on direct links and on switches",
     ),
     (
         "rival-bound",
-        "no feasible cluster with switches costs less than their bound, nor than that of the plan",
+        (
+            "no feasible cluster with switches costs less than the bound on switches or the"
+            " bound of the plan"
+        ),
     ),
     (
         "rival-none",
         (
-            "no cluster with switches is feasible where the plan says so: all of them were gone"
-            " through"
+            "no cluster with switches is feasible where the plan says so, by enumeration of all"
+            " designs"
         ),
     ),
-    ("rival-value", "some feasible cluster with switches costs exactly what the plan says"),
+    ("rival-value", "some feasible cluster with switches costs exactly the stated value"),
     (
         "cliff",
-        "what little money or time buys can be built, and is as fast as the plan says",
+        "the close alternatives that save money or time can be built and are as fast as stated",
     ),
     (
         "better-number",
-        "a number near one that was typed saves as much time as the plan says",
+        "a suggested number near a typed one saves the stated time",
     ),
-    ("assumption", "training takes as long as the plan says where an assumption does not hold"),
+    ("assumption", "where an assumption fails, training takes as long as the plan states"),
     (
         "next-best",
-        "the next best choice can be built in time, and turns at the price that the plan says",
+        (
+            "the next best choice can be built and is in time, and it becomes the cheapest at"
+            " the stated price"
+        ),
     ),
     (
         "runner-up-place",
-        "runners-up stand beside an optimal plan, with a word on why there are no more",
+        "runners-up accompany an optimal plan, with the reason why there are no more",
     ),
-    ("runner-up-proof", "every runner-up has a gap within the one aimed at"),
+    ("runner-up-proof", "every runner-up has a gap within the target"),
     (
         "runner-up-distinct",
         "the runners-up differ from the plan and from each other in what is built",
     ),
     (
         "runner-up-bound",
-        "no feasible design that is not listed before a runner-up costs less than its bound",
+        "no feasible design missing from the list before a runner-up costs less than its bound",
     ),
     (
         "runner-up-none-left",
-        "where no other design is said to be left, every feasible design is listed",
+        "where the plan says no other design is left, every feasible design is listed",
     ),
     ("phases", "the plan has the phases of the instance, each with its year"),
     (
         "growth",
         (
-            "one network of docs/phased.md stands in every phase as the plan says, and uplinks"
-            " never fall"
+            "the stated network stands in every phase, and uplinks are never removed"
+            " (docs/phased.md)"
         ),
     ),
     (
         "bought-lines",
         (
-            "what a phase buys is listed at its prices, with labour for links added to switches"
-            " that stood"
+            "a phase lists what it buys at its prices, with labour for links added to existing"
+            " switches"
         ),
     ),
-    ("in-place", "what stands in a phase was bought in it or before"),
-    ("stored", "what is bought and does not stand is in store; in the end nothing is left"),
-    ("phase-capex", "what a phase spends is the sum of its lines"),
-    ("phase-power", "the power of a phase is that of everything that stands"),
-    ("phase-energy", "electricity of a phase until the next one, at its price"),
+    ("in-place", "everything in use in a phase was bought in it or earlier"),
+    (
+        "stored",
+        "what is bought but not yet in use is in store, and nothing is left in store at the end",
+    ),
+    ("phase-capex", "the cost of a phase is the sum of its lines"),
+    ("phase-power", "the power of a phase is that of everything in use"),
+    ("phase-energy", "electricity from a phase to the next, at the phase's price"),
     (
         "phase-work",
-        "labour for what a phase buys, and support until the next one of what stands in it",
+        "labour for what a phase buys, and support until the next phase for everything in use",
     ),
-    ("phase-years", "a phase lasts until the next one, the last as long as the objective says"),
-    ("phased-bill", "the bill of the plan lists what all phases buy, each line with its year"),
-    ("myopic", "a plan of phases says what planning phase by phase ends in"),
-    ("myopic-step", "each of its steps adds the least that serves its phase, on what stands"),
-    ("myopic-end", "it ends with the last phase, or where nothing that stands can serve the next"),
-    ("myopic-value", "its value is that of its steps, its saving the difference to the plan"),
+    (
+        "phase-years",
+        "a phase lasts until the next one; the last lasts for the rest of objective.years",
+    ),
+    ("phased-bill", "the bill lists what all phases buy, each line with its year"),
+    ("myopic", "a plan in phases states the result of planning each phase on its own"),
+    (
+        "myopic-step",
+        "each step of that comparison adds the least its phase needs to what already stands",
+    ),
+    (
+        "myopic-end",
+        "the comparison ends with the last phase, or where nothing in use can serve the next",
+    ),
+    (
+        "myopic-value",
+        "its cost is the sum of its steps, and the saving is its difference from the plan",
+    ),
     (
         "place",
         (
-            "an island stands at one site of the instance, where there are sites, in every phase"
-            " since its first"
+            "an island stands at one site of the instance, if it has sites, in every phase since"
+            " its first"
         ),
     ),
-    ("part-losses", "a fleet tells of the losses of every part on which a workload trains"),
+    ("part-losses", "a fleet states the losses of every part that trains a workload"),
     (
         "cheapest-orders",
         (
-            "all phases together buy what stands at the least cost, volume prices of each phase"
-            " included"
+            "all phases together buy everything in use at the least cost, with the volume prices"
+            " of each phase"
         ),
     ),
 )

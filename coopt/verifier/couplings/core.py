@@ -234,7 +234,7 @@ def check_core_end(
         name in names,
         name or "none",
         names,
-        f"Links into the core may start at {alternatives(names)}, the plan takes {name}.",
+        f"Links into the core may start at {alternatives(names)}, but the plan uses {name}.",
     )
     return next((end, cored) for end, cored in offered if end is not None and end.name == name)
 
@@ -306,7 +306,7 @@ def check_cores(
             claimed_places == places,
             claimed_text,
             places_text,
-            f"The plan has cores {claimed_text}, islands share them {places_text}.",
+            f"The plan has cores {claimed_text}, but the islands share {places_text}.",
         )
         or switch is None
     ):
@@ -318,7 +318,7 @@ def check_cores(
             "core",
             core.switch.name,
             switch.name,
-            f"It has switch {core.switch.name}, the instance asks for {switch.name}.",
+            f"The core has switch {core.switch.name}, but the instance asks for {switch.name}.",
         )
         _check_links(ledger, core, joints)
         links = sum(joint.links for joint in joints.values())
@@ -330,7 +330,7 @@ def check_cores(
             "core-switches",
             claimed_ports,
             expected_ports,
-            f"The links into it fill {expected_ports}.",
+            f"The links into the core need {expected_ports}.",
         )
         names = optics_of_core(instance, kind)
         fits = core.optic in names and core.optic == core_optic(instance, kind).name
@@ -339,7 +339,7 @@ def check_cores(
             fits,
             core.optic,
             names,
-            f"All links into cores have one of the optics {alternatives(names)}, this one takes"
+            f"Links into cores may use the optics {alternatives(names)}, but this core uses"
             f" {core.optic}.",
         )
         power_w = count * switch.w if "switch" in instance.objective.include else 0.0
@@ -347,7 +347,7 @@ def check_cores(
             "core-power",
             core.power_w,
             power_w,
-            f"It draws {power_w:,.2f} W, the plan says {core.power_w:,.2f} W.",
+            f"The core draws {power_w:,.2f} W, but the plan says {core.power_w:,.2f} W.",
         )
     ledger.turn_to()
 
@@ -371,7 +371,7 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
         "core-links",
         claimed_texts,
         expected_texts,
-        f"The islands need these links into the core: {'; '.join(expected_texts) or 'none'}.",
+        f"The islands need other links into the core: {'; '.join(expected_texts) or 'none'}.",
     )
 
 
@@ -399,7 +399,7 @@ def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic:
             planes in plane_counts if design.fabric.tiers else bool(plane_counts),
             nic.name,
             core.name,
-            f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s for {counted(planes, 'plane')}, the"
-            f" ports of the core have {core.port_gbit_s:g}.",
+            f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s on {counted(planes, 'plane')}, but the"
+            f" core's ports run at {core.port_gbit_s:g} Gbit/s.",
         )
     return nic

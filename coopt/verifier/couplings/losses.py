@@ -137,7 +137,7 @@ def check_losses(
         holds,
         claimed_texts,
         expected_texts,
-        "What the design loses with a part differs from what the plan says.",
+        "The plan misstates what the design loses with a part.",
         TOLERANCE,
     )
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
@@ -146,7 +146,7 @@ def check_losses(
         family.attachment is not None or without_domain == losses
     )
     ledger.holds(
-        "survives", stands, True, stands, "After a loss the design does not meet its longer bounds."
+        "survives", stands, True, stands, "After a loss, the design misses its longer bounds."
     )
     for claim in claims:
         if claim.part == "domain":
@@ -177,7 +177,7 @@ def check_survival(
         "part-losses",
         claimed_names,
         expected_names,
-        f"The losses asked for are those of {expected_text}, the plan tells of those of"
+        f"The instance asks for the losses of {expected_text}, but the plan states those of"
         f" {claimed_text}.",
     ):
         return
@@ -274,7 +274,7 @@ def check_restart(
         "restarted",
         claimed_names,
         names,
-        f"Without a domain {', '.join(names)} have to run, the plan runs"
+        f"Without a domain, {', '.join(names)} must train, but the plan trains"
         f" {', '.join(claimed_names) or 'none'}.",
     ):
         return
@@ -311,8 +311,8 @@ def _check_job(
         fits,
         text,
         need,
-        f"Workload {workload.name!r} runs on {text}, and has {need}, evenly and more than"
-        " half of each used.",
+        f"Without a domain, workload {workload.name!r} trains on {text}. It may use {need}, evenly"
+        " filled and each more than half used.",
     ):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)

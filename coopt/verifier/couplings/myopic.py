@@ -43,7 +43,11 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check steps, end and value of the myopic planner."""
     claim, kind = plan.couplings.myopic, plan.objective.kind
     if not ledger.holds(
-        "myopic", claim is not None, claim is not None, True, "The myopic planner is missing."
+        "myopic",
+        claim is not None,
+        claim is not None,
+        True,
+        "The comparison with planning each phase on its own is missing.",
     ):
         return
     assert claim is not None
@@ -66,7 +70,8 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         at_end and stopped == (t < len(growths.fleet.phases)),
         t,
         len(growths.fleet.phases),
-        "The myopic planner stops where it need not, or goes on where it cannot.",
+        "The comparison with planning each phase on its own ends too early, or continues"
+        " where nothing is feasible.",
     )
     _check_value(ledger, plan, claim, stopped=stopped)
 
@@ -166,8 +171,8 @@ def _networks_after(
         holds,
         step.capex_usd,
         least_usd,
-        f"In {step.year:g} the least to add is {least_usd:,.2f} USD, and the myopic planner"
-        " adds something else.",
+        f"Planning {step.year:g} on its own adds {least_usd:,.2f} USD at least, but the plan"
+        " states another step.",
         TOLERANCE,
     )
     return as_priced if holds else []
@@ -209,6 +214,7 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds,
         claim.value,
         total_usd,
-        f"Its phases together cost {total_usd}, which is {saving} more than the plan.",
+        f"Planned on their own, the phases cost {total_usd} in all, {saving} more than the"
+        " plan; the plan says otherwise.",
         TOLERANCE,
     )

@@ -102,7 +102,7 @@ def check_orders(
             claimed_years == years,
             claimed_years,
             years,
-            f"The instance has phases {', '.join(years)}, the plan {claimed_years}.",
+            f"The instance has phases {', '.join(years)}, but the plan has {claimed_years}.",
         )
     units_by_place = standing_units(fleet, islands)
     units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()
@@ -130,7 +130,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"More of these stands than was bought so far: {', '.join(lacking)}.",
+            f"More is in use than has been bought so far: {', '.join(lacking)}.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -144,7 +144,7 @@ def check_orders(
             "phase-work",
             phase.work_usd,
             usd,
-            f"Labour and support cost {usd:,.2f} USD, the plan says {phase.work_usd:,.2f}.",
+            f"Labour and support cost {usd:,.2f} USD, but the plan says {phase.work_usd:,.2f}.",
         )
     ledger.turn_to()
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
@@ -175,8 +175,8 @@ def _check_totals(
         "cheapest-orders",
         capex_usd,
         least_total.capex_usd,
-        f"All that stands can be bought for {least_total.capex_usd:,.2f} USD, the plan spends"
-        f" {capex_usd:,.2f}.",
+        f"Everything in use can be bought for {least_total.capex_usd:,.2f} USD, but the plan"
+        f" spends {capex_usd:,.2f}.",
     )
     sums = least_total
     if growth:
@@ -280,7 +280,7 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "What is in store is not what was bought and does not stand.",
+        "What is in store is not what was bought and is not yet in use.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)
@@ -306,25 +306,25 @@ def _check_spent(
         "phase-capex",
         phase.capex_usd,
         spent_usd,
-        f"This phase spends {spent_usd:,.2f} USD, the plan says {phase.capex_usd:,.2f}.",
+        f"This phase costs {spent_usd:,.2f} USD, but the plan says {phase.capex_usd:,.2f}.",
     )
     ledger.close(
         "phase-power",
         phase.power_w,
         power_w,
-        f"What stands draws {power_w:,.2f} W, the plan says {phase.power_w:,.2f}.",
+        f"Everything in use draws {power_w:,.2f} W, but the plan says {phase.power_w:,.2f} W.",
     )
     ledger.close(
         "phase-energy",
         phase.energy_usd,
         electricity_usd,
-        f"Electricity costs {electricity_usd:,.2f} USD, the plan says {phase.energy_usd:,.2f}.",
+        f"Electricity costs {electricity_usd:,.2f} USD, but the plan says {phase.energy_usd:,.2f}.",
     )
     ledger.close(
         "phase-years",
         phase.years,
         years,
-        f"The years that it lasts are {years:g}, the plan says {phase.years:g}.",
+        f"The phase lasts {years:g} years, but the plan says {phase.years:g}.",
     )
 
 
@@ -341,5 +341,5 @@ def _check_dated(ledger: Ledger, growth: Sequence[PhaseSpending], cost: Cost) ->
         cost.items == lines,
         len(cost.items),
         len(lines),
-        "The bill of the plan is not what its phases buy, each line with its year.",
+        "The bill does not list what the phases buy, each line with its year.",
     )

@@ -136,7 +136,7 @@ def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
         gpus <= gpus_there,
         gpus_there,
         gpus,
-        f"The islands train on {gpus} GPUs, there are {gpus_there}.",
+        f"The islands train on {gpus} GPUs, but there are only {gpus_there}.",
     )
 
 
@@ -151,7 +151,7 @@ def check_products_in_use(
             len(products) <= limit,
             limit,
             products,
-            f"The islands use {use_text}, at most {limit} are allowed: {', '.join(products)}.",
+            f"The islands use {use_text}, but only {limit} are allowed: {', '.join(products)}.",
         )
 
 
@@ -186,7 +186,7 @@ def check_limit(ledger: Ledger, instance: Instance, key: str, value: float | Non
             holds,
             limit,
             value,
-            f"The limit is {limit:,.10g} {unit}, what is built takes {value_text}.",
+            f"The limit is {limit:,.10g} {unit}, but the plan needs {value_text}.",
             TOLERANCE,
         )
 

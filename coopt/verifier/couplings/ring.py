@@ -120,8 +120,8 @@ def _sites(
         bool(names) and len(set(names)) == len(names) and set(names) <= set(sites_by_name),
         names,
         tuple(sites_by_name),
-        f"The plan builds at {', '.join(names) or 'no site'}, the instance has"
-        f" {', '.join(sites_by_name)}, each once.",
+        f"The plan builds at {', '.join(names) or 'no site'}; the instance has"
+        f" {', '.join(sites_by_name)}, and each may be used once.",
     )
     all_shares, shares_taken = instance.cluster.shares, sum(claim.shares for claim in claims)
     ledger.require(
@@ -129,7 +129,8 @@ def _sites(
         ring.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in claims),
         shares_taken,
         all_shares,
-        f"Sites take {shares_taken} of the {all_shares} shares of the instance, at least one each.",
+        f"The sites take {shares_taken} shares in all; the instance has {all_shares}, and"
+        " each site takes at least one.",
     )
     return [sites_by_name[name] for name in names]
 
@@ -206,8 +207,7 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
         claimed_texts == expected_texts and set(ends) <= set(links_by_ends),
         claimed_texts,
         expected_texts,
-        "The links of the plan are not those between neighbours of its ring, or the instance lacks"
-        " one.",
+        "The links do not join neighbours in the plan's ring, or the instance lacks one of them.",
     )
     links = [links_by_ends[pair] for pair in claimed_ends]
     for link, claim in zip(links, ring.wan, strict=True):
@@ -229,8 +229,8 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
             not faults,
             tuple(faults),
             (),
-            f"Link {link.name} has 1 to {link.most} channels at its own figures; the plan"
-            f" differs in {faults}.",
+            f"Link {link.name} may have 1 to {link.most} channels with the instance's figures;"
+            f" the plan differs in {faults}.",
         )
     return links
 
@@ -247,7 +247,8 @@ def check_exchanges(
         "exchange",
         claimed_names,
         names,
-        f"The plan has exchanges of {claimed_names}, the instance workloads {names}.",
+        f"The plan has gradient exchanges of {claimed_names}, but the instance's workloads"
+        f" are {names}.",
     )
     waits_s = dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.
@@ -267,8 +268,8 @@ def check_exchanges(
             agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s),
             claim.exchange_s,
             wait_s,
-            f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, "
-            f"the plan says {claim.sent_bytes:.6g} in {claim.exchange_s:.6g}.",
+            f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, but"
+            f" the plan says {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s.",
             TOLERANCE,
         )
         waits_s[workload.name] = wait_s

@@ -96,7 +96,7 @@ def _check_scenarios(
         holds,
         claimed_texts,
         expected_texts,
-        "What it costs in each price scenario differs from what the plan says.",
+        "The plan misstates its cost in some price scenario.",
         TOLERANCE,
     )
 
@@ -117,7 +117,7 @@ def _check_regret(
         holds,
         value,
         regret,
-        f"The largest regret is {regret:,.2f}, not {value}.",
+        f"The largest regret is {regret:,.2f}, but the plan says {value}.",
         TOLERANCE,
     )
 
@@ -140,14 +140,14 @@ def check_fleet_value(
             "robust-terms",
             (claim.aim, str(claim.efficiency)),
             terms,
-            "The plan states other terms of robustness than the instance.",
+            "The plan's terms of robustness differ from the instance's.",
         )
         value = value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands)
         ledger.close(
             "list-value",
             claim.list_value,
             value,
-            f"At list prices it is worth {value:,.2f}, the plan says {claim.list_value:,.2f}.",
+            f"At list prices the plan costs {value:,.2f}, but it says {claim.list_value:,.2f}.",
         )
         values = [value_at(scenario, fleet, islands) for scenario in scenario_questions(instance)]
         if _check_scenarios(ledger, instance, claim.turns, values) and values:

@@ -39,8 +39,7 @@ def check_fed_sites(
         "sites",
         claimed_places,
         places,
-        f"The plan states the power of {claimed_text}, the instance asks for that of"
-        f" {places_text}.",
+        f"The plan states the power of {claimed_text}, but the sites in use are {places_text}.",
     ):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
@@ -73,11 +72,12 @@ def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePow
         "site-power",
         claim.facility_w,
         facility_w,
-        f"It draws {facility_w:,.0f} W with its PUE, the plan says {claim.facility_w:,.0f}.",
+        f"The site draws {facility_w:,.0f} W including PUE, but the plan says"
+        f" {claim.facility_w:,.0f} W.",
     )
     fault = (
-        f"It can feed {limit_w:,.0f} W and draws {facility_w:,.0f}; the plan says"
-        f" {claim.facility_limit_w:,.0f}."
+        f"The site draws {facility_w:,.0f} W of its supply of {limit_w:,.0f} W; the plan states a"
+        f" supply of {claim.facility_limit_w:,.0f} W."
     )
     holds = facility_w <= limit_w * (1 + TOLERANCE) and agree(claim.facility_limit_w, limit_w)
     ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, fault, TOLERANCE)

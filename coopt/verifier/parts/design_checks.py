@@ -104,7 +104,7 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
         "gpus",
         design.gpus,
         sizes,
-        f"The plan trains on {counted(design.gpus, 'GPU')}, the instance allows"
+        f"The plan trains on {counted(design.gpus, 'GPU')}, but the instance allows"
         f" {', '.join(map(str, sizes))}.",
     )
     hb = _pick(instance.network.hb_domains, choice.name)
@@ -135,13 +135,13 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
             f"{hb.name}: {active_gpus} of {hb.size} train"
             for active_gpus in sorted(counts_of_filling)
         ),
-        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and no allowed number of them that"
-        f" train is {choice.active} of {choice.size}.",
+        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and using {choice.active} of"
+        f" {choice.size} is not allowed.",
     )
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
     fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
-    fault = f"{design.gpus} GPUs fill {fits} of {choice.active}, the plan buys {choice.count}."
+    fault = f"{design.gpus} GPUs fill {fits} of {choice.active}, but the plan buys {choice.count}."
     expected = counts[0] if len(counts) == 1 else texts
     is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
     # goes on with a count that is allowed, so that what else is wrong is told as well
@@ -189,8 +189,8 @@ def check_attachment(ledger: Ledger, instance: Instance, design: Design) -> NicA
             for part in network.switches
             if nic is None or run_for(part, nic, max(planes, 1))
         ),
-        f"The instance lists no switch {fabric.switch.name!r} with ports of the rate of a port of"
-        " the NIC.",
+        f"The instance lists no switch {fabric.switch.name!r} whose ports match the rate of a NIC"
+        " port.",
     )
     if nic is None or switch is None or not (sound and fits_domain and fits):
         return None
@@ -217,15 +217,21 @@ def check_nics(
     )
     numbers = (
         ("nics-per-gpu", "NICs of a GPU", choice.per_gpu, network.nics_per_gpu),
-        ("gpus-per-nic", "GPUs, whole in a domain, that share a NIC", choice.shared_by, sharers),
-        ("nic-planes", "planes that the ports of a NIC lead to", choice.planes, planes),
+        (
+            "gpus-per-nic",
+            "GPUs per NIC (which must divide an HB domain)",
+            choice.shared_by,
+            sharers,
+        ),
+        ("nic-planes", "planes per NIC", choice.planes, planes),
     )
     sound = [
         ledger.among(
             name,
             number,
             allowed,
-            f"The {words} are {number}; allowed are {', '.join(map(str, allowed))}.",
+            f"The number of {words} is {number}, but the instance allows"
+            f" {', '.join(map(str, allowed))}.",
         )
         for name, words, number, allowed in numbers
     ]
@@ -291,7 +297,7 @@ def check_spare_domains(
             spares in allowed_spares,
             spares,
             str(spares_text),
-            f"So many domains stand by: {spares}; the instance allows {spares_text}.",
+            f"The plan has {spares} spare domains, but the instance allows {spares_text}.",
         )
         else idle
     )
@@ -301,18 +307,18 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
     hb = family.hb
     idle = family.bought * hb.size - family.gpus
     count_text = (
-        f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train: spare are"
-        f" {idle}"
+        f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train, so the"
+        f" spare GPUs are {idle}"
     )
     ledger.same(
-        "spares", design.spare_gpus, idle, f"{count_text}, the plan says {design.spare_gpus}."
+        "spares", design.spare_gpus, idle, f"{count_text}, but the plan says {design.spare_gpus}."
     )
     if hb.racks is None:
         ledger.same(
             "racks",
             design.racks,
             None,
-            f"HB domain {hb.name!r} does not say how many racks it fills, the plan does.",
+            f"HB domain {hb.name!r} does not state its racks, but the plan counts some.",
         )
         return
     # a fraction of a rack times domains may come out above a whole number by rounding
@@ -324,7 +330,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
         racks_at_most,
-        f"Racks that the domains fill are {racks_at_most}, the plan says {design.racks}.",
+        f"The domains fill {racks_at_most} racks, but the plan says {design.racks}.",
         TOLERANCE,
     )
 
@@ -338,7 +344,7 @@ def check_ports(
         "planes",
         fabric.planes,
         planes,
-        f"This fabric has {counted(planes, 'plane')}, the plan says {fabric.planes}.",
+        f"This fabric has {counted(planes, 'plane')}, but the plan says {fabric.planes}.",
     )
     tiers = tuple(fabric.tier)
     numbers = [tier.level for tier in tiers]
@@ -347,8 +353,8 @@ def check_ports(
         numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
         tuple(str(number) for number in numbers),
         fabric.tiers,
-        f"The plan says {counted(fabric.tiers, 'tier')} and describes levels {numbers}, where it"
-        " has to describe each from 1 up once.",
+        f"The plan has {counted(fabric.tiers, 'tier')} but describes levels {numbers}; each level"
+        " from 1 up has to be described once.",
     )
     standing = standing_network(instance, family.gpus) if family.stands else None
     caged_family = family
@@ -364,7 +370,7 @@ def check_ports(
         "oversubscription",
         fabric.oversubscription,
         slowdown,
-        f"The ports in use make an oversubscription of {slowdown:.6g}, the plan says"
+        f"The ports in use give an oversubscription of {slowdown:.6g}, but the plan says"
         f" {fabric.oversubscription:.6g}.",
     )
     bound = instance.network.end_to_end_oversubscription
@@ -374,7 +380,7 @@ def check_ports(
             keeps_end_to_end(instance.network, ports, ports.up),
             slowdown,
             bound,
-            f"Leaf and pod together are oversubscribed {slowdown:.6g}:1, and {bound:g}:1 is"
+            f"From leaf to core the oversubscription is {slowdown:.6g}:1, but only {bound:g}:1 is"
             " allowed (network.end_to_end_oversubscription).",
         )
     routing = instance.network.discipline.routing if fabric.tiers > 1 else 1.0
@@ -382,7 +388,7 @@ def check_ports(
         "routing",
         fabric.routing,
         routing,
-        f"Above the leaves the routing is {routing}, the plan says {fabric.routing}.",
+        f"Above the leaves the routing factor is {routing}, but the plan says {fabric.routing}.",
     )
     return ports
 
@@ -426,8 +432,8 @@ def _ports(
             False,
             leaf_links,
             1,
-            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, and there"
-            " are no pods.",
+            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, but there are no"
+            " pods.",
         )
     if not tiers:
         return NO_NETWORK
@@ -438,8 +444,8 @@ def _ports(
         leaf.down_ports in fillings,
         leaf.down_ports,
         tuple(map(str, fillings)),
-        f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs is not one of the"
-        f" fillings {fillings}.",
+        f"A leaf may not have {counted(leaf.down_ports, 'port')} towards NICs; allowed are"
+        f" {fillings}.",
     )
     menus = (
         [(0, (0,))]
@@ -454,8 +460,8 @@ def _ports(
         leaf.uplinks_per_switch in uplinks,
         leaf.uplinks_per_switch,
         choices,
-        f"The plan gives {uplink_text} to a leaf with {counted(leaf.down_ports, 'NIC')};"
-        f" allowed are {choices}.",
+        f"A leaf with {counted(leaf.down_ports, 'NIC')} has {uplink_text} in the plan; allowed"
+        f" are {choices}.",
     )
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
@@ -480,7 +486,7 @@ def _pods(
         pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
         "{} down, {} up, {} to each".format(*pod_ports),
         tuple("{} down, {} up, {} to each".format(*option) for option in options),
-        "An aggregation switch may not have its ports so: {} down, {} up, {} to each leaf.".format(
+        "An aggregation switch may not have {} ports down, {} up and {} to each leaf.".format(
             *pod_ports
         ),
     )
@@ -516,7 +522,7 @@ def _tiers(
         len(tiers) == tiers_needed <= network.max_tiers,
         len(tiers),
         tiers_needed,
-        f"The network of {counted(family.domains, 'HB domain')} needs {tiers_text}, the plan"
+        f"A network of {counted(family.domains, 'HB domain')} needs {tiers_text}, but the plan"
         f" builds {len(tiers)}.",
     )
 
@@ -540,7 +546,7 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"For the least {kind} the levels have {', '.join(expected)}, the plan takes"
+        f"For the least {kind} the levels need {', '.join(expected)}, but the plan uses"
         f" {', '.join(claimed_texts)}."
     )
     bad_levels = (
@@ -551,8 +557,8 @@ def _optics(
     if bad_levels:
         levels_text = both(f"level {number}" for number in bad_levels)
         fault += (
-            f" Those of {levels_text} do not fit NIC or switch, reach too short or do not meet at"
-            " the fibre."
+            f" The optics of {levels_text} do not fit the NIC or switch, do not reach far enough"
+            " or do not mate with the other end."
         )
     ledger.holds("optics", holds, claimed_texts, expected, fault)
 

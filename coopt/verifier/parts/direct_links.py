@@ -90,7 +90,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             False,
             claim.links,
             "domains and NICs of the instance",
-            "Nothing is there to be joined.",
+            "There are no domains to join.",
         )
     assert nic is not None
     nics = LinkNics(nic, claim.nic.per_gpu)
@@ -106,8 +106,8 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
         links_needed <= claim.links_bound <= claim.links,
         claim.links_bound,
         links_needed,
-        f"At least {counted(links_needed, 'link')} must be there; the plan says"
-        f" {claim.links_bound}, and has {claim.links}.",
+        f"Traffic needs at least {counted(links_needed, 'link')}; the plan states"
+        f" {claim.links_bound} as the least number, and has {claim.links}.",
     )
     if run.claim.routes:
         ledger.holds(
@@ -115,7 +115,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             False,
             ", ".join(run.claim.routes),
             "none",
-            "Paths over direct links stand with the links, not with a workload.",
+            "The plan lists routes with a workload; those over direct links belong to the links.",
         )
     paces = _phases(ledger, claim, linked_run.grid, links)
     s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
@@ -137,9 +137,9 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
         has_neighbours(place, tied=run.workload.model.tied_embeddings),
         place.pp_across,
         "at most 2 blocks of stages",
-        f"Stages lie in {counted(place.pp_across, 'block')} of domains, {place.pp_in} in each; some"
-        " hold the same parameters, a tied embedding or two copies, and are no neighbours: direct"
-        " links do not carry what these send.",
+        f"The pipeline spans {counted(place.pp_across, 'block')} of domains with {place.pp_in}"
+        " stages in each. Some stages share parameters (a tied embedding or a second copy) but"
+        " are not neighbours, and direct links cannot carry what these exchange.",
     )
     return run
 
@@ -158,8 +158,8 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, nics: LinkN
         and total == claim.links,
         claim.links,
         total,
-        f"Bundles of links join two domains each, once, and hold {counted(total, 'link')};"
-        f" the plan says {claim.links}.",
+        "Each bundle of links has to join a different pair of domains. There are"
+        f" {counted(total, 'link')} in all, but the plan says {claim.links}.",
     )
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
@@ -170,11 +170,13 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, nics: LinkN
         claim.ports == ports and used_ports <= ports,
         claim.ports,
         ports,
-        f"A domain has {counted(ports, 'port')}, the plan says {claim.ports} and uses up to"
+        f"A domain has {counted(ports, 'port')}. The plan says {claim.ports} and uses up to"
         f" {used_ports}.",
     )
     connected = nx.is_connected(graph)
-    ledger.require("connected", connected, connected, True, "Links leave some domains apart.")
+    ledger.require(
+        "connected", connected, connected, True, "The links leave some domains unconnected."
+    )
     return graph
 
 
@@ -190,15 +192,15 @@ def _phases(
         "grid",
         claimed_shape,
         shape,
-        f"The mapping makes {grid.stages} blocks of stages, of {counted(grid.replicas, 'domain')}"
-        " each.",
+        f"The mapping gives {grid.stages} blocks of stages, each of"
+        f" {counted(grid.replicas, 'domain')}.",
     )
     ledger.require(
         "link-phases",
         claimed_names == names,
         claimed_names,
         names,
-        f"Traffic of {names} crosses domains, the plan routes {claimed_names}.",
+        f"Traffic of {names} crosses domains, but the plan routes {claimed_names}.",
     )
     return {
         phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links)
@@ -234,8 +236,8 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         bad_path is None and not unmet,
         len(phase.routes),
         len(sends),
-        f"In phase {phase.name!r} route {bad_path} leaves the links, or not all is sent between"
-        f" {unmet[:3]}.",
+        f"In phase {phase.name!r}, route {bad_path} uses links that do not exist, or not"
+        f" everything is sent between {unmet[:3]}.",
     )
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     ledger.holds(
@@ -243,7 +245,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         agree(phase.pace_links, pace),
         phase.pace_links,
         pace,
-        f"Phase {phase.name!r} is as fast as so many links: {pace:.9g}; the plan says"
+        f"Phase {phase.name!r} is as fast as {pace:.9g} links, but the plan says"
         f" {phase.pace_links:.9g}.",
         TOLERANCE,
     )
@@ -272,10 +274,14 @@ def _bill(
         bool(named_optics),
         claim.optic,
         names,
-        f"Links may have the optics {alternatives(names) or 'none'}, the plan takes {claim.optic}.",
+        f"Links may use the optics {alternatives(names) or 'none'}, but the plan uses"
+        f" {claim.optic}.",
     )
     ledger.same(
-        "panel", claim.panel, name, f"The cheapest panel is {name}, the plan takes {claim.panel}."
+        "panel",
+        claim.panel,
+        name,
+        f"The cheapest panel is {name}, but the plan uses {claim.panel}.",
     )
     if not named_optics or plan.cost is None:
         raise UnsoundError

@@ -90,7 +90,7 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
     if not all(0 <= domain < count for members, _ in cuts for domain in members):
         raise InstanceError(
-            f"proof: a cut has a domain beyond {count - 1}, needs domains of its grid"
+            f"proof: a cut contains a domain beyond {count - 1}, needs domains of its grid"
         )
     # prices of the cuts that a link from one of the first domains crosses, in all places the cuts
     # are moved to
@@ -140,9 +140,7 @@ def _amount(text: str) -> int:
 def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
-        raise InstanceError(
-            f"proof: {len(amounts)} lengths or prices of ports where {count} are needed"
-        )
+        raise InstanceError(f"proof: {len(amounts)} lengths or port prices, needs {count}")
     return [_amount(text) for text in amounts]
 
 

@@ -158,8 +158,7 @@ def check_network(
             "bundles",
             0,
             uneven,
-            "So many switches at the top of the wiring have uneven links to those below them:"
-            f" {uneven}.",
+            f"Uneven links down on top switches of the graph: {uneven} of them.",
         )
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
@@ -167,12 +166,12 @@ def check_network(
 
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
-        subject = f"Level {tier.level} of the wiring has"
+        subject = f"Level {tier.level} of the graph has"
         ledger.same(
             "tier-switches",
             tier.switches,
             count.switches,
-            f"{subject} {counted(count.switches, 'switch')}, the plan says {tier.switches}.",
+            f"{subject} {counted(count.switches, 'switch')}, but the plan says {tier.switches}.",
         )
         claimed_ports = f"{tier.down_ports} down, {tier.uplinks_per_switch} up"
         counted_ports = f"{count.down_ports} down, {count.up_ports} up"
@@ -180,14 +179,14 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
             "tier-ports",
             claimed_ports,
             counted_ports,
-            f"{subject} ports in use on its fullest switch: {counted_ports}; the plan says"
+            f"{subject} ports in use on its fullest switch: {counted_ports}, but the plan says"
             f" {claimed_ports}.",
         )
         ledger.same(
             "tier-links",
             tier.links,
             count.links,
-            f"{subject} {counted(count.links, 'link')} to the level below, the plan says"
+            f"{subject} {counted(count.links, 'link')} to the level below, but the plan says"
             f" {tier.links}.",
         )
 
@@ -204,13 +203,13 @@ def _totals(
         "switch-count",
         fabric.switch_count,
         switches,
-        f"The wiring has {counted(switches, 'switch')}, the plan says {fabric.switch_count}.",
+        f"The graph has {counted(switches, 'switch')}, but the plan says {fabric.switch_count}.",
     )
     ledger.same(
         "transceiver-count",
         fabric.transceiver_count,
         ends,
-        f"The wiring has {ends} transceivers at the ends of its links, the plan says"
+        f"The graph has {ends} transceivers at the ends of its links, but the plan says"
         f" {fabric.transceiver_count}.",
     )
 
@@ -227,14 +226,15 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
         over <= 0,
         radix,
         used_ports,
-        f"A switch of the wiring has {counted(used_ports, 'link')} and {counted(radix, 'port')}.",
+        f"A switch of the graph has {counted(used_ports, 'link')} but only"
+        f" {counted(radix, 'port')}.",
     )
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)
     ledger.same(
         "attached",
         ends,
         attached,
-        f"So many NICs need a link to a leaf: {ends}; so many have one: {attached}.",
+        f"Of {ends} NICs that need a link to a leaf, {attached} have one.",
     )
 
 
@@ -311,7 +311,7 @@ def _loads(
         is_as_charged,
         texts[0],
         texts[1],
-        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}; routed are"
-        f" {', '.join(texts[1])}.",
+        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}, but routing"
+        f" its flows gives {', '.join(texts[1])}.",
         TOLERANCE,
     )

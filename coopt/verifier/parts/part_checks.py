@@ -100,7 +100,7 @@ def _check_cages(
             modules <= cages,
             modules,
             cages,
-            f"A switch of level {tier} takes {counted(modules, 'module')} and has"
+            f"A switch of level {tier} needs {counted(modules, 'module')} but has only"
             f" {counted(cages, 'cage')}.",
         )
 
@@ -183,7 +183,7 @@ def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
             name,
             claimed_sum,
             recomputed,
-            f"The {name} of what is built is {recomputed:,.2f} {unit}, the plan says"
+            f"The {name} of the bill is {recomputed:,.2f} {unit}, but the plan says"
             f" {claimed_sum:,.2f}.",
         )
 
@@ -206,8 +206,8 @@ def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
         not faults,
         faults,
         (),
-        f"The lines of {', '.join(faults)} are not a count of one or more times their units,"
-        " named as these are.",
+        "Lines that are not a count of at least one times their unit, or are named otherwise:"
+        f" {', '.join(faults)}.",
         TOLERANCE,
     )
 
@@ -226,8 +226,8 @@ def check_lines(
         fine and all(map(is_product, items)),
         _texts(claimed),
         _texts(expected),
-        "The lines are not those that so many units have at their prices, with labour for the links"
-        " that are added.",
+        "The bill does not list what the design needs at the instance's prices, including labour"
+        " for added links.",
         TOLERANCE,
     )
 
@@ -261,6 +261,6 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
         value is not None and agree(value, recomputed),
         value,
         recomputed,
-        f"The {objective.kind} of the design is {recomputed:,.2f}, the objective says {value}.",
+        f"The {objective.kind} of the design is {recomputed:,.2f}, but the objective says {value}.",
         TOLERANCE,
     )

@@ -364,8 +364,8 @@ def check_uptime(
             claim is expected,
             claim is not None,
             expected is not None,
-            f"Failures are {'not ' if expected is None else ''}asked for, the plan says"
-            f" otherwise of {subject}.",
+            f"Failures are {('not ' if expected is None else '')}part of the question, but the"
+            f" plan says otherwise for {subject}.",
         )
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()
@@ -381,7 +381,7 @@ def check_uptime(
         not differing,
         texts[0],
         texts[1],
-        f"Interruptions of {subject} differ in: {', '.join(differing)}.",
+        f"Interruptions of {subject} differ in {', '.join(differing)}.",
         TOLERANCE,
     )
 

@@ -82,7 +82,7 @@ def match_workloads(
         "workloads",
         claimed_names,
         names,
-        f"Workloads {', '.join(names)} are asked for, the plan runs"
+        f"The question has workloads {', '.join(names)}, but the plan trains"
         f" {', '.join(claimed_names) or 'none'}.",
     ):
         return []
@@ -115,11 +115,11 @@ def check_mapping(
     text = ", ".join(
         f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items()
     )
-    need = f"its mapping and fill a domain of {family.active} active GPUs"
     complaint = (
-        f"The placement of {subject} does not multiply out to {need}, with one stage to a NIC, "
+        f"The placement of {subject} has to multiply out to its mapping and fill a domain of"
+        f" {family.active} active GPUs, with one stage per NIC; mapping.outermost = 'dp' also needs"
+        " network.charge = 'loads'."
     )
-    complaint += "or cannot be turned round."
     turned = mapping.outermost == "dp"
     # where the ratio is charged, who lies next to whom makes no difference
     sound = place is not None and family.holds(place.pp_in) and (family.charges_loads or not turned)
@@ -181,7 +181,7 @@ def _routes(
         not wrong,
         texts[0],
         texts[1],
-        f"No paths slow traffic of {subject} as little as the plan says: {', '.join(wrong)}.",
+        f"No routes slow traffic of {subject} as little as the plan says: {', '.join(wrong)}.",
         TOLERANCE,
     ):
         return
@@ -211,8 +211,8 @@ def _routes(
         time_s <= bound * (1 + TOLERANCE),
         bound,
         time_s,
-        f"An iteration of {subject} takes {time_s:.9g} s with its routes, more than the"
-        f" {bound:.9g} s allowed.",
+        f"With its routes an iteration of {subject} takes {time_s:.9g} s, above its bound of"
+        f" {bound:.9g} s.",
         TOLERANCE,
     )
 
@@ -263,8 +263,8 @@ def check_run_at_speed(
         "knobs",
         claimed_knobs,
         knobs_of_options,
-        f"Workload {run.workload.name!r} departs from ordinary training by {texts[0]}, the plan"
-        f" says {texts[1]}.",
+        f"Workload {run.workload.name!r} departs from ordinary training in {texts[0]}, but the"
+        f" plan says {texts[1]}.",
     )
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)
@@ -298,7 +298,8 @@ def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> 
         not wrong,
         tuple(f"{k}: {name}" for k, name in claimed_names.items()),
         expected,
-        f"Collectives of {subject} run otherwise than the plan says: {', '.join(wrong)}.",
+        f"For some traffic of {subject} the plan names other collective algorithms than the"
+        f" fastest: {', '.join(wrong)}.",
     )
 
 
@@ -322,7 +323,7 @@ def _time(
         "iteration-time",
         claimed_s,
         time_s,
-        f"An iteration of {subject} takes {time_s:.6g} s, the plan says {claimed_s:.6g} s.",
+        f"An iteration of {subject} takes {time_s:.6g} s, but the plan says {claimed_s:.6g} s.",
     )
     parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
     if not of_sites:
@@ -337,7 +338,7 @@ def _time(
         not differing,
         tuple(f"{key} {value:.6g}" for key, value in claimed_parts.items()),
         tuple(f"{key} {value:.6g}" for key, value in parts.items()),
-        f"The breakdown of {subject} differs in: {', '.join(differing)}.",
+        f"The time breakdown of {subject} differs in {', '.join(differing)}.",
         TOLERANCE,
     )
     bound = workload.bound_s * goodput
@@ -345,14 +346,14 @@ def _time(
         "bound-time",
         claim.bound_s,
         bound,
-        f"The instance gives {subject} {bound:.6g} s, the plan says {claim.bound_s:.6g} s.",
+        f"The bound of {subject} is {bound:.6g} s, but the plan says {claim.bound_s:.6g} s.",
     )
     ledger.holds(
         "deadline",
         time_s <= bound * (1 + lateness),
         bound,
         time_s,
-        f"An iteration of {subject} takes {time_s:.9g} s, more than the {bound:.9g} s allowed.",
+        f"An iteration of {subject} takes {time_s:.9g} s, above its bound of {bound:.9g} s.",
         lateness,
     )
     _rates(ledger, run, gpus, gpu, time_s)
@@ -373,14 +374,15 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
             name,
             claimed_share,
             recomputed,
-            f"{name.upper()} of {subject} is {recomputed:.4%}, the plan says {claimed_share:.4%}.",
+            f"{name.upper()} of {subject} is {recomputed:.4%}, but the plan says"
+            f" {claimed_share:.4%}.",
         )
     rate = workload.tokens_per_iteration / time_s
     ledger.close(
         "tokens",
         claim.tokens_per_s,
         rate,
-        f"W{subject[1:]} trains {rate:,.1f} tokens each second, the plan says"
+        f"W{subject[1:]} trains {rate:,.1f} tokens per second, but the plan says"
         f" {claim.tokens_per_s:,.1f}.",
     )
 
@@ -402,20 +404,21 @@ def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
         "memory",
         claim.memory_gib,
         need,
-        f"The fullest GPU of {subject} needs {need:.6g} GiB, the plan says {claim.memory_gib:.6g}.",
+        f"The fullest GPU of {subject} needs {need:.6g} GiB, but the plan says"
+        f" {claim.memory_gib:.6g}.",
     )
     ledger.close(
         "memory-capacity",
         claim.memory_limit_gib,
         room,
-        f"{gpu.name!r} holds {room:.6g} GiB, the plan says {claim.memory_limit_gib:.6g}.",
+        f"{gpu.name!r} holds {room:.6g} GiB, but the plan says {claim.memory_limit_gib:.6g}.",
     )
     ledger.holds(
         "memory-fits",
         need <= room * (1 + TOLERANCE),
         room,
         need,
-        f"The fullest GPU of {subject} needs {need:.6g} GiB, more than the {room:.6g} GiB it has.",
+        f"The fullest GPU of {subject} needs {need:.6g} GiB but has only {room:.6g} GiB.",
         TOLERANCE,
     )
 

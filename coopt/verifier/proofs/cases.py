@@ -220,7 +220,7 @@ class CaseReader:
             return  # no choice buys so, and of none everything is true
         if leaf.costs and math.isinf(self._bound):
             self._lower(
-                -math.inf, "it counts costs, which do not show that no choice keeps all limits"
+                -math.inf, "it bounds costs, which does not show that no choice keeps all limits"
             )
             return
         try:
@@ -235,9 +235,9 @@ class CaseReader:
         if bound >= goal:
             return
         if not leaf.costs:
-            self._lower(-math.inf, "some choice may be within all limits")
+            self._lower(-math.inf, "some choice may keep all limits")
         elif (proven := self._go_through(prices, case, least_prices, goal)) < goal:
-            self._lower(proven / prices.scale, "it proves less, and leaves many choices open")
+            self._lower(proven / prices.scale, "it proves less and leaves many choices open")
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
         """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
@@ -345,7 +345,7 @@ class CaseReader:
             bests = [best_value for _, best_value in scenarios] or [0.0]
             value = value_of(self._fleet, fleets, bests, islands, LENIENT)
             if value < self._bound * (1 - ROUNDING):
-                self._lower(value, "a choice is worth less")
+                self._lower(value, "some choice costs less")
 
 
 class ProvenCases(NamedTuple):
@@ -375,7 +375,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     if [factors for factors, _ in scenarios] != instance.price_scenarios or len(proof.bests) != len(
         scenarios
     ):
-        return ProvenCases(-math.inf, 0, 0, "plan and proof do not have every price scenario")
+        return ProvenCases(-math.inf, 0, 0, "the plan and the proof have different price scenarios")
     certain, leaves, opened = _islands_of(instance, kind), 0, 0
     least, best = instance.efficiencies
     hopeful = certain if least == best else QuestionIslands(hopeful_question(instance), kind)
@@ -384,7 +384,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         leaves, opened = leaves + outcome.leaves, opened + outcome.opened
         # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
-            reason = f"the best plan at other prices is not shown to be {best_value:,.2f}"
+            reason = f"it does not show that the best plan at other prices costs {best_value:,.2f}"
             return ProvenCases(-math.inf, leaves, opened, reason)
     outcome = certain.proven(scenarios, bound, proof.cases)
     return outcome._replace(leaves=leaves + outcome.leaves, opened=opened + outcome.opened)
@@ -436,7 +436,7 @@ class QuestionIslands:
         for optic, fleet, menus in self._variants:
             if optic not in trees:
                 return proven._replace(
-                    least=-math.inf, why=f"it has no cases for a core with optic {optic!r}"
+                    least=-math.inf, why=f"it has no case for a core with optic {optic!r}"
                 )
             priced_fleets = [
                 (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value)

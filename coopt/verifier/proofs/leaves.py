@@ -142,7 +142,7 @@ class LeafPrices:
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
         if sum(self._weights) > 1 or (terms.scenarios and not leaf.costs and any(self._weights)):
-            raise NothingProvenError("its scenarios weigh more than 1")
+            raise NothingProvenError("the weights of its scenarios add up to more than 1")
         if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())
@@ -170,7 +170,7 @@ class LeafPrices:
         names = names and len(leaf.outlooks) == len(self._terms.scenarios)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError(
-                "it speaks of other products, limits, sites, phases or scenarios"
+                "it is about other products, limits, sites, phases or scenarios"
             )
 
     def _multiplier(
@@ -228,9 +228,11 @@ class LeafPrices:
         switch = self._terms.core
         if switch is None:
             if prices[phase, LINKS]:
-                raise NothingProvenError("it prices links into a core that nobody asks for")
+                raise NothingProvenError(
+                    "it prices links into a core that the question does not have"
+                )
         elif switch.radix * prices[phase, LINKS] > prices.get((phase, f"switch {switch.name}"), 0):
-            raise NothingProvenError("a core switch costs less than its ports are worth")
+            raise NothingProvenError("it prices the ports of a core switch above the switch itself")
 
     def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
         """The least that all purchases cost beyond what their units are worth."""
@@ -318,7 +320,7 @@ def least_excess(
     at.
     """
     if purchase.limit is None and usd[-1] < worth:
-        raise NothingProvenError("a unit is worth more than its last price")
+        raise NothingProvenError("it prices a unit above its last price")
     ends = {purchase.fewest, *([] if purchase.limit is None else [purchase.limit])}
     ends |= {
         end

@@ -121,7 +121,9 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
         kept_share = sum(run_s(terms, work_s, draw) <= span_s for _ in range(count)) / count
         skew = SKEW if work_s * terms.per_s >= MANY_FAILURES else ROUGH_SKEW
         doubt = DEVIATIONS * math.sqrt(confidence * (1 - confidence) / count) + skew
-        runs_text = f"Of {count} runs of {workload.name!r} drawn, {kept_share:.1%} keep their days"
+        runs_text = (
+            f"Of {count} simulated runs of {workload.name!r}, {kept_share:.1%} finish in time"
+        )
         ledger.holds(
             "promise",
             kept_share >= confidence - doubt,

@@ -83,7 +83,7 @@ class FabricNetwork(NamedTuple):
         family, attachment = self.family, self.family.attachment
         domains = f"all {family.domains} HB domains"
         if attachment is None:
-            return "one HB domain, in which nothing is shared"
+            return "one HB domain, where nothing is shared"
         by_stage = self._lanes(place)
         remarks = (
             ", with one draw of random paths"
@@ -239,7 +239,9 @@ def _wired(
     for level in tier:
         radix = family.network.at(level.level).radix
         if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
-            raise _unsound(question, name, f"switches of {radix} ports with more in use, or none")
+            raise _unsound(
+                question, name, f"more ports in use than the {radix} of a switch, or none"
+            )
     # levels, ports and bundles are checked before the graph is built, which takes them as sound
     ports = Ports(len(tier), tier[0].down_ports)
     if len(tier) == 1:
@@ -259,14 +261,14 @@ def _wired(
         raise _unsound(
             question,
             name,
-            f"bundles of {ports.pod_each} links that do not divide those of a leaf or pod",
+            f"bundles of {ports.pod_each} links that do not divide the links of a leaf or pod",
         )
     ports = _bundled(family, ports, fabric)
     wiring = wire(family, ports)
     level_counts = [(level.switches, level.links) for level in count_levels(wiring, family, ports)]
     if level_counts != [(level.switches, level.links) for level in tier]:
         raise _unsound(
-            question, name, f"ports that wire to {level_counts} switches and links, level by level"
+            question, name, f"ports that give {level_counts} switches and links, level by level"
         )
     return ports, wiring
 

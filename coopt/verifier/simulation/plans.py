@@ -84,13 +84,12 @@ def simulate(
         )
     if part in plan.couplings.shared_cores:
         raise InstanceError(
-            f"--part {part}: it joins islands and no iteration passes through it, needs one of "
-            f"{', '.join(map(repr, names))}"
+            f"--part {part}: a core joins islands and trains nothing, needs one of"
+            f" {', '.join(map(repr, names))}"
         )
     if part is not None and part not in names:
         raise InstanceError(
-            f"--part {part}: the plan has no part of this name, needs one of"
-            f" {', '.join(map(repr, names))}"
+            f"--part {part}: the plan has no such part, needs one of {', '.join(map(repr, names))}"
         )
     parts = [each_part for each_part in plan.parts if part in (None, each_part.name)]
     simulated = [
@@ -194,8 +193,8 @@ def _placed_run(
     if place is None:
         reason = (
             fault
-            or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs"
-            " of a domain."
+            or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs of a"
+            " domain."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"

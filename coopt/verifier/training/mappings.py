@@ -292,11 +292,11 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
     """What the order of passes does not allow, as a sentence; empty where it runs."""
     schedule = workload.options.schedule
     if schedule != "1f1b" and chunks > 1:
-        return f"schedule = {schedule!r} has no interleaved chunks."
+        return f"Schedule {schedule!r} has no interleaved chunks."
     if schedule == "dualpipe" and p > 1 and (p % 2 or micro_batches % 2 or micro_batches < 2 * p):
         return (
-            "schedule = 'dualpipe' needs an even number of stages, and an even number of"
-            f" micro-batches, twice as many at least, not {p} and {micro_batches}."
+            "Schedule 'dualpipe' needs an even number of stages, and an even number of"
+            f" micro-batches that is at least twice as large; given are {p} and {micro_batches}."
         )
     return ""
 
@@ -328,7 +328,7 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
         mapping.interleave,
     )
     if min(numbers) < 1:
-        return "Every degree of a mapping is 1 or more."
+        return "Every parallel degree has to be 1 or more."
     checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
     return (
         _rank_fault(gpus, mapping)
@@ -338,7 +338,7 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
 
 def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
     ranks = mapping.tp * mapping.cp * mapping.pp * mapping.dp
-    return "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, and {gpus} GPUs train."
+    return "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, but {gpus} GPUs train."
 
 
 def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
@@ -352,11 +352,11 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
     if not sequences_divide(workload, t, c):
-        return f"cp = {c} does not divide the heads of linear mixers that tp = {t} leaves a GPU."
+        return f"cp = {c} does not divide the heads of linear mixers on a GPU with tp = {t}."
     if expert_room(workload, t * c * mapping.dp, t) % x:
         return (
-            f"ep = {x} does not divide the experts of {model.name!r} and the ranks that may hold"
-            " them."
+            f"ep = {x} does not divide both the experts of {model.name!r} and the ranks that may"
+            " hold them."
         )
     return ""
 
@@ -366,8 +366,8 @@ def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
     if p > layers or p * v > layers + 2 or not fills(layers, p, v):
         return (
-            f"pp = {p} with interleave = {v}: the {layers} layers of {workload.model.name!r} do not"
-            " fill so many chunks."
+            f"pp = {p} with interleave = {v} does not divide the {layers} layers of"
+            f" {workload.model.name!r} into chunks."
         )
     return ""
 
@@ -376,12 +376,15 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the batch divides into micro-batches, and these go round the stages."""
     p, d, b, v = mapping.pp, mapping.dp, mapping.micro_batch, mapping.interleave
     if workload.global_batch % (d * b):
-        return f"dp = {d} and micro_batch = {b} do not divide the batch of {workload.global_batch}."
+        return (
+            f"dp = {d} times micro_batch = {b} does not divide the batch of"
+            f" {workload.global_batch}."
+        )
     m = workload.global_batch // (d * b)
     if v > 1 and (p == 1 or m % p):
         return (
-            f"interleave = {v} needs a pipeline and a multiple of its {p} stages as micro-batches,"
-            f" not {m}."
+            f"interleave = {v} needs a pipeline, and micro-batches in a multiple of its {p}"
+            f" stages, not {m}."
         )
     return schedule_fault(workload, p, m, v)
 
@@ -389,11 +392,15 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether sequence parallelism and the ZeRO stage mean anything here."""
     if mapping.sequence_parallel and (mapping.tp == 1 or workload.options.tp_sync_fraction < 1):
-        return "Sequence parallelism needs tensor parallelism that keeps all activations equal."
+        return (
+            "Sequence parallelism needs TP ranks that keep all activations equal"
+            " (tp_sync_fraction = 1)."
+        )
     if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
         return (
-            f"ZeRO stage {mapping.zero} does not exist, has no data or context parallel ranks to"
-            " share with, or does not go with gradients one step late, or in two directions."
+            f"ZeRO stage {mapping.zero} is not possible here. Stages 1 to 3 need several data or"
+            " context parallel ranks, gradients of the same step and a pipeline in one"
+            " direction."
         )
     return ""
 
