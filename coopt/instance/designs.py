@@ -291,8 +291,7 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             has % design.planes,
-            f"planes = {design.planes}: tiers[0] of each plane would take"
-            f" {has / design.planes:.3g} ports of a NIC, which has {has}, needs a divisor of"
+            f"planes = {design.planes}: does not divide the ports of a NIC, needs a divisor of"
             f" nic_ports = {has}",
         ),
         (
@@ -302,24 +301,22 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             unit is not None and leaf is not None and leaf > unit,
-            f"leaf_domains = {leaf}: a switch of tier 1 would take"
-            f" {(leaf or 0) * design.block:,} ports for end points and its unit has"
-            f" {(unit or 0) * design.block:,}: leaves serve domains of one unit, needs at most"
-            f" unit_domains = {unit}",
+            f"leaf_domains = {leaf}: that takes {(leaf or 0) * design.block:,} ports of a tier 1"
+            f" switch for end points, more than the {(unit or 0) * design.block:,} of its unit,"
+            f" needs at most unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,
-            f"pod = {design.pod!r}: a single tier has no pods, needs two tiers or more",
+            f"pod = {design.pod!r}: a network with one tier has no pods, needs two or more tiers",
         ),
         (
             design.pod == "rail" and design.fabric == "clos",
-            "pod = 'rail': leaves of a clos serve all rails, needs 'unit' or another fabric",
+            "pod = 'rail': the leaves of a clos serve all rails, needs 'unit' or another fabric",
         ),
         *(
             (
                 name not in {optic.name for optic in design.optics},
-                f"published.optics: {name!r}: no tier names it, needs products that tiers have as"
-                " optic",
+                f"published.optics: {name!r}: no tier has this optic, needs one that a tier names",
             )
             for name in (published and published.optics) or {}
         ),

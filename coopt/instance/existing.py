@@ -103,7 +103,8 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     if network.get("given") is not True:
         if rows and "switches" not in network:
             raise ValueError(
-                f"existing: needs lists in [network] of what may be bought beside it, or {GIVEN}"
+                "existing: the question does not say what may be bought, needs lists in"
+                f" [network] or {GIVEN}"
             )
         return table
     rows = [rows] if isinstance(rows, Mapping) else rows
@@ -114,7 +115,8 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
         return table
     if not stands.get("nic"):
         raise ValueError(
-            "existing[0].nic: left out, needs the NIC of a GPU: at its rate the network is timed"
+            "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the"
+            " network's speed)"
         )
     lists = {
         "hb_domains": stands.get("hb_domain") or network.get("hb_domains"),
@@ -126,8 +128,8 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     if lists["hb_domains"] is None:
         raise ValueError(
-            "existing[0].hb_domain: left out, needs the kind of its HB domains, or one in"
-            " network.hb_domains"
+            "existing[0].hb_domain: is missing, needs the kind of its HB domains, or exactly one"
+            " kind in network.hb_domains"
         )
     workloads, objective = table.get("workload"), table.get("objective", {})
     single = isinstance(workloads, Mapping) or (
@@ -182,11 +184,11 @@ def existing_complaints(question: Any) -> Iterator[str]:
         yield from broken(
             (
                 bool(asked),
-                f"existing: what stands is one network and does not go with {both(asked)}",
+                f"existing: one existing network is not supported together with {both(asked)}",
             ),
             (
                 len(question.existing) > 1,
-                f"existing: {len(question.existing)} tables, needs one network that stands",
+                f"existing: {len(question.existing)} tables, needs exactly one existing network",
             ),
         )
         return
@@ -196,7 +198,10 @@ def existing_complaints(question: Any) -> Iterator[str]:
     domain = stands.domain_in(network)
     gpus = [gpu.name for gpu in question.cluster.generations or (question.cluster.gpu,)]
     if stands.nic is None:
-        yield "existing[0].nic: left out, needs the NIC of a GPU: at its rate the network is timed"
+        yield (
+            "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the network's"
+            " speed)"
+        )
     if not isinstance(stands.domains, int):
         yield f"{row}: domains are counted by those of a plan, needs a number"
         return
@@ -237,10 +242,13 @@ def existing_complaints(question: Any) -> Iterator[str]:
         ),
         (
             stands.gpu is None and len(gpus) > 1,
-            f"existing[0].gpu: left out, needs the name of the GPUs that stand, as {gpus[0]!r}",
+            (
+                "existing[0].gpu: is missing, needs the name of the existing GPUs, such as"
+                f" {gpus[0]!r}"
+            ),
         ),
         (
             is_given and stands.gpu not in (None, gpus[0]),
-            f"existing[0].gpu = {stands.gpu!r}: cluster.gpu is {gpus[0]!r}, needs that",
+            f"existing[0].gpu = {stands.gpu!r}: differs from cluster.gpu, needs {gpus[0]!r}",
         ),
     )

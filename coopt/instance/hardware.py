@@ -358,8 +358,8 @@ class Switch(Entry):
         ]
         if min(ports_left) < MIN_PORTS:
             raise ValueError(
-                f"margin.ports = {share:g}: leaves switch {self.name!r} with {min(ports_left)} of"
-                f" its ports, needs a share that leaves {MIN_PORTS}"
+                f"margin.ports = {share:g}: leaves switch {self.name!r} only {min(ports_left)}"
+                f" ports, needs a share that leaves {MIN_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)
@@ -387,8 +387,8 @@ class Switch(Entry):
         for mode in self.modes:
             if rates.count(mode.port_gbit_s) > 1:
                 raise ValueError(
-                    f"modes: two ways to run it have ports of {mode.port_gbit_s:g} Gbit/s,"
-                    " needs one"
+                    f"modes: two of them have ports of {mode.port_gbit_s:g} Gbit/s, needs one"
+                    " mode per port rate"
                 )
         return self
 

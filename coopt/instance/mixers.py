@@ -74,7 +74,7 @@ class Attention(Table):
             ),
             (
                 self.kv_rank == 0 and self.rope_dim,
-                "rope_dim describes latent attention, needs kv_rank > 0",
+                "rope_dim: applies to latent attention only, needs kv_rank > 0",
             ),
             (
                 self.kv_rank and self.rope_dim >= self.head_dim,
@@ -82,7 +82,7 @@ class Attention(Table):
             ),
             (
                 self.shared_kv and (self.kv_rank or self.value_size != self.head_dim),
-                "shared_kv: needs value heads of the size of key heads, and no kv_rank",
+                "shared_kv: needs value heads as large as key heads, and no kv_rank",
             ),
             (
                 (self.output_rank > 0) != (self.output_groups > 0)

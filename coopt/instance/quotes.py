@@ -255,10 +255,20 @@ def _no_base(
     if name == chain[-1]:
         is_first = all(order.index(key) <= order.index((kind, other)) for other in chain)
         circle = " extends ".join(map(repr, chain))
-        return f"extends = {base!r}: needs an end, {circle}" if is_first else None
+        return (
+            (
+                f"extends = {base!r}: the entries extend each other in a circle, needs an end:"
+                f" {circle}"
+            )
+            if is_first
+            else None
+        )
     first = placed[kind, base].first
     where = f"line {first}" if first else "further down"
-    return f"extends = {base!r}: stands in {where}, needs to stand before the entry that extends it"
+    return (
+        f"extends = {base!r}: that entry is in {where}, needs to come before the entry that"
+        " extends it"
+    )
 
 
 def _rows_of_csv(
@@ -396,8 +406,8 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
     for name, column in catalog.columns.items():
         if column not in known:
             raise InstanceError(
-                f"catalog.columns: {name!r} = {column!r}: no column of quotes, needs one such as"
-                f" 'part_number' or 'usd'{_closest(column, known)}"
+                f"catalog.columns: {name!r} = {column!r}: quotes have no such column, needs one"
+                f" such as 'part_number' or 'usd'{_closest(column, known)}"
             )
     ours = [catalog.columns.get(name, f"{LEFT_OUT}{name}") for name in names]
     if "name" not in ours and "part_number" in ours:
@@ -435,10 +445,9 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     suggestion = _closest(str(row["name"]), (*book[kind], *entries(kind)))
     columns = both(lacking)
     return (
-        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it"
-        f" has{suggestion}, or for a product of one's own the"
-        f" column{'s' if len(lacking) > 1 else ''} {columns}, or extends with the name of a product"
-        " like it"
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has"
+        f"{suggestion}, the column{'s' if len(lacking) > 1 else ''} {columns} for a new product, or"
+        " extends with the name of a similar product"
     )
 
 
@@ -489,11 +498,11 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     ):
         suggestion = _closest(key, [column for names in columns.values() for column in names])
         if other_kinds:
-            need = f"needs one that they have, or source for notes{suggestion}"
-            yield f"column {key!r}: no figure of the kinds {both([kind, *other_kinds])}, {need}"
+            need = f"needs a figure of these kinds, or source for notes{suggestion}"
+            yield f"column {key!r}: not a figure of the kinds {both([kind, *other_kinds])}, {need}"
         else:
             yield (
-                f"column {key!r}: no figure of kind {kind}, needs one of"
+                f"column {key!r}: not a figure of kind {kind}, needs one of"
                 f" {', '.join(columns[kind])}{suggestion}"
             )
 

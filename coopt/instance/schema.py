@@ -215,7 +215,7 @@ def choice_complaints(instance: Question) -> Iterator[str]:
     """Yield complaints about lists that a question leaves open."""
     names = [gpu.name for gpu in instance.cluster.generations]
     if len(set(names)) < len(names):
-        yield "cluster.gpu: two of the list have one name, needs names of their own"
+        yield "cluster.gpu: two entries have the same name, needs different names"
         return
     count = len(names) or 1
     for workload in instance.workload:
@@ -224,12 +224,15 @@ def choice_complaints(instance: Question) -> Iterator[str]:
     if count > MOST_CHOICES:
         yield (
             "cluster.gpu, workload.global_batch, workload.batch_tolerance and workload.options"
-            f" leave {count:,} choices open, needs at most {MOST_CHOICES:,}"
+            f" together leave {count:,} choices, needs at most {MOST_CHOICES:,}"
         )
         return
     if homeless_gpus := [name for name in names if not domains_of(instance, name)]:
         yield from (
-            f"cluster.gpu: no HB domain of network.hb_domains is sold with {gpu!r}, needs one"
+            (
+                f"cluster.gpu: no HB domain in network.hb_domains is sold with {gpu!r}, needs one"
+                " that is"
+            )
             for gpu in homeless_gpus
         )
         return

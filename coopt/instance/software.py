@@ -63,7 +63,9 @@ class Composition(Table):
         if self.dispatcher_multiprocessors is not None:
             own["dispatch_multiprocessors"] = self.dispatcher_multiprocessors
         if twice := [f"options.{key}" for key in own if key in options]:
-            raise ValueError(f"software and {', '.join(twice)} say the same thing, needs one")
+            raise ValueError(
+                f"software and {', '.join(twice)} set the same thing, needs one of them"
+            )
         return {**options, **own}
 
     def _framework(self, book: Book | None) -> str:
@@ -76,7 +78,7 @@ class Composition(Table):
             return framework
         if framework not in COMPILED.values():
             raise ValueError(
-                f"software.compile = {str(self.compile).lower()}: says nothing of {framework},"
+                f"software.compile = {str(self.compile).lower()}: has no effect in {framework},"
                 f" needs the framework {alternatives(COMPILED.values())}"
             )
         return COMPILED[self.compile]

@@ -137,7 +137,7 @@ class Transformer(Attention, Entry):
                 and (
                     self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0
                 ),
-                "shared_ffn, dense_layers, dense_ffn and capacity describe a mixture of experts,"
+                "shared_ffn, dense_layers, dense_ffn and capacity apply to a mixture of experts,"
                 " needs experts > 0",
             ),
         )
@@ -148,7 +148,7 @@ class Transformer(Attention, Entry):
                 (self.dense_layers > 0) != (self.dense_ffn > 0)
                 or self.dense_layers >= self.with_ffn + (not is_mixed),
                 f"dense_layers = {self.dense_layers}, dense_ffn = {self.dense_ffn}: needs both or"
-                " neither, and fewer dense layers than layers with a feed-forward part",
+                " neither, and at least one feed-forward layer with experts",
             ),
             (
                 self.window_layers > self.with_attention
@@ -158,7 +158,7 @@ class Transformer(Attention, Entry):
             ),
             (
                 self.expert_latent and not is_mixed,
-                f"expert_latent = {self.expert_latent}: describes a mixture of experts, needs"
+                f"expert_latent = {self.expert_latent}: applies to a mixture of experts, needs"
                 " experts > 0",
             ),
         )
@@ -191,9 +191,8 @@ class Transformer(Attention, Entry):
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs at least the {mixers} of mamba_layers, mixers and"
-                f" attention_layers and at least ffn_layers = {self.with_ffn}, and no more than"
-                " all of these together",
+                f"layers = {self.layers}: needs at least the {mixers} layers with mixers and at"
+                f" least ffn_layers = {self.with_ffn}, and no more than both together",
             ),
         )
 
@@ -210,7 +209,7 @@ class Transformer(Attention, Entry):
             ),
             (
                 are_groups and self.top_k > most,
-                f"top_k = {self.top_k}: needs at most the {most} experts of top_groups",
+                f"top_k = {self.top_k}: needs at most {most}, the experts in top_groups groups",
             ),
         )
 
@@ -339,9 +338,9 @@ class ScalingLaw(Entry):
         data_loss = loss - self.e - self.a / parameters**self.alpha
         if data_loss <= 0:
             raise ValueError(
-                f"loss = {loss:g}: by {self.name} {parameters:.4g} parameters never go below"
-                f" {self.e + self.a / parameters**self.alpha:.4g}, needs a higher loss or a larger"
-                " model"
+                f"loss = {loss:g}: by the scaling law {self.name}, {parameters:.4g} parameters"
+                f" never reach a loss below {self.e + self.a / parameters**self.alpha:.4g},"
+                " needs a higher loss or a larger model"
             )
         return float((self.b / data_loss) ** (1.0 / self.beta))
 
@@ -589,7 +588,7 @@ class Software(Entry):
         if (self.graphs == "scoped") != bool(self.graph_modules):
             raise ValueError(
                 f"graphs = {self.graphs!r}, graph_modules = {list(self.graph_modules)}: needs"
-                " modules with scoped graphs, and none with others"
+                " modules exactly when graphs are scoped"
             )
         return self
 
@@ -692,8 +691,8 @@ class AllowedKnobs(Table):
 
 NOTHING_ALLOWED = AllowedKnobs()
 SCHEDULES = {
-    "zb-h1": "gradients of weights put off to fill the pipeline's bubble",
-    "dualpipe": "two pipelines in opposite directions, and two copies of every stage",
+    "zb-h1": "weight gradients delayed to fill the pipeline bubble",
+    "dualpipe": "two pipelines in opposite directions, with two copies of every stage",
 }
 """What schedules of a pipeline do that are not 1F1B."""
 

@@ -52,15 +52,15 @@ from coopt.instance.transformer import (
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 EVIDENCE = {
     "tp_sync_fraction": (
-        "language models of 130 M, 1.1 B and 7 B parameters lost no significant accuracy at a share"
-        " of 0.5 (arXiv 2506.19645); nothing is known of larger ones or lower shares"
+        "language models of 130 M, 1.1 B and 7 B parameters kept their accuracy at a share of"
+        " 0.5 (arXiv 2506.19645); larger models and lower shares are untested"
     ),
     "dp_mode": (
-        "gradients one step late kept the accuracy of image models (arXiv 1911.02516); nothing is"
-        " known of language models"
+        "image models kept their accuracy with gradients one step late (arXiv 1911.02516);"
+        " language models are untested"
     ),
     "dispatch_bytes": (
-        "one mixture of experts of 671 B parameters was trained so (arXiv 2412.19437)"
+        "one mixture of experts with 671 B parameters was trained this way (arXiv 2412.19437)"
     ),
 }
 """What is known of the accuracy of models that were trained with a knob that changes them."""
@@ -220,23 +220,24 @@ class Options(Table):
         """
         partial = self.tp_sync_fraction < 1.0
         texts = {
-            f"tp_sync_fraction = {self.tp_sync_fraction:g}: activations equal in part, "
-            "changes the model": (partial),
+            f"tp_sync_fraction = {self.tp_sync_fraction:g}: TP ranks hold only partly equal"
+            " activations, which changes the model": (partial),
             f"tp_sync_backward = {self.tp_sync_backward:g}": (
                 partial and self.tp_sync_backward > 1.0
             ),
-            "dp_mode = stale-1: gradients one step late, changes the training": (
+            "dp_mode = stale-1: gradients arrive one step late, which changes the training": (
                 self.dp_mode == "stale-1"
             ),
-            "dp_mode = overlap: gradients reduced behind the backward pass": (
+            "dp_mode = overlap: gradients are reduced behind the backward pass": (
                 self.dp_mode == "overlap"
             ),
             f"transport = {self.transport}": self.transport != "rdma",
             f"schedule = {self.schedule}: {SCHEDULES.get(self.schedule)}": self.schedule != "1f1b",
-            "ep_overlap: all-to-alls behind the compute of another micro-batch": self.ep_overlap,
-            "dispatch_bytes = 1: 8-bit numbers sent to experts, changes the training": (
-                self.dispatch_bytes == 1
-            ),
+            "ep_overlap: all-to-alls run behind another micro-batch's compute": self.ep_overlap,
+            (
+                "dispatch_bytes = 1: tokens are sent to experts as 8-bit numbers, which changes"
+                " the training"
+            ): (self.dispatch_bytes == 1),
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
         return tuple(text for text, is_on in texts.items() if is_on)
@@ -423,7 +424,10 @@ class Workload(Table):
         except ValidationError:
             return table  # complaints are those of the field, with its place
         if not isinstance(options, Mapping):
-            raise ValueError("software stands beside options that are read already, needs a table")
+            raise ValueError(
+                "software: the options are already resolved, needs software in the workload's"
+                " own table"
+            )
         return {**table, "software": None, "options": stated.options(options, info.context)}
 
     @model_validator(mode="before")
@@ -440,7 +444,7 @@ class Workload(Table):
             return table
         if tolerance:
             raise ValueError(
-                f"batch_tolerance = {tolerance}: global_batch lists what to choose from, needs one"
+                f"batch_tolerance = {tolerance}: global_batch is a list already, needs a single"
                 " batch there"
             )
         batches = each_once(batches)
@@ -469,7 +473,7 @@ class Workload(Table):
         if self.loss is None and self.compute_flop is None:
             return self
         if self.loss is not None and self.compute_flop is not None:
-            raise ValueError("loss and compute_flop given, needs one of them")
+            raise ValueError("loss and compute_flop are both given, needs only one of them")
         if not self.model.has_scaling_law:
             raise ValueError(
                 f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens"
@@ -484,11 +488,11 @@ class Workload(Table):
             self.train_tokens, tokens, rel_tol=EQUAL
         ):
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g}: loss or compute_flop make it {tokens:.6g},"
-                " needs one"
+                f"train_tokens = {self.train_tokens:g}: loss or compute_flop imply {tokens:.6g}"
+                " tokens, needs only one of them"
             )
         if not tokens <= 1e20:
-            raise ValueError(f"loss or compute_flop make {tokens:.3g} tokens, needs at most 1e20")
+            raise ValueError(f"loss or compute_flop imply {tokens:.3g} tokens, needs at most 1e20")
         self.__dict__["train_tokens"] = tokens
         return self
 
@@ -505,13 +509,11 @@ class Workload(Table):
         if len(keys) > 1:
             raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
-            raise ValueError(
-                "train_days has no train_tokens, needs how many tokens are trained in that time"
-            )
+            raise ValueError("train_days: the number of tokens is missing, needs train_tokens")
         if self.train_days is not None and (self.train_tokens or 0.0) < self.tokens_per_iteration:
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g} is less than an iteration has"
-                f" ({self.tokens_per_iteration:,}), needs the tokens of the whole run"
+                f"train_tokens = {self.train_tokens:g}: one iteration alone has"
+                f" {self.tokens_per_iteration:,} tokens, needs the tokens of the whole run"
             )
         if not 1e-9 <= self.required_s <= LONGEST_S:
             raise ValueError(
@@ -519,8 +521,8 @@ class Workload(Table):
             )
         if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
             raise ValueError(
-                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g} leaves no sequence"
-                " parallelism, needs false in mapping.sequence_parallel"
+                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g}: rules out"
+                " sequence parallelism, needs false in mapping.sequence_parallel"
             )
         return self
 
@@ -528,7 +530,7 @@ class Workload(Table):
     def _narrow_head(self) -> Self:
         if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
             raise ValueError(
-                f"fp8_head with precision = {self.precision!r}: needs layers in fp8 or fp4, too"
+                f"fp8_head: precision = {self.precision!r} has layers in 16 bits, needs fp8 or fp4"
             )
         return self
 
@@ -537,8 +539,8 @@ class Workload(Table):
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
             raise ValueError(
-                f"mapping.interleave = {list(chunks)}: a GPU has one chunk for a micro-batch under"
-                f" options.schedule = {schedule!r}, needs [1], or the schedule '1f1b'"
+                f"mapping.interleave = {list(chunks)}: under options.schedule = {schedule!r} a"
+                " GPU has one chunk, needs [1] or the schedule '1f1b'"
             )
         return self
 

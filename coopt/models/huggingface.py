@@ -44,7 +44,7 @@ PLAIN = """
 GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
 GEMMA3 |= {"vocab_size": 262208, "sliding_window": 4096, "sliding_window_pattern": 6}
 NO_MAMBA_1 = "Mamba-2, as no kind of Mamba-1 is known"
-NO_PARALLEL = "one mixer in a layer"
+NO_PARALLEL = "one kind of mixer in a layer"
 FAMILIES: dict[str, ModelFamily] = {
     **dict.fromkeys(PLAIN.split(), ModelFamily()),
     **dict.fromkeys(
@@ -84,7 +84,7 @@ FAMILIES: dict[str, ModelFamily] = {
         why_not="one embedding of a token, and keys and values of each layer"
     ),
     "lfm2": ModelFamily(
-        why_not="attention or a linear mixer that is known, as convolutions are not"
+        why_not="attention or a known linear mixer (convolutions are not supported)"
     ),
     "nemotron-nas": ModelFamily(why_not="layers of one width"),
 }
@@ -184,7 +184,7 @@ class Reader:
             text.value(name, default=None)
         unknown = list(text.left())
         if unknown:
-            raise text.refuse(unknown[0], f"a key that is known of model_type = {self._kind!r}")
+            raise text.refuse(unknown[0], f"a known key of model_type = {self._kind!r}")
         if has_residual_attention:
             self._notes.append("attention to residuals of earlier layers is not counted")
         return {key: value for key, value in values.items() if value not in (None, [])}, self._notes
@@ -214,7 +214,7 @@ class Reader:
         """Return the keys of attention that a table holds."""
         heads = text.number("num_attention_heads", "n_head", "n_heads")
         if not heads:
-            raise text.refuse("num_attention_heads", "a number from 1")
+            raise text.refuse("num_attention_heads", "a number of at least 1")
         latent = text.number("kv_lora_rank", default=0)
         rope, nope = (
             text.number("qk_rope_head_dim", default=0),
@@ -481,7 +481,7 @@ class Reader:
             kinds = text.entries("layer_types", count) or []
             unknown = next((k for k in kinds if k != "sliding_attention" and k not in rates), None)
             if unknown is not None or not kinds:
-                raise text.refuse("layer_types", "a rate of compress_rates for each")
+                raise text.refuse("layer_types", "a rate in compress_rates for each")
             ratios = [rates.get(kind, 0) for kind in kinds]
         own = self._attention(text) | {
             "shared_kv": True,
@@ -522,7 +522,7 @@ class Reader:
         if not experts:
             width = shared if self._kind == "granitemoehybrid" else dense or wide
             if not width:
-                raise text.refuse("intermediate_size", "a width from 1")
+                raise text.refuse("intermediate_size", "a width of at least 1")
             return values | {"ffn": width}
         ffn = text.number("moe_intermediate_size", "moe_ffn_hidden_size", default=wide)
         plain = self._plain_layers()
@@ -608,7 +608,7 @@ class Reader:
         vision = self._outer.table("vision_config")
         for name in ("audio_config", "thinker_config", "audio_encoder_config"):
             if self._outer.has(name):
-                raise self._outer.refuse(name, "text and images, as no kind of audio is known")
+                raise self._outer.refuse(name, "text and images (audio is not supported)")
         if vision is None or not vision.has(*LAYERS):
             return []
         layers = vision.number(*LAYERS)

@@ -87,7 +87,7 @@ class Keys:
         if value is None:
             return None
         if not isinstance(value, Sequence) or isinstance(value, str) or len(value) < layers:
-            raise self.refuse(name, f"an entry for each of {layers} layers")
+            raise self.refuse(name, f"one entry for each of {layers} layers")
         return list(value[:layers])
 
     def numbers(self, *names: str) -> list[int]:

@@ -97,7 +97,7 @@ def test_files_come_before_the_catalog(tmp_path: Path) -> None:
     assert (again, again.sha256) == (instance, instance.sha256)
     with pytest.raises(InstanceError, match=r"none.toml: no such file"):
         priced(catalog={"files": "none.toml"})
-    with pytest.raises(ValueError, match=r"catalog.files: only `coopt.load` reads them"):
+    with pytest.raises(ValueError, match=r"catalog.files: .* `coopt.load`"):
         Instance.model_validate(question(catalog={"files": ["quotes.toml"]}))
 
 
@@ -111,7 +111,7 @@ PARTS = {"MCX7-NEAT": "cx7-400g", "FREIGHT": ""}
         (VENDOR, PARTS, ""),
         (VENDOR, PARTS | {"FREIGHT": "freight"}, "line 3: 'FREIGHT' is no product"),
         ({**VENDOR, "Price": "usd"}, PARTS, "has no column 'Price'"),
-        ({**VENDOR, "Unit Price": "us"}, PARTS, "'us': no column of quotes"),
+        ({**VENDOR, "Unit Price": "us"}, PARTS, "= 'us': .*closest: usd"),
     ],
 )
 def test_a_table_of_a_vendor_is_read_by_a_map(tmp_path: Path, columns: Any, names: Any, says: str) -> None:
@@ -160,12 +160,12 @@ WRONG = {
         "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\n[[nic]]\nextends = 'cx8-800g'\nname = 'x'": (
             "line 6: nic 'x': name = 'x': stands in line 1 too, needs each name once"
         ),
-        "[[nic]]\nname = 'x'\nextends = 'x'": "line 3: nic 'x': extends = 'x': needs an end, 'x' extends 'x'$",
+        "[[nic]]\nname = 'x'\nextends = 'x'": "line 3: nic 'x': extends = 'x': [^:]*: 'x' extends 'x'$",
         "[[nic]]\nname = 'x'\nextends = 'y'\n[[nic]]\nname = 'y'\nextends = 'z'\n[[nic]]\nname = 'z'\nextends = 'x'": (
-            "line 3: nic 'x': extends = 'y': needs an end, 'x' extends 'y' extends 'z' extends 'x'$"
+            "line 3: nic 'x': extends = 'y': [^:]*: 'x' extends 'y' extends 'z' extends 'x'$"
         ),
         "[[nic]]\nname = 'x'\nextends = 'y'\n[[nic]]\nname = 'y'\nextends = 'cx7-400g'": (
-            "line 3: nic 'x': extends = 'y': stands in line 4, needs to stand before"
+            "line 3: nic 'x': extends = 'y': .* in line 4, needs to come before"
         ),
         "nic": "not TOML",
     },
@@ -183,12 +183,12 @@ WRONG = {
         "kind,name,usd\nnic,cx7-400g,€5": "line 2: usd = €5: needs USD",
         "kind,name,w\nnic,cx7-400g,$5": "line 2: w = \\$5: needs a number without a currency",
         "kind,name,usd\nnics,x,1": r"line 2: kind = 'nics': needs one of .* \(closest: nic\)",
-        "kind,name,price\nnic,cx7-400g,3": "column 'price': no figure of kind nic, needs one of kind, name, .*usd",
-        "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': no figure of kind nic, needs one of .* \(closest: usd\)",
+        "kind,name,price\nnic,cx7-400g,3": "column 'price': .* kind nic, needs one of kind, name, .*usd",
+        "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': .* kind nic, needs one of .* \(closest: usd\)",
         "kind,name,usd\nnic,cx7-400G,3": r"line 2: name = 'cx7-400G': the catalog has no nic .*\(closest: cx7-400g",
         "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': stands in line 2 too, needs each",
-        "kind,name,extends\nnic,x,y\nnic,y,x": "line 2: extends = 'y': needs an end, 'x' extends 'y' extends 'x'$",
-        "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* of one's own the columns gbit_s and w, or extends",
+        "kind,name,extends\nnic,x,y\nnic,y,x": "line 2: extends = 'y': [^:]*: 'x' extends 'y' extends 'x'$",
+        "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* the columns gbit_s and w .* extends",
     },
 }
 
@@ -206,7 +206,7 @@ def test_a_file_that_is_wrong_names_file_entry_and_key(tmp_path: Path, file: str
         ("kind,name,price,reach_m\nnic,cx7-400g,3,\nnic,cx8-800g,3,\noptic,400g-199,,80\n", "'price'"),
         (
             "kind,name,usd,date\nnic,cx7-400g,3,May\noptic,400g-199,8,May\nnic,cx8-800g,3,June\n",
-            "'date': no figure of the kinds nic and optic, needs one .*, or source for notes",
+            "'date': .* kinds nic and optic, needs .*, or source for notes",
         ),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_column_that_is_unknown_is_named_once_for_all_kinds(tmp_path: Path, te
 
 CONTRADICTIONS = {
     "switch,tor,qm9700,400,99": r"switch 'tor' takes 99, .* \('tor' stands in line 2 of {file}\)$",
-    "switch,tor,qm9700,200,1": r"there are 'tor' 200 Gbit/s \('tor' stands in line 2 of {file}\)$",
+    "switch,tor,qm9700,200,1": r"'tor' 200 Gbit/s \('tor' stands in line 2 of {file}\)$",
     "switch,leaf,qm9700,400,99": r"switch 'leaf' takes 99, .* \('leaf' stands in line 2 of {file}\)$",
 }
 

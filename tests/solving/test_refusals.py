@@ -19,18 +19,21 @@ from tests.solving.sites.test_sites import LINK, apart
 from tests.solving.test_phased_questions import FIRST, LAST
 
 PHASES: dict[str, tuple[dict[str, Any], str]] = {
-    "one phase": ({"phase": [LAST]}, "phase: there is one phase, needs two or more"),
-    "years that fall": ({"phase": [FIRST, LAST | {"year": 2026}]}, "needs a year after 2026"),
-    "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "needs at least 128"),
+    "one phase": ({"phase": [LAST]}, "needs at least two"),
+    "years that fall": ({"phase": [FIRST, LAST | {"year": 2026}]}, "previous phase, 2026"),
+    "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "previous phase, 128"),
     "an unknown workload": ({"phase": [FIRST | {"workloads": "x"}, LAST]}, "is named 'x', needs one of w"),
     "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears twice"),
     "two bounds": (
         {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
-        "train_days has no train_tokens",
+        "needs train_tokens",
     ),
-    "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "needs 64, the GPUs of the last phase"),
+    "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "cluster.gpus = 32: "),
     "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "one largest ratio"),
-    "a budget": ({"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}}, "limits.capex_usd: does not go with"),
+    "a budget": (
+        {"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}},
+        "limits.capex_usd: ",
+    ),
     "power": ({"phase": [FIRST, LAST], "objective": {"minimize": "power"}}, "needs 'capex' or 'tco'"),
 }
 
@@ -38,16 +41,16 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "direct": (
         linked,
         [
-            ({"network__fabrics": ["direct"]}, "'direct' is compared with switches, needs another fabric"),
-            ({"network__fabrics": ["clos"]}, "network.panels: patch direct links, and network.fabrics allows none"),
-            ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside 'direct' in network.fabrics"),
+            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs one beside it"),
+            ({"network__fabrics": ["clos"]}, "network.panels: .* needs 'direct'"),
+            ({"solver": {"top": 2}}, "solver.top = 2: .* 'direct' in network.fabrics, needs 1"),
             (
                 {"network__link_reach_m": [50, 5000, 6000]},
                 "network.optics: none of a NIC's rate reaches the 5000 m of a direct link",
             ),
             ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
             ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
-            ({"workload": TWO}, "'direct' links are for the traffic of one workload, and there are 2"),
+            ({"workload": TWO}, "network.fabrics: 'direct' .* there are 2"),
         ],
     ),
     "sites": (
@@ -61,9 +64,9 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
             ({"wan__0__between": ["east"]}, "wan.0.between.1"),
             ({"site__1__name": "east"}, "site: name 'east' appears twice"),
-            ({"wan": [LINK, LINK | {"between": ["west", "east"]}]}, r"wan\[1\].between: west - east is there already"),
-            ({"objective": {}}, "objective.include: lacks 'gpu'"),
-            ({"solver": {"top": 2}}, "solver.top = 2: runners-up are not searched beside \\[\\[site\\]\\], needs 1"),
+            ({"wan": [LINK, LINK | {"between": ["west", "east"]}]}, r"wan\[1\].between: west - east"),
+            ({"objective": {}}, "objective.include: .* needs 'gpu'"),
+            ({"solver": {"top": 2}}, "solver.top = 2: .* \\[\\[site\\]\\], needs 1"),
             (
                 {"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []},
                 "site: 7 sites, needs at most 6",
@@ -123,7 +126,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ),
             (
                 {"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}},
-                r"availability: does not go with robust\.survive",
+                r"availability: .* robust\.survive",
             ),
             (
                 {

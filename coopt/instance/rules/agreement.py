@@ -47,17 +47,17 @@ def _switches(instance: Question) -> Iterator[str]:
             (
                 units > hall.switch_rack_units,
                 f"network.hall.switch_rack_units = {hall.switch_rack_units:g}: switch"
-                f" {switch.name!r} takes {units:g}, needs at least so many",
+                f" {switch.name!r} takes {units:g}, needs at least that",
             ),
             (
                 switch.w > 1e3 * most_kw,
                 f"network.hall.switch_rack_kw = {most_kw:g}: switch {switch.name!r} draws"
-                f" {switch.w / 1e3:g} kW, needs at least so many",
+                f" {switch.w / 1000.0:g} kW, needs at least that",
             ),
             (
                 switch.optics_inside,
-                f"network.switches: {switch.name!r} has its optics inside, which only designs count"
-                " (docs/designs.md), needs a switch that takes modules",
+                f"network.switches: {switch.name!r} has built-in optics, which only files of"
+                " designs support (docs/designs.md), needs a switch that takes modules",
             ),
         )
 
@@ -72,8 +72,8 @@ def _ports(instance: Question) -> Iterator[str]:
     if not nic_runs:
         port_counts = sorted({ports for nic in network.nics for ports in nic.ports})
         yield (
-            f"network.nic_planes = {numbers(network.nic_planes)}: no NIC of network.nics can be run"
-            f" with so many ports, needs one of {numbers(port_counts)}"
+            f"network.nic_planes = {numbers(network.nic_planes)}: no NIC of network.nics has that"
+            f" many ports, needs one of {numbers(port_counts)}"
         )
         return
     optics_in_reach = [optic for optic in network.optics if optic.reach_m >= reach_m]
@@ -90,9 +90,9 @@ def _ports(instance: Question) -> Iterator[str]:
         return
     if joints:
         yield (
-            f"network.{_mating_key(network)}: no NIC mates with a switch and an optic of its rate"
-            " (protocol, lane_gbit_s), needs network.switches and network.optics of its lanes"
-            f"{', or buildable = false' if network.buildable else ''}"
+            f"network.{_mating_key(network)}: no NIC mates with any listed switch and optic of"
+            " its rate (protocol, lane_gbit_s), needs network.switches and network.optics with"
+            f" its lanes{(', or buildable = false' if network.buildable else '')}"
         )
         return
     yield _missing_joint(network, nic_runs, reach_m)
@@ -113,8 +113,8 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
             f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_modes
         )
         return (
-            f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one; there"
-            f" are {switches}"
+            f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one that"
+            f" does; the listed ones are {switches}"
         )
     modules = dict.fromkeys(
         _module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs
@@ -124,8 +124,9 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         for optic in network.optics
     )
     return (
-        "network.optics: none joins a NIC to ports of its rate: needs one of "
-        f"{alternatives(modules)}, over {reach_m:g} m at least; there are {optics}"
+        "network.optics: none joins a NIC to switch ports of its rate, needs one of"
+        f" {alternatives(modules)} that reaches at least {reach_m:g} m; the listed ones are"
+        f" {optics}"
     )
 
 
@@ -159,16 +160,16 @@ def _planes(instance: Question) -> Iterator[str]:
         *(
             (
                 contents and counts != (1,),
-                f"network.{key} = {numbers(counts)}: {words} do not go with {both(contents)},"
-                " needs 1",
+                f"network.{key} = {numbers(counts)}: {words} are not supported with"
+                f" {both(contents)}, needs 1",
             )
             for key, (words, counts, contents) in lists.items()
         ),
         *(
             (
                 gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)),
-                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu, and a divisor of"
-                f" the GPUs of an HB domain ({numbers(sizes)})",
+                f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu and a divisor of"
+                f" the HB domain's GPUs ({numbers(sizes)})",
             )
             for gpus in network.gpus_per_nic
         ),
@@ -185,19 +186,18 @@ def _fill(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             network.pod_bundles != (1,) and unbundled,
-            f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods do not"
-            f" go with {both(unbundled)}, needs 1",
+            f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods are"
+            f" not supported with {both(unbundled)}, needs 1",
         ),
         (
             network.tier_switches == "any" and alike,
-            f"network.tier_switches = 'any': products by tier do not go with {both(alike)},"
-            " needs 'same'",
+            "network.tier_switches = 'any': products by tier are not supported with"
+            f" {both(alike)}, needs 'same'",
         ),
         (
             network.domain_fill == "any" and instance.even_for,
-            "network.domain_fill = 'any': domains that are not filled alike do not go with"
-            f" {both(instance.even_for)}, needs 'even' or the default, 'fewest', which is 'even'"
-            " there",
+            "network.domain_fill = 'any': unevenly filled domains are not supported with"
+            f" {both(instance.even_for)}, needs 'even' or 'fewest' (the default)",
         ),
     )
 
@@ -214,22 +214,21 @@ def _discipline(instance: Question) -> Iterator[str]:
             (
                 (by_ratio or "direct" in network.fabrics)
                 and "pp" not in workload.mapping.outermost,
-                f"workload[{w}].mapping.outermost = ['dp']: network.{key} supports only pipeline"
-                " stages outermost, needs 'pp' in the list, or charge = 'loads' and fabrics of"
-                " switches",
+                f"workload[{w}].mapping.outermost = ['dp']: with network.{key} only pipeline"
+                " stages can be outermost, needs 'pp' in the list, or charge = 'loads' with"
+                " switched fabrics",
             )
             for w, workload in enumerate(instance.workload)
         ),
         (
             by_ratio and network.routing in ("pinned", "ecmp"),
-            f"network.routing = {network.routing!r}: needs network.charge = 'loads', as 'ratio'"
-            " goes with a number only",
+            f"network.routing = {network.routing!r}: charge = 'ratio' supports only a number"
+            " here, needs network.charge = 'loads'",
         ),
         (
             network.routing == "pinned" and network.bundles == "any",
             "network.bundles = 'any': pinned flows (network.routing = 'pinned') spread evenly"
-            " only over equal bundles, needs 'even', or"
-            " another routing",
+            " only over equal bundles, needs 'even' or another routing",
         ),
     )
 
@@ -240,7 +239,10 @@ TCP_GBIT_S = 25.0  # rate up to which the efficiency of TCP is known
 def disagreements(instance: Question) -> Iterator[str]:
     """Yield sentences about inconsistent parts of an instance."""
     if instance.catalog.files:
-        yield "catalog.files: only `coopt.load` reads them, needs an instance that it loads"
+        yield (
+            "catalog.files: this question was not loaded from a file, needs `coopt.load` to read"
+            " them"
+        )
     yield from _missing_bounds(instance)
     yield from _repeated_names(instance)
     yield from fabric_disagreements(instance)
@@ -276,9 +278,9 @@ def _shared_batches(instance: Question) -> Iterator[str]:
         *(
             (
                 workload.batch_tolerance and instance.cluster.shares,
-                f"workload[{w}].batch_tolerance = {workload.batch_tolerance:g}: sites take equal"
-                " shares of a batch (cluster.shares), which few batches allow, needs a list of"
-                " batches in global_batch",
+                f"workload[{w}].batch_tolerance = {workload.batch_tolerance:g}: few nearby"
+                " batches divide into equal shares (cluster.shares), needs a list of batches in"
+                " global_batch",
             )
             for w, workload in enumerate(instance.workload)
         )
@@ -353,8 +355,8 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
     if count > MOST_IDLE_SITES:
         yield (
             f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} numbers of"
-            f" GPUs and domains to choose from, needs at most {MOST_IDLE_SITES:,}: a smaller"
-            " number of GPUs that may be idle"
+            " GPUs and domains to choose from, needs fewer idle GPUs (at most"
+            f" {MOST_IDLE_SITES:,} such choices)"
         )
 
 
@@ -364,8 +366,8 @@ def _idle_elsewhere(instance: Question) -> Iterator[str]:
     if instance.cluster.idle_gpus and several:
         yield (
             f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: idle GPUs are"
-            " supported only on one network that workloads use in turn, needs an instance without"
-            f" {both(several)}"
+            " supported only on a single network that workloads share in turn, needs an instance"
+            f" without {both(several)}"
         )
 
 
@@ -388,8 +390,8 @@ def _repeated_names(instance: Question) -> Iterator[str]:
         ),
         (
             idle in names_by_key["network.hb_domains"],
-            f"network.hb_domains: name {idle!r} is that of idle GPUs in the bill, needs another"
-            " name",
+            f"network.hb_domains: the name {idle!r} is reserved for idle GPUs in the bill, needs"
+            " another name",
         ),
     )
 
@@ -400,20 +402,20 @@ def _domains(instance: Question) -> Iterator[str]:
     return broken(
         (
             hosts and "hb" not in instance.objective.include,
-            "objective.include: servers are counted with HB domains, needs 'hb' beside 'host'",
+            "objective.include: servers are priced with HB domains, needs 'hb' beside 'host'",
         ),
         *(
             (
                 instance.limits.racks is not None and domain.racks is None,
-                f"limits.racks: HB domain {domain.name!r} does not say how many racks it fills, "
-                "needs `racks` in its table",
+                f"limits.racks: HB domain {domain.name!r} does not state its racks, needs `racks`"
+                " in its table",
             )
             for domain in instance.network.hb_domains
         ),
         *(
             (
                 hosts and getattr(domain, key) is None,
-                f"objective.include: HB domain {domain.name!r} has no host to count, needs"
+                f"objective.include: HB domain {domain.name!r} has no price of a host, needs"
                 f" `{key}` in its table",
             )
             for domain in instance.network.hb_domains
@@ -431,21 +433,20 @@ def _workloads(instance: Question) -> Iterator[str]:
         yield from broken(
             (
                 not gpu.peak_flop_s(workload.precision),
-                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r}"
-                f" has no such peak, needs another precision or {workload.precision}_tflop_s in the"
-                " GPU's table",
+                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU"
+                f" {gpu.name!r} has no peak at this precision, needs another precision or"
+                f" {workload.precision}_tflop_s in the GPU's table",
             ),
             (
                 any(shares) and gpu.host_gbyte_s is None,
-                f"workload[{w}].mapping.offload_percent = {list(shares)}: the bandwidth from GPU"
-                f" {gpu.name!r} to its host is not known, needs [0], or host_gbyte_s in the GPU's"
-                " table",
+                f"workload[{w}].mapping.offload_percent = {list(shares)}: the host bandwidth of"
+                f" GPU {gpu.name!r} is not known, needs [0], or host_gbyte_s in the GPU's table",
             ),
             (
                 workload.options.transport == "tcp" and nic.gbit_s > TCP_GBIT_S,
                 f"workload {workload.name!r}: options.transport = 'tcp': the rate of TCP is known"
-                f" up to {TCP_GBIT_S:g} Gbit/s and {nic.name!r} has {nic.gbit_s:g}, needs"
-                " 'ipoib' or 'rdma', or slower adapters",
+                f" up to {TCP_GBIT_S:g} Gbit/s but {nic.name!r} has {nic.gbit_s:g}, needs"
+                " 'ipoib', 'rdma' or a slower NIC",
             ),
         )
 
@@ -460,9 +461,9 @@ def switch_disagreements(instance: Question) -> Iterator[str]:
     ]
     if names and asking:
         yield (
-            f'workload {asking[0]!r}: options.collectives = "in-network", and network.switches has'
-            f" {names[0]!r}, which cannot reduce in the network (reduces = false), needs switches"
-            ' that do, or "fastest"'
+            f'workload {asking[0]!r}: options.collectives = "in-network": switch {names[0]!r}'
+            " cannot reduce in the network (reduces = false), needs switches that can, or"
+            ' "fastest"'
         )
 
 
@@ -475,26 +476,29 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
     return broken(
         (
             network.panels and not direct,
-            "network.panels: patch direct links, and network.fabrics allows none, needs"
-            " 'direct' in it",
+            "network.panels: panels join direct links, which network.fabrics does not allow,"
+            " needs 'direct' in it",
         ),
         (
             direct and not network.switched,
-            "network.fabrics: 'direct' is compared with switches, needs another fabric beside it",
+            (
+                "network.fabrics: 'direct' is always compared with a switched fabric, needs one"
+                " beside it"
+            ),
         ),
         (
             direct and len(instance.workload) > 1,
-            "network.fabrics: 'direct' links are for the traffic of one workload, and there are "
-            f"{len(instance.workload)}, needs one [[workload]] or other fabrics",
+            "network.fabrics: 'direct' links serve one workload but there are"
+            f" {len(instance.workload)}, needs one [[workload]] or other fabrics",
         ),
         (
             direct and way != "levels",
-            f'workload.options.collectives = "{way}": direct links have schedules of their own'
-            " between domains, needs \"levels\" or fabrics without 'direct'",
+            f'workload.options.collectives = "{way}": direct links have collective schedules of'
+            " their own, needs \"levels\" or fabrics without 'direct'",
         ),
         (
             direct and not rates & {nic.gbit_s for nic in network.nics},
-            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link, the"
-            " second of network.link_reach_m, needs one that does",
+            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link"
+            " (second in network.link_reach_m), needs one that does",
         ),
     )

@@ -43,20 +43,19 @@ def exclusions(instance: Question) -> Iterator[str]:
     return broken(
         (
             "direct" in instance.network.fabrics and apart,
-            f"network.fabrics: 'direct' does not go with {both(apart)}: direct links are"
+            f"network.fabrics: 'direct' is not supported with {both(apart)}, as direct links are"
             f" {both(apart.values())}, needs fabrics without 'direct', or {_without(apart)}",
         ),
         (
             instance.asks("ring") and at_once,
-            "site: one model that trains at several sites (sharing.mode = 'time') does not go with"
-            f" {both(at_once)}: it is {both(at_once.values())}, needs sharing.mode = 'partition',"
-            f" where each workload has an island at one site, or {_without(at_once)}",
+            "site: training one model at several sites (sharing.mode = 'time') is not supported"
+            f" with {both(at_once)}, as it is {both(at_once.values())}, needs sharing.mode ="
+            f" 'partition' (each workload at one site), or {_without(at_once)}",
         ),
         (
             instance.availability is not None and instance.losses,
-            "availability: does not go with robust.survive: runs stop at a failure and restart,"
-            " while after a loss they go on with what is left, needs no [availability], or no"
-            " robust.survive",
+            "availability: runs stop at a failure and restart, while with robust.survive they go"
+            " on with what is left, needs no [availability] or no robust.survive",
         ),
     )
 
@@ -78,7 +77,7 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
     return _words(
         (instance.phase, "[[phase]]", "built at once"),
         *((True, *doubt) for doubt in doubts.items()),
-        (instance.robust is not None and not doubts, "[robust]", "planned without doubts"),
+        (instance.robust is not None and not doubts, "[robust]", "planned without uncertainty"),
         (instance.availability is not None, "[availability]", "planned without failures"),
     )
 
@@ -116,7 +115,7 @@ def unsearched_runners_up(instance: Question) -> Iterator[str]:
     return broken(
         (
             instance.solver.top > 1 and names,
-            f"solver.top = {instance.solver.top}: runners-up are not searched beside {both(names)},"
+            f"solver.top = {instance.solver.top}: runners-up are not supported with {both(names)},"
             " needs 1",
         )
     )
@@ -142,14 +141,14 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             *(
                 (
                     workload.gpus is not None,
-                    f"workload {workload.name!r}: gpus: every workload has all GPUs in turn, needs"
+                    f"workload {workload.name!r}: gpus: workloads take turns on all GPUs, needs"
                     " sharing.mode = 'partition'",
                 )
                 for workload in instance.workload
             ),
         )
         return
-    yield from one_number(instance, "islands take as many GPUs as they need of those there are")
+    yield from one_number(instance, "islands divide a fixed number of GPUs")
     yield from _discounts(instance)
     yield from core_disagreements(instance)
 
@@ -228,8 +227,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     nics_gbit_s = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
     if core.gbit_s_per_gpu > nics_gbit_s:
         yield (
-            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send"
-            f" {nics_gbit_s:g} Gbit/s, needs no more than that"
+            f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send only"
+            f" {nics_gbit_s:g} Gbit/s, needs at most that"
         )
 
 
@@ -256,7 +255,7 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
     if core_names and core.optic is not None and core.optic not in core_names:
         yield (
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that"
-            f" reaches {network.link_reach_m[-1]:g} m, or to be left out"
+            f" reaches {network.link_reach_m[-1]:g} m, or no value"
         )
 
 
@@ -284,20 +283,20 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             len(phases) == 1,
-            "phase: there is one phase, needs two or more (or no [[phase]] at all)",
+            "phase: there is only one phase, needs at least two, or no [[phase]]",
         )
     )
     for number, (start, phase) in enumerate(pairwise(phases), start=1):
         yield from broken(
             (
                 phase.year <= start.year,
-                f"phase[{number}].year = {phase.year:g}: needs a year after {start.year:g}, that of"
-                " the phase before",
+                f"phase[{number}].year = {phase.year:g}: needs a year after that of the previous"
+                f" phase, {start.year:g}",
             ),
             (
                 phase.gpus < start.gpus,
-                f"phase[{number}].gpus = {phase.gpus}: needs at least {start.gpus}, those of the"
-                " phase before (nothing is thrown away)",
+                f"phase[{number}].gpus = {phase.gpus}: needs at least the GPUs of the previous"
+                f" phase, {start.gpus} (phases only add)",
             ),
         )
     yield from _named_workloads(instance)
@@ -327,7 +326,7 @@ def _named_workloads(instance: Question) -> Iterator[str]:
         *(
             (
                 islands and not any(name in names for names in names_by_phase),
-                f"workload {name!r}: trains in no phase, needs to be in some phase's workloads",
+                f"workload {name!r}: trains in no phase, needs a place in some phase's workloads",
             )
             for name in all_names
         )
@@ -357,27 +356,30 @@ def _not_phased(instance: Question) -> Iterator[str]:
     return broken(
         (
             gpus != (last_gpus,),
-            f"cluster.gpus = {', '.join(map(str, gpus))}: needs {last_gpus}, the GPUs of the last"
-            " phase",
+            f"cluster.gpus = {', '.join(map(str, gpus))}: differs from the last phase, needs its"
+            f" {last_gpus} GPUs",
         ),
         (
             instance.network.ratios is not None,
-            "network.oversubscription: a list of ratios does not go with [[phase]], needs one"
-            " largest ratio",
+            "network.oversubscription: a list of ratios is not supported with [[phase]], needs"
+            " one largest ratio",
         ),
         (
             instance.network.end_to_end_oversubscription is not None,
-            "network.end_to_end_oversubscription: does not go with [[phase]], needs"
-            " network.oversubscription, which bounds the ratio of each switch",
+            "network.end_to_end_oversubscription: is not supported with [[phase]], needs"
+            " network.oversubscription, which bounds each switch",
         ),
         (
             instance.limits.capex_usd is not None,
-            "limits.capex_usd: does not go with [[phase]], needs power_mw or racks, which hold in"
-            " each phase",
+            "limits.capex_usd: is not supported with [[phase]], needs power_mw or racks, which"
+            " apply in each phase",
         ),
         (
             instance.objective.minimize == "power",
-            "objective.minimize = 'power': phases ask what to buy when, needs 'capex' or 'tco'",
+            (
+                "objective.minimize = 'power': phases spread purchases over time, needs 'capex'"
+                " or 'tco'"
+            ),
         ),
     )
 
@@ -402,7 +404,10 @@ def site_disagreements(instance: Question) -> Iterator[str]:
         ),
         (
             is_several and "gpu" not in instance.objective.include,
-            "objective.include: lacks 'gpu', whose power the sites have to feed, needs 'gpu' in it",
+            (
+                "objective.include: the sites feed GPUs whose power is not counted, needs 'gpu'"
+                " in it"
+            ),
         ),
     )
     if is_several:
@@ -417,7 +422,7 @@ def _shares(instance: Question) -> Iterator[str]:
     if shares is None:
         # something that excludes shares is reported elsewhere and has to be removed first
         excluded = any(exclusions(instance))
-        need = "needs the number of equal shares of GPUs and batch that sites take"
+        need = "needs the number of equal shares into which sites divide GPUs and batch"
         yield from broken((not excluded, f"cluster.shares: is missing, {need}"))
         return
     yield from one_number(instance, "sites share one number of GPUs")
@@ -451,7 +456,10 @@ def _links(instance: Question) -> Iterator[str]:
             ),
             (
                 ends[w] in ends[:w],
-                f"wan[{w}].between: {wan.name} is there already, needs one table for two sites",
+                (
+                    f"wan[{w}].between: {wan.name} has a table already, needs one table for each"
+                    " pair of sites"
+                ),
             ),
         )
     yield from broken(
@@ -495,9 +503,9 @@ def regrets_of_choices(instance: Question) -> Iterator[str]:
     return broken(
         (
             instance.minimizes_regret,
-            "robust.aim = 'regret': it is measured from the best plans of one choice, so that"
-            " regrets of several do not compare, needs 'worst-case', or one value each in"
-            " cluster.gpu, workload.global_batch and workload.options",
+            "robust.aim = 'regret': a regret compares with the best plan of one choice only,"
+            " needs 'worst-case', or single values in cluster.gpu, workload.global_batch and"
+            " workload.options",
         )
     )
 

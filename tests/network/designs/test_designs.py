@@ -159,11 +159,11 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
         (LAST, '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
         r".*tiers\[1\].optic = '400g-dr4': .*400 Gbit/s .* tier 2 800",
     ),
-    "planes": (("domains = 64", "domains = 64\nplanes = 2"), "planes = 2: .* 0.5 ports of a NIC"),
+    "planes": (("domains = 64", "domains = 64\nplanes = 2"), "planes = 2: .* nic_ports = 1"),
     "rails": (("domains = 64", "domains = 64\nrails = 3"), "rails = 3: .*gpus_per_domain = 8"),
     "leaf over unit": (
         ("domains = 64", "domains = 64\nunit_domains = 8\nleaf_domains = 16"),
-        "leaf_domains = 16: .* tier 1 .* 16 ports .* 8",
+        "leaf_domains = 16: .* 16 ports .* tier 1 .* 8",
     ),
     "a switch of fewer ports": (
         (LAST, '{ ports = 128, switch = "qm9700" }]'),
