@@ -6,12 +6,16 @@ matrices alone, so that it has to be below, by less than half a thousandth where
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from coopt.instance.catalog import entries
 from coopt.instance.transformer import Transformer
+from coopt.models.documents import imported
 from coopt.perf.mapping import model_parameters
-from tests.models.configs import CATALOGUED
+from tests.models.configs import CATALOGUED, MODELS
 
 TOTALS = {  # parameters, of which a token meets, and how far off they may be
     "gpt-22b": (12 * 48 * 6144**2 + 51_200 * 6144, None, 1e-12),  # 12 l h^2 + V h (arXiv 2104.04473, equation 2)
@@ -99,6 +103,26 @@ def test_every_model_is_anchored() -> None:
     assert set(SHAPES) | set(CATALOGUED.values()) == set(entries("model"))
     assert set(EXPERTS) == {name for name in SHAPES if model(name).experts}
     assert set(HYBRIDS) == {name for name in SHAPES if model(name).mamba_layers}
+
+
+def test_newer_models_are_those_of_their_configurations(tmp_path: Path) -> None:
+    """Key by key; `tests/models` counts what each configuration has beside what was published."""
+    file = tmp_path / "config.json"
+    for name, ours in CATALOGUED.items():
+        file.write_text(json.dumps(MODELS[name][1]), "utf-8")
+        same = imported(file).same
+        assert same is not None, name
+        assert same.name == ours
+        assert ours in SHAPES or same.seq == 4096  # where no run is known: as most begin training
+
+
+def test_published_counts_are_those_of_cards_and_papers() -> None:
+    cards = {ours: [*map(float, MODELS[name][0].split())] for name, ours in CATALOGUED.items()}
+    papers = {name: [total / 1e9, (active or total) / 1e9] for name, (total, active, _) in TOTALS.items()}
+    for name, figures in (papers | cards).items():
+        told = [model(name).published_total, model(name).published_active]
+        expected = [figure for figure, is_told in zip(figures, told, strict=True) if is_told]
+        assert [figure for figure in told if figure] == pytest.approx(expected, rel=0.01)
 
 
 @pytest.mark.parametrize("name", TOTALS)
