@@ -1,6 +1,7 @@
 """Hardware of a cluster: GPUs, HB domains, NICs, switches, optics and panels."""
 
 import math
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_serializer, model_validator
@@ -393,15 +394,9 @@ class Switch(Entry):
         return self
 
     @property
-    def in_each_mode(self) -> tuple[Self, ...]:
+    def in_each_mode(self) -> tuple["Switch", ...]:
         """The switch in its default mode, then in each other mode."""
-        in_each_mode = (SwitchMode(radix=self.radix, port_gbit_s=self.port_gbit_s), *self.modes)
-        return tuple(
-            self.model_copy(
-                update={**dict(way), "modes": tuple(mode for mode in in_each_mode if mode != way)}
-            )
-            for way in in_each_mode
-        )
+        return _in_each_mode(self)
 
     @property
     def cage_gbit_s(self) -> float:
@@ -413,6 +408,17 @@ class Switch(Entry):
                 * self.port_gbit_s
             )
         return max(self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes), 0.0)
+
+
+@lru_cache(maxsize=1 << 8)
+def _in_each_mode(switch: Switch) -> tuple[Switch, ...]:
+    modes = (SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s), *switch.modes)
+    return tuple(
+        switch.model_copy(
+            update={**dict(mode), "modes": tuple(other for other in modes if other != mode)}
+        )
+        for mode in modes
+    )
 
 
 class Optic(Entry):

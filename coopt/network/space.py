@@ -98,9 +98,10 @@ def wirings(
     network: Network,
     cages: tuple[int, int] = (1, 1),
     above: tuple[int, int] | None = None,
+    max_tiers: int = 3,
 ) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none
-    beyond `max_tiers`.
+    beyond `max_tiers`, nor beyond those of the network.
 
     Parameters
     ----------
@@ -113,6 +114,7 @@ def wirings(
         Ports of switches of the second tier and of the third; those of a leaf where left out.
     """
     rules = WiringRules(*(getattr(network, name) for name in WiringRules._fields))
+    rules = rules._replace(max_tiers=min(max_tiers, rules.max_tiers))
     return iter(_listed(ends, (radix, *(above or (radix, radix))), rules, cages))
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.columns.islands.listing import Islands, Market
+from coopt.columns.islands.listing import Equipment, Islands, Market
 from coopt.columns.islands.shapes import Sites
 from coopt.columns.pools import Slopes, beaten_options, needed_options
 from coopt.instance.schema import Instance
@@ -147,29 +147,27 @@ class Coupling:
         A NIC option is represented by a lower bound on the usage of its networks: an option that
         dominates the bound dominates all networks that use more.
         """
-        market, beaten_nics = (
-            self.market,
-            np.ones((len(self.market.space.nic_options), len(sites)), dtype=np.bool_),
-        )
-        ends = [
-            (g, nic_option, optics)
-            for g, nic_option in enumerate(market.space.nic_options)
-            for optics in market.space.ends(nic_option) or (None,)
-        ]
-        if not ends:
-            return beaten_nics
-        units = np.concatenate(
-            [market.least_units(sites, nic_option, optics) for _, nic_option, optics in ends]
-        )
-        racks, gpus = (
-            np.tile(self.racks(sites.hb, sites.domains), len(ends)),
-            np.tile(sites.gpus, len(ends)),
-        )
-        usage = self.usage(units, gpus, racks, market.least_links(gpus))
-        beaten = beaten_options(rivals, usage, self.slopes)
-        for (g, _, optics), of_end in zip(ends, beaten.reshape(len(ends), len(sites)), strict=True):
-            beaten_nics[g] &= of_end | (sites.domains > 1 if optics is None else False)
+        market = self.market
+        numbers, equipment = market.nic_fittings
+        beaten = beaten_options(rivals, self.least_usage(sites, equipment), self.slopes)
+        joins_none = np.logical_not(equipment.modules.any(axis=(1, 2)))
+        joins_nothing = joins_none[:, None] & (sites.domains > 1)
+        beaten_nics = np.ones((len(market.space.nic_options), len(sites)), dtype=np.bool_)
+        np.logical_and.at(beaten_nics, numbers, beaten.reshape(joins_nothing.shape) | joins_nothing)
         return beaten_nics
+
+    def least_usage(self, sites: Sites, equipment: Equipment) -> Usage:
+        """Return lower bounds on the usage of any network with each equipment on each site, all
+        sites of the first equipment first.
+        """
+        units = self.market.least_units(sites, equipment)
+        gpus = np.tile(sites.gpus, len(equipment))
+        return self.usage(
+            units.reshape(len(gpus), units.shape[2]),
+            gpus,
+            np.tile(self.racks(sites.hb, sites.domains), len(equipment)),
+            self.market.core_ports(self.market.least_links(gpus)),
+        )
 
     def closed_domains(self, gpus: int, rivals: Usage) -> Bools:
         """HB domains on which every site with at least `gpus` GPUs is dominated (HB domains).

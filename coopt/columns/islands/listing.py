@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from coopt.columns.islands.shapes import (
 )
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds, NicOption
 from coopt.network.optics import (
@@ -109,6 +110,36 @@ class Hardware(NamedTuple):
     core_end: Optic | None
 
 
+class Fittings(NamedTuple):
+    """What networks have in any case: a NIC option, and the ends of links of their lowest tiers on
+    switches with `radices` ports.
+    """
+
+    nic_option: NicOption
+    levels: tuple[LinkEnds, ...]
+    radices: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment(RowArrays):
+    """Fittings as arrays (n,): `nic`, `switch` and `optics` (n, tiers, 2) are indices of products.
+
+    A GPU has a bandwidth of `byte_s` between domains (bytes/s). Of tiers that there may not be,
+    `radices` (n, tiers) are infinite and `modules` of a link (n, tiers, 2) are 0.
+    """
+
+    byte_s: Floats
+    nics_per_gpu: Ints
+    gpus_per_nic: Ints
+    nic_planes: Ints
+    nic_cages: Ints
+    nic: Ints
+    switch: Ints
+    radices: Floats
+    optics: Ints
+    modules: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Market:
     """Components that an instance offers for islands; `measures` are the objectives that optics are
@@ -153,23 +184,21 @@ class Market:
         values = values_of(self.instance, self.measures)
         unlimited: Ports = ((1, 1), (leaf.radix,) * 3)
         for core_end in core_ends(self.instance, None, values) if levels else ():
-            yield Hardware(nic, switch, (), Box(unlimited, 1, alone=False), core_end)
+            yield Hardware(nic, switch, (), Box(0, unlimited, 1, alone=False), core_end)
         for core_end in core_ends(self.instance, leaf, values):
             of_core = 1 if core_end is None else core_end.links_of(leaf.port_gbit_s)
             cored = of_core * (self.core is not None)
             for tiers, ports, _, choices in ends_by_ports(network, chain, levels, cored):
                 for ends in choices if tiers else ():
                     in_spine = ends[1].above.links_of(leaf.port_gbit_s) if tiers == 2 else 1
-                    box = Box(ports, of_core, alone=in_spine > 2)
+                    box = Box(tiers, ports, of_core, alone=in_spine > 2)
                     yield Hardware(nic, switch, ends, box, core_end)
 
     @cached_property
-    def boxes(self) -> dict[Box, set[int]]:
-        """The ports that switches may have, each with the numbers of tiers of networks on these."""
-        boxes: dict[Box, set[int]] = {}
-        for offer in self.offers:
-            boxes.setdefault(offer.box, set()).add(len(offer.levels))
-        return boxes
+    def boxes(self) -> dict[Box, int]:
+        """The ports that switches may have, with the number of each."""
+        boxes = dict.fromkeys(offer.box for offer in self.offers)
+        return {box: number for number, box in enumerate(boxes)}
 
     @cached_property
     def wirings(self) -> Wirings:
@@ -232,47 +261,124 @@ class Market:
         )
         return units
 
-    def least_units(self, sites: Sites, nic_option: NicOption, optics: LinkEnds | None) -> Floats:
-        """Lower bound on the units of any network with a NIC option: NICs, and for their links
-        switch ports and optics at both ends.
-
-        Links into the core need ports and optics too; a single domain has NICs for them but no
-        switch.
+    @cached_property
+    def nic_fittings(self) -> tuple[Ints, Equipment]:
+        """What networks of each NIC option have whatever their tiers, with its index; single
+        domains need no ends of links.
         """
-        units = self.units_of_gpus(sites)
-        is_networked, links = sites.domains > 1, self.least_links(sites.gpus)
-        nics = np.where(
-            is_networked,
-            sites.domains
-            * self.sizes[sites.hb]
-            * nic_option.nics_per_gpu
-            // nic_option.gpus_per_nic,
-            0,
+        keeps_cages, listed = self.instance.network.keeps_cages, list[tuple[int, Fittings]]()
+        for number, nic_option in enumerate(self.space.nic_options):
+            switch = nic_option.switch
+            for ends in self.space.ends(nic_option):
+                of_module = ends.above.links_of(switch.port_gbit_s)
+                radix = ports_of_modules(switch, of_module) if keeps_cages else switch.radix
+                listed.append((number, Fittings(nic_option, (ends,), (radix,))))
+            if not self.space.ends(nic_option):
+                listed.append((number, Fittings(nic_option, (), (switch.radix,))))
+        numbers = np.array([number for number, _ in listed], dtype=np.int64)
+        return numbers, self._equipment(fittings for _, fittings in listed)
+
+    def of_tiers(self, tiers: int, nics_per_gpu: int) -> tuple[Ints, Equipment]:
+        """The offers of networks of so many tiers, as indices, with what these have at least."""
+        key = tiers, nics_per_gpu
+        if key not in self._of_tiers:
+            offers = [n for n, offer in enumerate(self.offers) if offer.box.tiers == tiers]
+            fittings = (self._fittings(self.offers[n], nics_per_gpu) for n in offers)
+            self._of_tiers[key] = np.array(offers, dtype=np.int64), self._equipment(fittings)
+        return self._of_tiers[key]
+
+    @cached_property
+    def _of_tiers(self) -> dict[tuple[int, int], tuple[Ints, Equipment]]:
+        return {}
+
+    def _fittings(self, offer: Hardware, nics_per_gpu: int) -> Fittings:
+        network, radices = self.instance.network, offer.box.ports[1][: max(offer.box.tiers, 1)]
+        nic, switch = network.nics[offer.nic], network.switch_modes[offer.switch]
+        nic_option = NicOption(nic=nic, nics_per_gpu=nics_per_gpu, switch=switch)
+        return Fittings(nic_option, offer.levels, radices)
+
+    def _equipment(self, listed: Iterable[Fittings]) -> Equipment:
+        """Return fittings as arrays."""
+        all_fittings = list(listed)
+        count, tiers = len(all_fittings), len(self.instance.network.link_reach_m)
+        options = [fittings.nic_option for fittings in all_fittings]
+        radices, modules = np.full((count, tiers), np.inf), np.zeros((count, tiers, 2))
+        optics = np.zeros((count, tiers, 2), dtype=np.int64)
+        for number, (option, levels, ports) in enumerate(all_fittings):
+            radices[number, : len(ports)] = ports
+            for level, pair in enumerate(levels):
+                optics[number, level] = [self.place["optics", optic.name] for optic in pair]
+                modules[number, level] = [1 / optic.links_of(option.link_gbit_s) for optic in pair]
+        return Equipment(
+            byte_s=np.array([option.byte_s for option in options], dtype=np.float64),
+            nics_per_gpu=np.array([option.nics_per_gpu for option in options], dtype=np.int64),
+            gpus_per_nic=np.array([option.gpus_per_nic for option in options], dtype=np.int64),
+            nic_planes=np.array([option.nic_planes for option in options], dtype=np.int64),
+            nic_cages=np.array([option.nic.cages for option in options], dtype=np.int64),
+            nic=self._places("nic", (option.nic for option in options)),
+            switch=self._places("switch", (option.switch for option in options)),
+            radices=radices,
+            optics=optics,
+            modules=modules,
         )
-        ends = nics * nic_option.nic_planes
-        units[:, self.place["nic", nic_option.nic.name]] = np.where(
-            is_networked, nics, -(-links // nic_option.nic.cages)
-        )
-        switch = nic_option.switch
-        radix = switch.radix
-        if optics is not None and self.instance.network.keeps_cages:
-            radix = ports_of_modules(switch, optics.above.links_of(switch.port_gbit_s))
-        units[:, self.place["switch", switch.name]] = -(
-            -np.where(is_networked, ends + links, 0) // radix
-        )
-        for optic in optics or ():
-            units[:, self.place["optics", optic.name]] += ends / optic.links_of(
-                nic_option.nic.gbit_s / nic_option.nic_planes
+
+    def least_units(self, sites: Sites, equipment: Equipment) -> Floats:
+        r"""Lower bound on the units of any network with each equipment on each site: NICs, and for
+        their links switch ports and optics at both ends (equipment, sites, products).
+
+        Of n links that lead to one tier at least :math:`n / r` lead on to the next, with r the
+        largest oversubscription. Links into the core need ports and optics too; a single domain has
+        NICs for them but no switch.
+        """
+        least = self.units_of_gpus(sites)
+        is_networked, core_links = sites.domains > 1, self.least_links(sites.gpus)
+        self.core_optics(least, core_links)
+        per_gpu, gpus_per_nic, planes, cages = (
+            numbers[:, None]
+            for numbers in (
+                equipment.nics_per_gpu,
+                equipment.gpus_per_nic,
+                equipment.nic_planes,
+                equipment.nic_cages,
             )
-        self.core_optics(units, links)
+        )
+        installed = np.where(is_networked, sites.domains * self.sizes[sites.hb], 0)
+        nics = installed * per_gpu // gpus_per_nic
+        units = np.repeat(least[None], len(equipment), axis=0)
+        row = np.arange(len(equipment))
+        units[row, :, equipment.nic] = np.where(is_networked, nics, -(-core_links // cages))
+        links, switches = 1.0 * nics * planes, np.zeros(nics.shape)
+        ports = links + core_links * is_networked
+        for tier in range(equipment.radices.shape[1]):
+            for end in range(2):
+                units[row, :, equipment.optics[:, tier, end]] += (
+                    links * equipment.modules[:, tier, end, None]
+                )
+            is_last = tier + 1 == equipment.radices.shape[1]
+            above = 0.0 if is_last else np.isfinite(equipment.radices[:, tier + 1, None])
+            links = links / self.instance.network.largest_ratio * above
+            # rounding must not add a switch
+            switches += np.ceil((ports + links) / equipment.radices[:, tier, None] - EQUAL)
+            ports = links
+        units[row, :, equipment.switch] = switches
         return units
 
-    def builds(self, sites: Sites, shapes: Shapes) -> Builds:
-        """Return every combination of shapes with what their networks may be made of."""
-        numbers = {box: number for number, box in enumerate(self.boxes)}
+    def sites_of_boxes(self, offered: Mapping[int, Bools]) -> dict[int, tuple[Box, Ints]]:
+        """By number, the ports of switches of offers, with the indices of the sites of these."""
+        of_boxes: dict[Box, Bools] = {}
+        for number, is_offered in offered.items():
+            box = self.offers[number].box
+            of_boxes[box] = of_boxes.get(box, False) | is_offered
+        return {self.boxes[box]: (box, np.flatnonzero(here)) for box, here in of_boxes.items()}
+
+    def builds(self, sites: Sites, shapes: Shapes, offered: Mapping[int, Bools]) -> Builds:
+        """Return every combination of shapes with what their networks may be made of: some offers,
+        each on some sites (n,).
+        """
         shape_parts, offer_parts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for number, offer in enumerate(self.offers):
-            fits = (shapes.box == numbers[offer.box]) & (shapes.tiers == len(offer.levels))
+        for number, is_offered in offered.items():
+            offer = self.offers[number]
+            fits = (shapes.box == self.boxes[offer.box]) & is_offered[shapes.site]
             if len(offer.levels) == 1:
                 fits &= self._leaves_room(sites, shapes, offer)
             rows = np.flatnonzero(fits)
@@ -354,7 +460,7 @@ class Market:
 
     def _places(self, kind: str, products: Iterable[Nic | Switch]) -> Ints:
         """Return the indices of products of a kind, in the order of a list."""
-        return np.array([self.place[kind, item.name] for item in products])
+        return np.array([self.place[kind, item.name] for item in products], dtype=np.int64)
 
     def _core_modules(self, units: Floats, shapes: Shapes, offer: Ints) -> None:
         """Add the modules at both ends of links into a core to `units`."""

@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 
 from coopt.columns.islands.coupling import Coupling, Usage
-from coopt.columns.islands.listing import Islands, Market
+from coopt.columns.islands.listing import Equipment, Islands, Market
 from coopt.columns.islands.needs import (
     fastest_byte_s,
     quick_mappings,
@@ -39,7 +40,8 @@ NEVER = -1  # infeasible at any number of uplinks
 class IslandOptions:
     """The possible islands of each workload, one per row, and counts of them.
 
-    `gated` counts dropped islands by cause; a site whose networks were all dropped counts once.
+    `gated` counts dropped islands by cause; a site whose networks were all dropped counts once, and
+    so do its networks of the same products.
     """
 
     workload: Ints
@@ -177,8 +179,8 @@ def islands_of(
     on_step: Callable[[], None],
     listings: ListedIslands | None = None,
 ) -> tuple[Islands, Counter[str]]:
-    """Return the islands of one workload and the number of dropped ones by cause; sizes that can no
-    longer win are skipped.
+    """Return the islands of one workload, by GPUs and then by capex, and the number of dropped
+    ones by cause; sizes that can no longer win are skipped.
     """
     gated: Counter[str] = Counter()
     by_size, kept = _SitesBySize.of(coupling, workload), [coupling.market.no_islands()]
@@ -192,7 +194,9 @@ def islands_of(
             kept.append(_networks(coupling, sites, rows, kept[-1], gated))
     if len(by_size.sites):
         gated["dominated"] += len(by_size.sites) - looked_into
-    return kept[-1], gated
+    islands = kept[-1]
+    usd = islands.units @ coupling.slopes.max_usd
+    return islands.take(np.lexsort((usd, islands.gpus))), gated
 
 
 def within_bounds(
@@ -315,26 +319,65 @@ def _networks(
     """Return the islands kept and all further networks that may be needed, each with the minimum
     number of uplinks that meets the bound.
 
-    Finding that number is slow. With the minimum number of uplinks that its switches allow, a
-    network uses no more than with the number it needs, so a network is dropped if a kept island
+    Networks of few tiers and NICs are listed first: what is kept of these dominates most of the
+    others by what they take at least, so that only few are listed.
+    """
+    site_numbers, position = np.unique(rows.site, return_inverse=True)
+    row_sites, rows = sites.take(site_numbers), replace(rows, site=position.reshape(-1))
+    survivors, market = rivals, coupling.market
+    tiers = sorted({box.tiers for box in market.boxes})
+    for of_tiers, nics_per_gpu in product(tiers, sorted(market.instance.network.nics_per_gpu)):
+        survivors = _of_tiers(coupling, row_sites, rows, survivors, of_tiers, nics_per_gpu, gated)
+    return survivors
+
+
+def _of_tiers(
+    coupling: Coupling,
+    sites: Sites,
+    rows: Rows,
+    rivals: Islands,
+    tiers: int,
+    nics_per_gpu: int,
+    gated: Counter[str],
+) -> Islands:
+    """Return the islands kept and all further networks of so many tiers that may be needed.
+
+    Finding the minimum number of uplinks is slow. With the minimum number that its switches allow,
+    a network uses no more than with the number it needs, so a network is dropped if a kept island
     dominates even that. Undominated and cheapest networks are searched first, since most others are
     dropped then.
     """
-    market, (site_numbers, position) = coupling.market, np.unique(rows.site, return_inverse=True)
-    row_sites, rows = sites.take(site_numbers), replace(rows, site=position.reshape(-1))
+    market, joined = coupling.market, np.flatnonzero((sites.domains > 1) == (tiers > 0))
+    offers, equipment = market.of_tiers(tiers, nics_per_gpu)
+    is_open = np.zeros((len(offers), len(sites)), dtype=np.bool_)
+    is_open[:, joined] = _in_reach(market, rows, sites, equipment)[:, joined]
+    gated["communication"] += len(offers) * len(joined) - int(is_open.sum())
+    offer, site = np.nonzero(is_open)
+    least = coupling.least_usage(sites, equipment)
+    is_open[offer, site] = ~coupling.dominated(rivals, _of_rows(least, np.flatnonzero(is_open)))
+    gated["dominated"] += len(offer) - int(is_open.sum())
+    offered = {
+        int(number): is_offered
+        for number, is_offered in zip(offers, is_open, strict=True)
+        if is_offered.any()
+    }
+    if not offered:
+        return rivals
     shapes = shapes_of(
-        row_sites,
-        market.sizes[row_sites.hb],
+        sites,
+        market.sizes[sites.hb],
         market.instance.network,
-        market.least_links(row_sites.gpus),
-        market.boxes,
+        nics_per_gpu,
+        market.least_links(sites.gpus),
+        market.sites_of_boxes(offered),
         market.wirings,
     )
-    builds = market.builds(row_sites, shapes)
+    builds = market.builds(sites, shapes, offered)
     least_usage = coupling.of_islands(market.islands(builds, builds.minimum_uplinks))
-    uplinks_of_pairs = np.where(_in_reach(market, rows, shapes), UNKNOWN, NEVER)
-    uplinks = uplinks_of_pairs[builds.nic, builds.shape]
-    survivors, undecided = rivals, np.flatnonzero(uplinks == UNKNOWN)
+    nics = len(market.instance.network.nics)
+    uplinks_of_pairs = np.full((nics, len(shapes)), UNKNOWN)
+    uplinks = np.full(len(builds), UNKNOWN)
+    survivors, undecided = rivals, np.arange(len(builds))
     while len(
         undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]
     ):
@@ -359,17 +402,15 @@ def _of_rows(usage: Usage, rows: Ints) -> Usage:
     return uses[rows], units[rows], joins[rows]
 
 
-def _in_reach(market: Market, rows: Rows, shapes: Shapes) -> Bools:
-    """Whether some row meets the bound on the site of each shape at the full rate of each NIC
-    (NICs, shapes).
+def _in_reach(market: Market, rows: Rows, sites: Sites, equipment: Equipment) -> Bools:
+    """Whether some row meets the bound on each site at the full rate of the NICs of each equipment
+    (equipment, sites).
     """
-    nics = len(market.instance.network.nics)
-    nic, shape = np.indices((nics, len(shapes))).reshape(2, -1)
-    byte_s, site = _byte_s(market, shapes, nic, shape), shapes.site[shape]
-    in_reach = np.zeros(len(site), dtype=np.bool_)
-    for rate in np.unique(byte_s).tolist():
-        in_reach |= (byte_s == rate) & np.isin(site, rows.site[rows.in_time_alone(rate)])
-    return in_reach.reshape(nics, len(shapes))
+    in_reach = np.zeros((len(equipment), len(sites)), dtype=np.bool_)
+    for rate in np.unique(equipment.byte_s).tolist():
+        served = rows.site[rows.in_time_alone(rate)]
+        in_reach[equipment.byte_s == rate] = np.isin(np.arange(len(sites)), served)
+    return in_reach
 
 
 def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:

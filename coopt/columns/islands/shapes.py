@@ -29,11 +29,13 @@ from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
 
 
 class Box(NamedTuple):
-    """Ports of switches that networks are wired on: those of each tier, and how many of a leaf and
-    of an aggregation switch face one way together. `of_core` links into a core have one module.
-    Where spines fill modules of more than two links, each number of uplinks is `alone`.
+    """Ports of switches that networks of so many tiers are wired on: those of each tier, and how
+    many of a leaf and of an aggregation switch face one way together. `of_core` links into a core
+    have one module. Where spines fill modules of more than two links, each number of uplinks is
+    `alone`.
     """
 
+    tiers: int
     ports: Ports
     of_core: int
     alone: bool
@@ -97,8 +99,8 @@ class Shapes(RowArrays):
     `pods` and `core_group` are 0, and `pod_down` and `pod_up` are 1. `core_links` lead into a core
     shared by all islands, `core_ports` from each leaf. `box` is an index into the ports that
     switches may have, `step` how many uplinks share a cage, and `together` how many planes a switch
-    of a single tier holds. Shapes are sorted by `form`, which encodes fabric, NICs per GPU and box,
-    then by wiring and site.
+    of a single tier holds. Shapes are sorted by `form`, which encodes fabric and box, then by
+    wiring and site.
     """
 
     site: Ints
@@ -198,21 +200,23 @@ def wirings_of(network: Network) -> Wirings:
 
 
 def wirings_on(ends: EndPoints, box: Box, network: Network) -> Iterator[Wiring]:
-    """Yield the wirings of end points on switches with given ports."""
+    """Yield the wirings of end points on switches with given ports, of their tiers."""
     cages, (radix, *above) = box.ports
-    for wiring in wirings(ends, radix, network, cages, (above[0], above[1])):
-        yield from one_by_one(wiring) if box.alone and wiring.tiers == 2 else (wiring,)
+    for wiring in wirings(ends, radix, network, cages, (above[0], above[1]), box.tiers):
+        if wiring.tiers == box.tiers:
+            yield from one_by_one(wiring) if box.alone else (wiring,)
 
 
 def shapes_of(
     sites: Sites,
     sizes: Ints,
     network: Network,
+    nics_per_gpu: int,
     links: Ints,
-    boxes: Mapping[Box, set[int]],
+    boxes: Mapping[int, tuple[Box, Ints]],
     listed: Wirings,
 ) -> Shapes:
-    """Return every wiring of every site.
+    """Return every wiring of sites on switches with some ports.
 
     Parameters
     ----------
@@ -221,11 +225,11 @@ def shapes_of(
     links
         Minimum number of links of each site into a core (n,).
     boxes
-        Ports that switches may have, each with the numbers of tiers of networks on these.
+        By number, the ports that switches may have, with the indices of the sites on these.
     listed
         A function from `wirings_of`.
     """
-    rows = list(_rows(sites, sizes, network, links, boxes, listed))
+    rows = list(_rows(sites, sizes, network, nics_per_gpu, links, boxes, listed))
     table = np.array(rows, dtype=np.int64).reshape(-1, len(COLUMNS))
     column = dict(zip(COLUMNS, table.T, strict=True))
     core_ports, tiers, pods, domains = (
@@ -247,7 +251,7 @@ def shapes_of(
         **column,
         domains=site_domains,
         active=sites.active[column["site"]],
-        rails=sizes[column["site"]] * column["nics_per_gpu"],
+        rails=sizes[column["site"]] * nics_per_gpu,
         clos=kinds == "clos",
         optimized=kinds == "rail-optimized",
         core_links=np.where(tiers > 0, column["chassis"] * core_ports, links[column["site"]]),
@@ -258,8 +262,9 @@ def _rows(
     sites: Sites,
     sizes: Ints,
     network: Network,
+    nics_per_gpu: int,
     links: Ints,
-    boxes: Mapping[Box, set[int]],
+    boxes: Mapping[int, tuple[Box, Ints]],
     list_wirings: Wirings,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the numbers of every shape, in the order of `COLUMNS`."""
@@ -268,22 +273,27 @@ def _rows(
         # a kind that is listed twice counts once, at its first place
         fabrics.setdefault(kind, place)
     needs = list(zip(sites.domains.tolist(), sizes.tolist(), links.tolist(), strict=True))
-    for form, (fabric, per_gpu, (number, (box, tiers))) in enumerate(
-        product(fabrics, network.nics_per_gpu, enumerate(boxes.items()))
-    ):
-        ends = (
-            EndPoints(
-                fabric=fabric, domains=d, rails=size * per_gpu, links=n, of_module=box.of_core
+    for form, (fabric, (number, (box, of_box))) in enumerate(product(fabrics, boxes.items())):
+        numbers = of_box.tolist()
+        wirings_of_sites = [
+            list_wirings(
+                EndPoints(
+                    fabric=fabric,
+                    domains=domains,
+                    rails=size * nics_per_gpu,
+                    links=least_links,
+                    of_module=box.of_core,
+                ),
+                box,
             )
-            for d, size, n in needs
-        )
-        wirings_of_sites = [list_wirings(end_points, box) for end_points in ends]
+            for domains, size, least_links in (needs[site] for site in numbers)
+        ]
         (step, _), (leaf_radix, spine_radix, _) = box.ports
-        of_box = fabrics[fabric], per_gpu, number, leaf_radix, spine_radix, step
+        of_form = fabrics[fabric], nics_per_gpu, number, leaf_radix, spine_radix, step
         for wiring in range(max(map(len, wirings_of_sites), default=0)):
-            for site, site_wirings in enumerate(wirings_of_sites):
-                if len(site_wirings) > wiring and site_wirings[wiring][0] in tiers:
-                    yield form, wiring, site, *of_box, *site_wirings[wiring]
+            for site, site_wirings in zip(numbers, wirings_of_sites, strict=True):
+                if len(site_wirings) > wiring:
+                    yield form, wiring, site, *of_form, *site_wirings[wiring]
 
 
 def _numbers(wiring: Wiring, planes: int, box: Box) -> tuple[int, ...]:
