@@ -192,7 +192,6 @@ def survivors(
     plan: dict[str, Any],
     words: dict[str, list[str]] | None = None,
     every: int = 1,
-    first: int = 0,
     spared: tuple[str, ...] = (),
 ) -> list[str]:
     """Mutants that pass, or fail without a sentence or with one on `1 links`; enough have to be tried.
@@ -201,13 +200,13 @@ def survivors(
     ----------
     words
         What could stand in a field, by its name; as the instance has it where left out.
-    every, first
-        One of so many mutants of those that a run tries is looked at, from the first on.
+    every
+        One of so many mutants of those that a run tries is looked at.
     spared
         Mutants whose label begins so are not looked at.
     """
     found, tried, whole = [], 0, Plan.model_validate(plan)
-    for label, table in islice(mutants(plan, words or names_of(instance)), first, None, every * ONE_OF):
+    for label, table in islice(mutants(plan, words or names_of(instance)), 0, None, every * ONE_OF):
         if label.startswith(spared):
             continue
         try:
