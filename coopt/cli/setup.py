@@ -92,12 +92,12 @@ def _release(text: str) -> tuple[int, ...]:
 
 def _solved() -> dict[str, Any]:
     """The solver's version, and whether it finds the optimum of a program of one integer."""
-    from coopt.solving.highs import QuietHighs
+    from coopt.solving.highs import QuietHighs, run_apart
 
     solver = QuietHighs()  # type: ignore[no-untyped-call, unused-ignore]
     number = solver.addIntegral(lb=0, ub=10, obj=1)
     solver.addConstr(2 * number >= 3)
-    solver.run()
+    run_apart(solver)
     return {"name": "HiGHS", "version": solver.version(), "solves": solver.val(number) == 2}
 
 

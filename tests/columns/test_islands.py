@@ -219,7 +219,7 @@ def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(insta
 
 
 def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped() -> None:
-    fleet = load(Path(__file__).parents[2] / "instances/fleet-131k-w8.toml")
+    fleet = load(Path(__file__).parents[2] / "instances/fleet-131k-w8-core.toml")
     (workload,) = (one for one in fleet.workload if one.name == "deepseek-v3")
     assert leaves_out_what_would_be_dropped(fleet, workload)
 
