@@ -330,7 +330,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
         racks_at_most,
-        f"The domains fill {racks_at_most} racks, but the plan says {design.racks}.",
+        f"The domains fill {counted(racks_at_most, 'rack')}, but the plan says {design.racks}.",
         TOLERANCE,
     )
 

@@ -245,7 +245,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         agree(phase.pace_links, pace),
         phase.pace_links,
         pace,
-        f"Phase {phase.name!r} is as fast as {pace:.9g} links, but the plan says"
+        f"The pace of phase {phase.name!r} in links is {pace:.9g}, but the plan says"
         f" {phase.pace_links:.9g}.",
         TOLERANCE,
     )
