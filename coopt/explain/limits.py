@@ -288,6 +288,20 @@ def _shapes(instance: Instance) -> Iterator[NumericLimit]:
             whole=True,
             structural=True,
         )
+    if network.max_networks is not None:
+        yield NumericLimit(
+            key="network.max_networks",
+            unit="networks",
+            now=network.max_networks,
+            loosest=max(
+                hb.size * nics * planes
+                for hb in network.hb_domains
+                for nics in network.nics_per_gpu
+                for planes in network.nic_planes
+            ),
+            whole=True,
+            structural=True,
+        )
     if network.ratios is None and network.largest_ratio < WIDEST_RATIO:
         yield NumericLimit(
             key="network.oversubscription",

@@ -364,6 +364,15 @@ class Network(Table):
     max_tiers: Annotated[Whole, Field(ge=1, le=MAX_TIERS, description="most tiers of switches")] = (
         MAX_TIERS
     )
+    max_networks: Annotated[
+        Count | None,
+        Field(
+            description=(
+                "most separate networks (rails of rail-only fabrics times planes of a NIC);"
+                " unlimited if left out"
+            )
+        ),
+    ] = None
     link_reach_m: Annotated[
         tuple[Positive, Positive, Positive],
         series_of("NIC to leaf", "leaf to next tier", "to the core"),

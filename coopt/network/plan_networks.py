@@ -146,6 +146,7 @@ def _joining(
             "end_to_end_oversubscription": None,
             # What is compared with may take tiers that the question does not allow.
             "max_tiers": 3,
+            "max_networks": None,
             "hb_domains": tuple(
                 hb for hb in network.hb_domains if hb.name == design.hb_domain.name
             ),

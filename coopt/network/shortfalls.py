@@ -60,7 +60,13 @@ def _shortfalls(instance: Instance) -> Iterator[Shortfall]:
         ):
             links = -(-links_to_core(instance, gpus) // nic_option.nic_planes)
             rails = hb.size * nic_option.nics_per_gpu // nic_option.gpus_per_nic
-            ends = EndPoints(fabric=fabric, domains=domains, rails=rails, links=links)
+            ends = EndPoints(
+                fabric=fabric,
+                domains=domains,
+                rails=rails,
+                links=links,
+                nic_planes=nic_option.nic_planes,
+            )
             for top_switch in _top_switches(instance, nic_option.switch):
                 yield from _port_shortfalls(instance, hb.name, ends, nic_option.switch, top_switch)
 

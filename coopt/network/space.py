@@ -58,8 +58,8 @@ class EndPoints:
     of a GPU).
 
     From its leaves start `links` or a few more into a core shared with others, equally many from
-    each, in modules of `of_module` links: of NICs that lead to several equal networks the links of
-    one of these.
+    each, in modules of `of_module` links: of NICs that lead to several equal networks
+    (`nic_planes`) the links of one of these.
     """
 
     fabric: SwitchedKind
@@ -67,6 +67,7 @@ class EndPoints:
     rails: int
     links: int = 0
     of_module: int = 1
+    nic_planes: int = 1
 
     @property
     def planes(self) -> int:
@@ -83,6 +84,7 @@ class WiringRules(NamedTuple):
     """All that wirings of a network depend on beside its end points and switches."""
 
     max_tiers: int
+    max_networks: int | None
     leaf_fill: str
     ratios: tuple[float, ...] | None
     largest_ratio: float
@@ -101,7 +103,7 @@ def wirings(
     max_tiers: int = 3,
 ) -> Iterator[Wiring]:
     """Every wiring of an HB-domain count on switches of given radices, fewest tiers first; none
-    beyond `max_tiers`, nor beyond those of the network.
+    beyond `max_tiers` or `max_networks`.
 
     Parameters
     ----------
@@ -149,6 +151,8 @@ def _wirings(
     radix, leaf = radices[0], cages[0]
     if ends.domains == 1:
         yield Wiring(tiers=0, leaves=0, chassis=0, down=0, uplink_choices=(0,), leaf_span=1)
+    elif rules.max_networks is not None and ends.planes * ends.nic_planes > rules.max_networks:
+        return
     elif planes_per_switch := _planes_together(ends, radix):
         chassis = _chassis(ends, planes_per_switch)
         yield Wiring(
@@ -491,6 +495,7 @@ class Parts(EquippedDomains):
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=-(-self.links // self.nic_planes),
             of_module=self.core_links_of_module,
+            nic_planes=self.nic_planes,
         )
 
 

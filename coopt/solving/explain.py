@@ -68,6 +68,14 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
         return (sentence,)
+    if network.max_networks is not None and _joins(
+        with_part(instance, "network", {"max_networks": None})
+    ):
+        return (
+            f"no network of at most {counted(network.max_networks, 'plane')} joins {counts} GPUs in"
+            f" HB domains {sizes}: needs a larger network.max_networks, another fabric or fewer"
+            " network.nic_planes",
+        )
     lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
     helps = [
         "switches of more ports",

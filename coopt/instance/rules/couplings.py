@@ -53,6 +53,10 @@ def exclusions(instance: Question) -> Iterator[str]:
             f" 'partition' (each workload at one site), or {_without(at_once)}",
         ),
         (
+            instance.network.max_networks is not None and instance.existing,
+            "network.max_networks: limits networks that are new, needs no [[existing]]",
+        ),
+        (
             instance.availability is not None and instance.losses,
             "availability: runs stop at a failure and restart, while with robust.survive they go"
             " on with what is left, needs no [availability] or no robust.survive",

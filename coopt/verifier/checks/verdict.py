@@ -354,6 +354,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the ports of an aggregation switch are divided in an allowed way (docs/network.md)",
     ),
     ("oversubscription", "the oversubscription follows from the ports in use"),
+    ("networks", "no more networks are separate than are allowed, if that is limited"),
     ("end-to-end", "the oversubscription from leaf to core is within its bound, if any"),
     ("routing", "routing is that of the instance, and its factor is 1 on a single tier"),
     (

@@ -373,6 +373,16 @@ def check_ports(
         f"The ports in use give an oversubscription of {slowdown:.6g}, but the plan says"
         f" {fabric.oversubscription:.6g}.",
     )
+    most = instance.network.max_networks
+    if most is not None and tiers:
+        ledger.require(
+            "networks",
+            fabric.planes <= most,
+            fabric.planes,
+            most,
+            f"The plan has {fabric.planes} separate networks, but only {most} are allowed"
+            " (network.max_networks).",
+        )
     bound = instance.network.end_to_end_oversubscription
     if bound is not None and standing is None:
         ledger.require(

@@ -408,7 +408,7 @@ def families(instance: Instance) -> Iterator[DesignFamily]:
     """All families of an instance."""
     parts = list(attachments(instance))
     for bare in domain_sets(instance):
-        yield from _joined(bare, parts)
+        yield from _joined(bare, parts, instance.network.max_networks)
 
 
 def families_of(
@@ -418,7 +418,7 @@ def families_of(
     parts.
     """
     for bare in domain_sets(instance, (gpus,)):
-        yield from _joined(bare, parts)
+        yield from _joined(bare, parts, instance.network.max_networks)
 
 
 def domain_sets(instance: Instance, sizes: Iterable[int] | None = None) -> Iterator[DesignFamily]:
@@ -461,8 +461,10 @@ def idle_domains(instance: Instance, gpus: int, size: int, domains: int) -> int 
     return None if gpus < bought and domains > whole else max(0, whole - domains)
 
 
-def _joined(bare: DesignFamily, parts: Sequence[NicAttachment]) -> Iterator[DesignFamily]:
-    """Domains with each of these parts that fits them; one alone needs none."""
+def _joined(
+    bare: DesignFamily, parts: Sequence[NicAttachment], most_networks: int | None
+) -> Iterator[DesignFamily]:
+    """Domains with each of these parts that joins them in so many networks; one needs none."""
     if bare.domains == 1:
         yield bare
         return
@@ -472,7 +474,9 @@ def _joined(bare: DesignFamily, parts: Sequence[NicAttachment]) -> Iterator[Desi
         for attachment in parts
         if not any(number % attachment.gpus_per_nic for number in domain_sizes)
     )
-    yield from (bare._replace(attachment=attachment) for attachment in fitting)
+    for family in (bare._replace(attachment=attachment) for attachment in fitting):
+        if most_networks is None or family.planes * family.copies <= most_networks:
+            yield family
 
 
 def spare_choices(availability: Availability | None, idle: int) -> Sequence[int]:

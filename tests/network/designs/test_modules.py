@@ -1,4 +1,4 @@
-"""Modules at the ends of cables: twin ports, other products below, optics inside of switches."""
+"""Modules at the ends of cables: twin ports, other products below, built-in optics of switches."""
 
 from __future__ import annotations
 
@@ -92,5 +92,5 @@ def test_the_solver_refuses_switches_with_optics_inside() -> None:
     table = coopt.load(TINY).model_dump(by_alias=True)
     (switch, *_) = table["network"]["switches"]
     table["network"]["switches"] = [{**switch, "optics_inside": True}]
-    with pytest.raises(ValueError, match="optics inside"):
+    with pytest.raises(ValueError, match="built-in optics"):
         coopt.Instance.model_validate(table)
