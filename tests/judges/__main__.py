@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.judges import configurations, documents, launches, networks, programs, sharing
+from tests.judges import accessibility, configurations, documents, launches, networks, programs, sharing
 from tests.judges.judge import Bench, DisagreementError, Judge, NoPythonError, NotInstalledError
 
 JUDGES = (
@@ -22,6 +22,7 @@ JUDGES = (
     *networks.JUDGES,
     *documents.JUDGES,
     *sharing.JUDGES,
+    *accessibility.JUDGES,
 )
 MOST_SKIPPED = 4
 PAGE = Path(__file__).parents[2] / "docs" / "judges.md"

@@ -11,7 +11,7 @@ import pytest
 import coopt
 from coopt.report.fronts.files import write_front
 from tests.pages.planner import prefer, resize, until
-from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST
+from tests.pages.test_pages_in_a_browser import CONTRASTS, LEAST_CONTRAST, NAMELESS
 from tests.report.test_fronts import rail_only_study
 
 MOST_POINTS, POINTS = 9, 6
@@ -64,8 +64,9 @@ def test_it_complains_of_nothing_loads_nothing_fits_and_has_a_name_for_everythin
     assert browser.execute_script("return document.querySelector('h1').textContent").count("3.299 s") == 1
     nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     names = [(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node["ignored"]]
-    used = [(role, name) for role, name in names if role in ("image", "combobox", "region", "link", "button")]
-    assert {role for role, _ in used} >= {"image", "combobox", "region"}
+    used = [(role, name) for role, name in names if role in ("image", "combobox", "link", "button")]
+    assert {role for role, _ in used} >= {"image", "combobox"}
+    assert browser.execute_script(NAMELESS) == []
     assert [role for role, name in used if not name] == []
     assert "<i>n</i> & <script>" in browser.execute_script("return document.querySelector('.brand').textContent")
 

@@ -17,7 +17,7 @@ PAPER = 680  # pixels between the margins of A4
 LEAST_CONTRAST = 4.5
 
 NAMELESS = """
-return [...document.querySelectorAll('svg[role=img], img, canvas, [role=region], nav, button')].filter((one) => {
+return [...document.querySelectorAll('svg[role=img], img, canvas, [role=group], nav, button')].filter((one) => {
   const by = one.getAttribute('aria-labelledby');
   const own = one.getAttribute('aria-label') ?? one.alt ?? one.textContent;
   const name = by ? document.getElementById(by)?.textContent : own;

@@ -79,7 +79,7 @@ function drawings(drawn, root) {
   const draw = (chosen) => {
     const one = drawn.find((each) => each.name === chosen);
     const image = new DOMParser().parseFromString(one.svg, "image/svg+xml").documentElement;
-    place.replaceChildren(h("div", { class: "scroll", role: "region", "aria-label": "Drawing", tabindex: 0 }, document.importNode(image, true)), h("figcaption", {}, tied(one.caption)));
+    place.replaceChildren(h("div", { class: "scroll", role: "group", "aria-label": "Drawing", tabindex: 0 }, document.importNode(image, true)), h("figcaption", {}, tied(one.caption)));
   };
   draw(name);
   if (drawn.length === 1) return place;

@@ -51,7 +51,7 @@ function menu(details) {
   });
 }
 
-const THEMES = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+const THEMES = { auto: ["Auto", "Auto: colours of the system"], light: ["Light", "Light colours"], dark: ["Dark", "Dark colours"] };
 
 /** The switch between the colours of the system, light and dark. */
 function themeSwitch(button) {
@@ -64,7 +64,7 @@ function themeSwitch(button) {
       localStorage.setItem("coopt-theme", name);
     }
     button.textContent = THEMES[name][0];
-    button.setAttribute("aria-label", `Colours: ${THEMES[name][1]}`);
+    button.setAttribute("aria-label", THEMES[name][1]);
   };
   const now = () => document.documentElement.dataset.theme ?? "auto";
   const names = Object.keys(THEMES);
