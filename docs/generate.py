@@ -50,14 +50,17 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "blocks of {BLOCK} queries",
     "= SM · {BLOCK}/2 · (n_max",
     "· 2·2·{REFERENCE_HEAD}/(2·{REFERENCE_HEAD} + {SOFTMAX_FORWARD}) / (ea",
-    "ê_v + {SOFTMAX_FORWARD} forward;",
+    "= min({MAX_SPLIT}, floor(SM / tiles))",
+    "+  {PARTIAL_BYTES}·S·batch·m·n",
+    "cast    = {QUANTISE_BYTES}·batch",
+    "ê_v + {SOFTMAX_FORWARD}·φ forward;",
     (
         "2·ê_v + {WIDE_BACKWARD}·(3·max(ê - {WIDE_HEAD}, 0) + 2·max(ê_v - {WIDE_HEAD}, 0)) +"
-        " {SOFTMAX_BACKWARD} backward"
+        " {SOFTMAX_BACKWARD}·φ backward"
     ),
     "k_s = {START_FORWARD} keys forward and {START_BACKWARD} backward",
     "multiples of {HEAD_STEP}; the softmax",
-    "costs {SOFTMAX_FORWARD} and {SOFTMAX_BACKWARD} columns;",
+    "costs {SOFTMAX_FORWARD} and {SOFTMAX_BACKWARD} columns,",
     "wider than {WIDE_HEAD} run out",
     "off by {ONE_SHARE_ERROR} on average.",
     "with ea = {FLASH2_SHARE} at heads",

@@ -1,5 +1,5 @@
-* fleet-3-phases-2-sites (fac6b6b43c146d49be69354c819fb6a6ea6b9df9495dc30d22503ecf316920fb), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 209563486.3730944
+* fleet-3-phases-2-sites (18c0c82bce8a1d951f1d88baa5643799a73526c2c06dd06d7127f5dd75c9ebd5), formulation 'choice'
+* minimizes tco in USD; the plan: optimal, value 208476282.7643904
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt
 ROWS
@@ -87,11 +87,11 @@ COLUMNS
     z_0       limited_power_mw_of_site_fjord_in_2028  0.11344960000000003
     z_0       limited_phase_2_gpus  0.125
     z_0       limited_power_mw_of_site_fjord_in_2030  0.29888026666666667
-    z_0       purchases_3  0.052459016393442623
+    z_0       purchases_3  0.05387205387205387
     z_0       purchases_7  0.048387096774193547
-    z_0       purchases_11  0.052459016393442623
+    z_0       purchases_11  0.05387205387205387
     z_0       purchases_15  0.048387096774193547
-    z_0       purchases_19  0.11803278688524591
+    z_0       purchases_19  0.12121212121212122
     z_0       purchases_23  0.12903225806451613
     z_1       Obj       8289097.9426560001
     z_1       one_option_0  1
@@ -103,11 +103,11 @@ COLUMNS
     z_1       limited_power_mw_of_site_valley_in_2028  0.052212600000000005
     z_1       limited_phase_2_gpus  0.125
     z_1       limited_power_mw_of_site_valley_in_2030  0.13755285
-    z_1       purchases_3  0.052459016393442623
+    z_1       purchases_3  0.05387205387205387
     z_1       purchases_7  0.048387096774193547
-    z_1       purchases_11  0.052459016393442623
+    z_1       purchases_11  0.05387205387205387
     z_1       purchases_15  0.048387096774193547
-    z_1       purchases_19  0.11803278688524591
+    z_1       purchases_19  0.12121212121212122
     z_1       purchases_23  0.12903225806451613
     z_2       Obj       5545622.1864959998
     z_2       one_option_0  1
@@ -119,11 +119,11 @@ COLUMNS
     z_2       limited_power_mw_of_site_fjord_in_2028  0.29888026666666667
     z_2       limited_phase_2_gpus  0.125
     z_2       limited_power_mw_of_site_fjord_in_2030  0.29888026666666667
-    z_2       purchases_3  0.052459016393442623
+    z_2       purchases_3  0.05387205387205387
     z_2       purchases_7  0.048387096774193547
-    z_2       purchases_11  0.11803278688524591
+    z_2       purchases_11  0.12121212121212122
     z_2       purchases_15  0.12903225806451613
-    z_2       purchases_19  0.11803278688524591
+    z_2       purchases_19  0.12121212121212122
     z_2       purchases_23  0.12903225806451613
     z_3       Obj       9518733.9922560006
     z_3       one_option_0  1
@@ -135,11 +135,11 @@ COLUMNS
     z_3       limited_power_mw_of_site_valley_in_2028  0.13755285
     z_3       limited_phase_2_gpus  0.125
     z_3       limited_power_mw_of_site_valley_in_2030  0.13755285
-    z_3       purchases_3  0.052459016393442623
+    z_3       purchases_3  0.05387205387205387
     z_3       purchases_7  0.048387096774193547
-    z_3       purchases_11  0.11803278688524591
+    z_3       purchases_11  0.12121212121212122
     z_3       purchases_15  0.12903225806451613
-    z_3       purchases_19  0.11803278688524591
+    z_3       purchases_19  0.12121212121212122
     z_3       purchases_23  0.12903225806451613
     z_4       Obj       5029356.5552640008
     z_4       one_option_0  1
@@ -151,13 +151,13 @@ COLUMNS
     z_4       limited_power_mw_of_site_fjord_in_2028  0.11344960000000003
     z_4       limited_phase_2_gpus  0.125
     z_4       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
-    z_4       purchases_3  0.052459016393442623
+    z_4       purchases_3  0.05387205387205387
     z_4       purchases_7  0.048387096774193547
-    z_4       purchases_11  0.052459016393442623
+    z_4       purchases_11  0.05387205387205387
     z_4       purchases_15  0.048387096774193547
-    z_4       purchases_19  0.10491803278688525
+    z_4       purchases_19  0.10774410774410774
     z_4       purchases_23  0.12903225806451613
-    z_5       Obj       8298413.2151039997
+    z_5       Obj       8298413.2151040016
     z_5       one_option_0  1
     z_5       products_used_0_16  1
     z_5       products_used_0_19  1
@@ -167,13 +167,13 @@ COLUMNS
     z_5       limited_power_mw_of_site_valley_in_2028  0.052212600000000005
     z_5       limited_phase_2_gpus  0.125
     z_5       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
-    z_5       purchases_3  0.052459016393442623
+    z_5       purchases_3  0.05387205387205387
     z_5       purchases_7  0.048387096774193547
-    z_5       purchases_11  0.052459016393442623
+    z_5       purchases_11  0.05387205387205387
     z_5       purchases_15  0.048387096774193547
-    z_5       purchases_19  0.10491803278688525
+    z_5       purchases_19  0.10774410774410774
     z_5       purchases_23  0.12903225806451613
-    z_6       Obj       5140229.1235840004
+    z_6       Obj       5140229.1235839995
     z_6       one_option_0  1
     z_6       products_used_0_16  1
     z_6       products_used_0_19  1
@@ -183,11 +183,11 @@ COLUMNS
     z_6       limited_power_mw_of_site_fjord_in_2028  0.1506530666666667
     z_6       limited_phase_2_gpus  0.125
     z_6       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
-    z_6       purchases_3  0.052459016393442623
+    z_6       purchases_3  0.05387205387205387
     z_6       purchases_7  0.048387096774193547
-    z_6       purchases_11  0.065573770491803282
+    z_6       purchases_11  0.067340067340067339
     z_6       purchases_15  0.064516129032258063
-    z_6       purchases_19  0.10491803278688525
+    z_6       purchases_19  0.10774410774410775
     z_6       purchases_23  0.12903225806451613
     z_7       Obj       8547053.602624001
     z_7       one_option_0  1
@@ -199,13 +199,13 @@ COLUMNS
     z_7       limited_power_mw_of_site_valley_in_2028  0.069334650000000012
     z_7       limited_phase_2_gpus  0.125
     z_7       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
-    z_7       purchases_3  0.052459016393442623
+    z_7       purchases_3  0.05387205387205387
     z_7       purchases_7  0.048387096774193547
-    z_7       purchases_11  0.065573770491803282
+    z_7       purchases_11  0.067340067340067339
     z_7       purchases_15  0.064516129032258063
-    z_7       purchases_19  0.10491803278688525
+    z_7       purchases_19  0.10774410774410775
     z_7       purchases_23  0.12903225806451613
-    z_8       Obj       5572276.5731839994
+    z_8       Obj       5572276.5731840003
     z_8       one_option_0  1
     z_8       products_used_0_16  1
     z_8       products_used_0_19  1
@@ -215,11 +215,11 @@ COLUMNS
     z_8       limited_power_mw_of_site_fjord_in_2028  0.29692373333333333
     z_8       limited_phase_2_gpus  0.125
     z_8       limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
-    z_8       purchases_3  0.052459016393442623
+    z_8       purchases_3  0.05387205387205387
     z_8       purchases_7  0.048387096774193547
-    z_8       purchases_11  0.10491803278688525
+    z_8       purchases_11  0.10774410774410774
     z_8       purchases_15  0.12903225806451613
-    z_8       purchases_19  0.10491803278688525
+    z_8       purchases_19  0.10774410774410774
     z_8       purchases_23  0.12903225806451613
     z_9       Obj       9520754.6282240003
     z_9       one_option_0  1
@@ -231,11 +231,11 @@ COLUMNS
     z_9       limited_power_mw_of_site_valley_in_2028  0.13665240000000001
     z_9       limited_phase_2_gpus  0.125
     z_9       limited_power_mw_of_site_valley_in_2030  0.13665240000000001
-    z_9       purchases_3  0.052459016393442623
+    z_9       purchases_3  0.05387205387205387
     z_9       purchases_7  0.048387096774193547
-    z_9       purchases_11  0.10491803278688525
+    z_9       purchases_11  0.10774410774410774
     z_9       purchases_15  0.12903225806451613
-    z_9       purchases_19  0.10491803278688525
+    z_9       purchases_19  0.10774410774410774
     z_9       purchases_23  0.12903225806451613
     z_10      Obj       5043472.7907840004
     z_10      one_option_0  1
@@ -247,11 +247,11 @@ COLUMNS
     z_10      limited_power_mw_of_site_fjord_in_2028  0.11599280000000001
     z_10      limited_phase_2_gpus  0.125
     z_10      limited_power_mw_of_site_fjord_in_2030  0.29692373333333333
-    z_10      purchases_3  0.065573770491803282
+    z_10      purchases_3  0.067340067340067339
     z_10      purchases_7  0.048387096774193547
-    z_10      purchases_11  0.065573770491803282
+    z_10      purchases_11  0.067340067340067339
     z_10      purchases_15  0.048387096774193547
-    z_10      purchases_19  0.10491803278688525
+    z_10      purchases_19  0.10774410774410775
     z_10      purchases_23  0.12903225806451613
     z_11      Obj       8326656.0018239999
     z_11      one_option_0  1
@@ -263,11 +263,11 @@ COLUMNS
     z_11      limited_power_mw_of_site_valley_in_2028  0.053383050000000008
     z_11      limited_phase_2_gpus  0.125
     z_11      limited_power_mw_of_site_valley_in_2030  0.13665240000000001
-    z_11      purchases_3  0.065573770491803282
+    z_11      purchases_3  0.067340067340067339
     z_11      purchases_7  0.048387096774193547
-    z_11      purchases_11  0.065573770491803282
+    z_11      purchases_11  0.067340067340067339
     z_11      purchases_15  0.048387096774193547
-    z_11      purchases_19  0.10491803278688525
+    z_11      purchases_19  0.10774410774410775
     z_11      purchases_23  0.12903225806451613
     z_12      Obj       7820224.4884480005
     z_12      one_option_0  1
@@ -305,11 +305,11 @@ COLUMNS
     z_14      limited_power_mw_of_site_fjord_in_2028  0.11235400000000001
     z_14      limited_phase_2_gpus  0.125
     z_14      limited_power_mw_of_site_fjord_in_2030  0.30168746666666668
-    z_14      purchases_3  0.045901639344262293
+    z_14      purchases_3  0.047138047138047139
     z_14      purchases_7  0.048387096774193547
-    z_14      purchases_11  0.045901639344262293
+    z_14      purchases_11  0.047138047138047139
     z_14      purchases_15  0.048387096774193547
-    z_14      purchases_19  0.13114754098360654
+    z_14      purchases_19  0.13468013468013468
     z_14      purchases_23  0.12903225806451613
     z_15      Obj       8418882.4166879989
     z_15      one_option_0  1
@@ -321,11 +321,11 @@ COLUMNS
     z_15      limited_power_mw_of_site_valley_in_2028  0.051708375000000008
     z_15      limited_phase_2_gpus  0.125
     z_15      limited_power_mw_of_site_valley_in_2030  0.13884479999999999
-    z_15      purchases_3  0.045901639344262293
+    z_15      purchases_3  0.047138047138047139
     z_15      purchases_7  0.048387096774193547
-    z_15      purchases_11  0.045901639344262293
+    z_15      purchases_11  0.047138047138047139
     z_15      purchases_15  0.048387096774193547
-    z_15      purchases_19  0.13114754098360654
+    z_15      purchases_19  0.13468013468013468
     z_15      purchases_23  0.12903225806451613
     z_16      Obj       5675416.8065280002
     z_16      one_option_0  1
@@ -337,13 +337,13 @@ COLUMNS
     z_16      limited_power_mw_of_site_fjord_in_2028  0.30168746666666668
     z_16      limited_phase_2_gpus  0.125
     z_16      limited_power_mw_of_site_fjord_in_2030  0.30168746666666668
-    z_16      purchases_3  0.045901639344262293
+    z_16      purchases_3  0.047138047138047139
     z_16      purchases_7  0.048387096774193547
-    z_16      purchases_11  0.13114754098360654
+    z_16      purchases_11  0.13468013468013468
     z_16      purchases_15  0.12903225806451613
-    z_16      purchases_19  0.13114754098360654
+    z_16      purchases_19  0.13468013468013468
     z_16      purchases_23  0.12903225806451613
-    z_17      Obj       9681844.1362079997
+    z_17      Obj       9681844.1362080015
     z_17      one_option_0  1
     z_17      products_used_0_16  1
     z_17      products_used_0_19  1
@@ -353,11 +353,11 @@ COLUMNS
     z_17      limited_power_mw_of_site_valley_in_2028  0.13884479999999999
     z_17      limited_phase_2_gpus  0.125
     z_17      limited_power_mw_of_site_valley_in_2030  0.13884479999999999
-    z_17      purchases_3  0.045901639344262293
+    z_17      purchases_3  0.047138047138047139
     z_17      purchases_7  0.048387096774193547
-    z_17      purchases_11  0.13114754098360654
+    z_17      purchases_11  0.13468013468013468
     z_17      purchases_15  0.12903225806451613
-    z_17      purchases_19  0.13114754098360654
+    z_17      purchases_19  0.13468013468013468
     z_17      purchases_23  0.12903225806451613
     z_18      Obj       5484199.3375359997
     z_18      one_option_0  1
@@ -369,13 +369,13 @@ COLUMNS
     z_18      limited_power_mw_of_site_fjord_in_2028  0.16796706666666669
     z_18      limited_phase_2_gpus  0.125
     z_18      limited_power_mw_of_site_fjord_in_2030  0.31541143333333338
-    z_18      purchases_3  0.036065573770491806
+    z_18      purchases_3  0.037037037037037035
     z_18      purchases_7  0.048387096774193547
-    z_18      purchases_11  0.16393442622950818
+    z_18      purchases_11  0.16835016835016836
     z_18      purchases_15  0.064516129032258063
-    z_18      purchases_19  0.2081967213114754
+    z_18      purchases_19  0.21380471380471383
     z_18      purchases_23  0.12903225806451613
-    z_19      Obj       9114375.6706959978
+    z_19      Obj       9114375.6706959996
     z_19      one_option_0  1
     z_19      products_used_0_16  1
     z_19      products_used_0_19  1
@@ -385,13 +385,13 @@ COLUMNS
     z_19      limited_power_mw_of_site_valley_in_2028  0.077303025000000011
     z_19      limited_phase_2_gpus  0.125
     z_19      limited_power_mw_of_site_valley_in_2030  0.14516094375000002
-    z_19      purchases_3  0.036065573770491806
+    z_19      purchases_3  0.037037037037037035
     z_19      purchases_7  0.048387096774193547
-    z_19      purchases_11  0.16393442622950818
+    z_19      purchases_11  0.16835016835016836
     z_19      purchases_15  0.064516129032258063
-    z_19      purchases_19  0.2081967213114754
+    z_19      purchases_19  0.21380471380471383
     z_19      purchases_23  0.12903225806451613
-    z_20      Obj       5086592.8648320008
+    z_20      Obj       5086592.8648319999
     z_20      one_option_0  1
     z_20      products_used_0_16  1
     z_20      products_used_0_19  1
@@ -401,13 +401,13 @@ COLUMNS
     z_20      limited_power_mw_of_site_fjord_in_2028  0.11071060000000001
     z_20      limited_phase_2_gpus  0.125
     z_20      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
-    z_20      purchases_3  0.036065573770491806
+    z_20      purchases_3  0.037037037037037035
     z_20      purchases_7  0.048387096774193547
-    z_20      purchases_11  0.036065573770491806
+    z_20      purchases_11  0.037037037037037035
     z_20      purchases_15  0.048387096774193547
-    z_20      purchases_19  0.10000000000000001
+    z_20      purchases_19  0.1026936026936027
     z_20      purchases_23  0.12903225806451613
-    z_21      Obj       8336652.0017520012
+    z_21      Obj       8336652.0017519984
     z_21      one_option_0  1
     z_21      products_used_0_16  1
     z_21      products_used_0_19  1
@@ -417,13 +417,13 @@ COLUMNS
     z_21      limited_power_mw_of_site_valley_in_2028  0.050952037499999998
     z_21      limited_phase_2_gpus  0.125
     z_21      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
-    z_21      purchases_3  0.036065573770491806
+    z_21      purchases_3  0.037037037037037035
     z_21      purchases_7  0.048387096774193547
-    z_21      purchases_11  0.036065573770491806
+    z_21      purchases_11  0.037037037037037035
     z_21      purchases_15  0.048387096774193547
-    z_21      purchases_19  0.10000000000000001
+    z_21      purchases_19  0.1026936026936027
     z_21      purchases_23  0.12903225806451613
-    z_22      Obj       5194604.7272319999
+    z_22      Obj       5194604.7272319989
     z_22      one_option_0  1
     z_22      products_used_0_16  1
     z_22      products_used_0_19  1
@@ -433,11 +433,11 @@ COLUMNS
     z_22      limited_power_mw_of_site_fjord_in_2028  0.14727826666666669
     z_22      limited_phase_2_gpus  0.125
     z_22      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
-    z_22      purchases_3  0.036065573770491806
+    z_22      purchases_3  0.037037037037037035
     z_22      purchases_7  0.048387096774193547
-    z_22      purchases_11  0.0459016393442623
+    z_22      purchases_11  0.047138047138047139
     z_22      purchases_15  0.064516129032258063
-    z_22      purchases_19  0.10000000000000001
+    z_22      purchases_19  0.10269360269360268
     z_22      purchases_23  0.12903225806451613
     z_23      Obj       8580077.2581519987
     z_23      one_option_0  1
@@ -449,13 +449,13 @@ COLUMNS
     z_23      limited_power_mw_of_site_valley_in_2028  0.067781475000000008
     z_23      limited_phase_2_gpus  0.125
     z_23      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
-    z_23      purchases_3  0.036065573770491806
+    z_23      purchases_3  0.037037037037037035
     z_23      purchases_7  0.048387096774193547
-    z_23      purchases_11  0.0459016393442623
+    z_23      purchases_11  0.047138047138047139
     z_23      purchases_15  0.064516129032258063
-    z_23      purchases_19  0.10000000000000001
+    z_23      purchases_19  0.10269360269360268
     z_23      purchases_23  0.12903225806451613
-    z_24      Obj       5641234.3646720005
+    z_24      Obj       5641234.3646719996
     z_24      one_option_0  1
     z_24      products_used_0_16  1
     z_24      products_used_0_19  1
@@ -465,11 +465,11 @@ COLUMNS
     z_24      limited_power_mw_of_site_fjord_in_2028  0.29649803333333336
     z_24      limited_phase_2_gpus  0.125
     z_24      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
-    z_24      purchases_3  0.036065573770491806
+    z_24      purchases_3  0.037037037037037035
     z_24      purchases_7  0.048387096774193547
-    z_24      purchases_11  0.10000000000000001
+    z_24      purchases_11  0.1026936026936027
     z_24      purchases_15  0.12903225806451613
-    z_24      purchases_19  0.10000000000000001
+    z_24      purchases_19  0.1026936026936027
     z_24      purchases_23  0.12903225806451613
     z_25      Obj       9579281.2569919992
     z_25      one_option_0  1
@@ -481,13 +481,13 @@ COLUMNS
     z_25      limited_power_mw_of_site_valley_in_2028  0.13645648125000001
     z_25      limited_phase_2_gpus  0.125
     z_25      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
-    z_25      purchases_3  0.036065573770491806
+    z_25      purchases_3  0.037037037037037035
     z_25      purchases_7  0.048387096774193547
-    z_25      purchases_11  0.10000000000000001
+    z_25      purchases_11  0.1026936026936027
     z_25      purchases_15  0.12903225806451613
-    z_25      purchases_19  0.10000000000000001
+    z_25      purchases_19  0.1026936026936027
     z_25      purchases_23  0.12903225806451613
-    z_26      Obj       5690874.295872
+    z_26      Obj       5690874.2958719991
     z_26      one_option_0  1
     z_26      products_used_0_16  1
     z_26      products_used_0_19  1
@@ -497,11 +497,11 @@ COLUMNS
     z_26      limited_power_mw_of_site_fjord_in_2028  0.29649803333333336
     z_26      limited_phase_2_gpus  0.125
     z_26      limited_power_mw_of_site_fjord_in_2030  0.29649803333333336
-    z_26      purchases_3  0.045901639344262293
+    z_26      purchases_3  0.047138047138047139
     z_26      purchases_7  0.064516129032258063
-    z_26      purchases_11  0.10000000000000001
+    z_26      purchases_11  0.1026936026936027
     z_26      purchases_15  0.12903225806451613
-    z_26      purchases_19  0.10000000000000001
+    z_26      purchases_19  0.1026936026936027
     z_26      purchases_23  0.12903225806451613
     z_27      Obj       9696627.8851920012
     z_27      one_option_0  1
@@ -513,11 +513,11 @@ COLUMNS
     z_27      limited_power_mw_of_site_valley_in_2028  0.13645648125000001
     z_27      limited_phase_2_gpus  0.125
     z_27      limited_power_mw_of_site_valley_in_2030  0.13645648125000001
-    z_27      purchases_3  0.045901639344262293
+    z_27      purchases_3  0.047138047138047139
     z_27      purchases_7  0.064516129032258063
-    z_27      purchases_11  0.10000000000000001
+    z_27      purchases_11  0.1026936026936027
     z_27      purchases_15  0.12903225806451613
-    z_27      purchases_19  0.10000000000000001
+    z_27      purchases_19  0.1026936026936027
     z_27      purchases_23  0.12903225806451613
     z_28      Obj       7436153.7927680006
     z_28      one_option_0  1
@@ -545,7 +545,7 @@ COLUMNS
     z_29      purchases_7  0.048387096774193547
     z_29      purchases_15  0.048387096774193547
     z_29      purchases_23  0.12903225806451613
-    z_30      Obj       9407155.5196927991
+    z_30      Obj       9407155.5196928028
     z_30      one_option_0  1
     z_30      products_used_0_17  1
     z_30      products_used_0_19  1
@@ -555,13 +555,13 @@ COLUMNS
     z_30      limited_power_mw_of_site_fjord_in_2028  0.12341354666666667
     z_30      limited_phase_2_gpus  0.125
     z_30      limited_power_mw_of_site_fjord_in_2030  0.31532981333333338
-    z_30      purchases_3  0.078688524590163941
+    z_30      purchases_3  0.080808080808080815
     z_30      purchases_7  0.048387096774193547
-    z_30      purchases_11  0.078688524590163941
+    z_30      purchases_11  0.080808080808080815
     z_30      purchases_15  0.048387096774193547
-    z_30      purchases_19  0.13114754098360656
+    z_30      purchases_19  0.13468013468013468
     z_30      purchases_23  0.12903225806451613
-    z_31      Obj       12895140.810060801
+    z_31      Obj       12895140.810060803
     z_31      one_option_0  1
     z_31      products_used_0_17  1
     z_31      products_used_0_19  1
@@ -571,11 +571,11 @@ COLUMNS
     z_31      limited_power_mw_of_site_valley_in_2028  0.056798280000000007
     z_31      limited_phase_2_gpus  0.125
     z_31      limited_power_mw_of_site_valley_in_2030  0.14512338000000002
-    z_31      purchases_3  0.078688524590163941
+    z_31      purchases_3  0.080808080808080815
     z_31      purchases_7  0.048387096774193547
-    z_31      purchases_11  0.078688524590163941
+    z_31      purchases_11  0.080808080808080815
     z_31      purchases_15  0.048387096774193547
-    z_31      purchases_19  0.13114754098360656
+    z_31      purchases_19  0.13468013468013468
     z_31      purchases_23  0.12903225806451613
     z_32      Obj       9390346.2002687994
     z_32      one_option_0  1
@@ -587,11 +587,11 @@ COLUMNS
     z_32      limited_power_mw_of_site_fjord_in_2028  0.11371008000000001
     z_32      limited_phase_2_gpus  0.125
     z_32      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
-    z_32      purchases_3  0.026229508196721311
+    z_32      purchases_3  0.026936026936026935
     z_32      purchases_7  0.048387096774193547
-    z_32      purchases_11  0.026229508196721311
+    z_32      purchases_11  0.026936026936026935
     z_32      purchases_15  0.048387096774193547
-    z_32      purchases_19  0.10491803278688525
+    z_32      purchases_19  0.10774410774410775
     z_32      purchases_23  0.12903225806451613
     z_33      Obj       12787569.621196801
     z_33      one_option_0  1
@@ -603,13 +603,13 @@ COLUMNS
     z_33      limited_power_mw_of_site_valley_in_2028  0.052332480000000008
     z_33      limited_phase_2_gpus  0.125
     z_33      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
-    z_33      purchases_3  0.026229508196721311
+    z_33      purchases_3  0.026936026936026935
     z_33      purchases_7  0.048387096774193547
-    z_33      purchases_11  0.026229508196721311
+    z_33      purchases_11  0.026936026936026935
     z_33      purchases_15  0.048387096774193547
-    z_33      purchases_19  0.10491803278688525
+    z_33      purchases_19  0.10774410774410775
     z_33      purchases_23  0.12903225806451613
-    z_34      Obj       9612768.8931328021
+    z_34      Obj       9612768.8931328002
     z_34      one_option_0  1
     z_34      products_used_0_17  1
     z_34      products_used_0_19  1
@@ -619,11 +619,11 @@ COLUMNS
     z_34      limited_power_mw_of_site_fjord_in_2028  0.16032544000000001
     z_34      limited_phase_2_gpus  0.125
     z_34      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
-    z_34      purchases_3  0.026229508196721311
+    z_34      purchases_3  0.026936026936026935
     z_34      purchases_7  0.048387096774193547
-    z_34      purchases_11  0.078688524590163927
+    z_34      purchases_11  0.080808080808080801
     z_34      purchases_15  0.064516129032258063
-    z_34      purchases_19  0.10491803278688525
+    z_34      purchases_19  0.10774410774410774
     z_34      purchases_23  0.12903225806451613
     z_35      Obj       13182613.229900802
     z_35      one_option_0  1
@@ -635,13 +635,13 @@ COLUMNS
     z_35      limited_power_mw_of_site_valley_in_2028  0.07378614
     z_35      limited_phase_2_gpus  0.125
     z_35      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
-    z_35      purchases_3  0.026229508196721311
+    z_35      purchases_3  0.026936026936026935
     z_35      purchases_7  0.048387096774193547
-    z_35      purchases_11  0.078688524590163927
+    z_35      purchases_11  0.080808080808080801
     z_35      purchases_15  0.064516129032258063
-    z_35      purchases_19  0.10491803278688525
+    z_35      purchases_19  0.10774410774410774
     z_35      purchases_23  0.12903225806451613
-    z_36      Obj       9432411.1423487999
+    z_36      Obj       9432411.1423488017
     z_36      one_option_0  1
     z_36      products_used_0_17  1
     z_36      products_used_0_19  1
@@ -651,13 +651,13 @@ COLUMNS
     z_36      limited_power_mw_of_site_fjord_in_2028  0.12388288000000001
     z_36      limited_phase_2_gpus  0.125
     z_36      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
-    z_36      purchases_3  0.078688524590163941
+    z_36      purchases_3  0.080808080808080815
     z_36      purchases_7  0.048387096774193547
-    z_36      purchases_11  0.078688524590163941
+    z_36      purchases_11  0.080808080808080815
     z_36      purchases_15  0.048387096774193547
-    z_36      purchases_19  0.10491803278688525
+    z_36      purchases_19  0.10774410774410775
     z_36      purchases_23  0.12903225806451613
-    z_37      Obj       12886140.7680768
+    z_37      Obj       12886140.768076802
     z_37      one_option_0  1
     z_37      products_used_0_17  1
     z_37      products_used_0_19  1
@@ -667,13 +667,13 @@ COLUMNS
     z_37      limited_power_mw_of_site_valley_in_2028  0.057014280000000007
     z_37      limited_phase_2_gpus  0.125
     z_37      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
-    z_37      purchases_3  0.078688524590163941
+    z_37      purchases_3  0.080808080808080815
     z_37      purchases_7  0.048387096774193547
-    z_37      purchases_11  0.078688524590163941
+    z_37      purchases_11  0.080808080808080815
     z_37      purchases_15  0.048387096774193547
-    z_37      purchases_19  0.10491803278688525
+    z_37      purchases_19  0.10774410774410775
     z_37      purchases_23  0.12903225806451613
-    z_38      Obj       10400363.801292803
+    z_38      Obj       10400363.801292801
     z_38      one_option_0  1
     z_38      products_used_0_17  1
     z_38      products_used_0_20  1
@@ -686,7 +686,7 @@ COLUMNS
     z_38      purchases_7  0.048387096774193547
     z_38      purchases_15  0.048387096774193547
     z_38      purchases_23  0.12903225806451613
-    z_39      Obj       13678324.587660803
+    z_39      Obj       13678324.587660801
     z_39      one_option_0  1
     z_39      products_used_0_17  1
     z_39      products_used_0_20  1
@@ -709,11 +709,11 @@ COLUMNS
     z_40      limited_power_mw_of_site_fjord_in_2028  0.15917117333333336
     z_40      limited_phase_2_gpus  0.125
     z_40      limited_power_mw_of_site_fjord_in_2030  0.31594581333333338
-    z_40      purchases_3  0.045901639344262293
+    z_40      purchases_3  0.047138047138047139
     z_40      purchases_7  0.048387096774193547
-    z_40      purchases_11  0.072131147540983598
+    z_40      purchases_11  0.07407407407407407
     z_40      purchases_15  0.064516129032258063
-    z_40      purchases_19  0.13114754098360654
+    z_40      purchases_19  0.13468013468013468
     z_40      purchases_23  0.12903225806451613
     z_41      Obj       13302090.367164802
     z_41      one_option_0  1
@@ -725,13 +725,13 @@ COLUMNS
     z_41      limited_power_mw_of_site_valley_in_2028  0.073254915000000004
     z_41      limited_phase_2_gpus  0.125
     z_41      limited_power_mw_of_site_valley_in_2030  0.14540688000000002
-    z_41      purchases_3  0.045901639344262293
+    z_41      purchases_3  0.047138047138047139
     z_41      purchases_7  0.048387096774193547
-    z_41      purchases_11  0.072131147540983598
+    z_41      purchases_11  0.07407407407407407
     z_41      purchases_15  0.064516129032258063
-    z_41      purchases_19  0.13114754098360654
+    z_41      purchases_19  0.13468013468013468
     z_41      purchases_23  0.12903225806451613
-    z_42      Obj       18924497.758105606
+    z_42      Obj       18924497.758105602
     z_42      one_option_1  1
     z_42      products_used_1_17  1
     z_42      products_used_1_19  1
@@ -741,13 +741,13 @@ COLUMNS
     z_42      limited_power_mw_of_site_fjord_in_2028  0.31532981333333338
     z_42      limited_phase_2_gpus  0.25
     z_42      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
-    z_42      purchases_3  0.078688524590163941
+    z_42      purchases_3  0.080808080808080815
     z_42      purchases_7  0.064516129032258063
-    z_42      purchases_11  0.13114754098360656
+    z_42      purchases_11  0.13468013468013468
     z_42      purchases_15  0.12903225806451613
-    z_42      purchases_19  0.23606557377049181
+    z_42      purchases_19  0.24242424242424243
     z_42      purchases_23  0.25806451612903225
-    z_43      Obj       25954161.1820416
+    z_43      Obj       25954161.182041604
     z_43      one_option_1  1
     z_43      products_used_1_17  1
     z_43      products_used_1_19  1
@@ -757,13 +757,13 @@ COLUMNS
     z_43      limited_power_mw_of_site_valley_in_2028  0.14512338000000002
     z_43      limited_phase_2_gpus  0.25
     z_43      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
-    z_43      purchases_3  0.078688524590163941
+    z_43      purchases_3  0.080808080808080815
     z_43      purchases_7  0.064516129032258063
-    z_43      purchases_11  0.13114754098360656
+    z_43      purchases_11  0.13468013468013468
     z_43      purchases_15  0.12903225806451613
-    z_43      purchases_19  0.23606557377049181
+    z_43      purchases_19  0.24242424242424243
     z_43      purchases_23  0.25806451612903225
-    z_44      Obj       19667759.919001602
+    z_44      Obj       19667759.919001598
     z_44      one_option_1  1
     z_44      products_used_1_17  1
     z_44      products_used_1_19  1
@@ -773,13 +773,13 @@ COLUMNS
     z_44      limited_power_mw_of_site_fjord_in_2028  0.47080352000000009
     z_44      limited_phase_2_gpus  0.25
     z_44      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
-    z_44      purchases_3  0.078688524590163941
+    z_44      purchases_3  0.080808080808080815
     z_44      purchases_7  0.064516129032258063
-    z_44      purchases_11  0.18360655737704917
+    z_44      purchases_11  0.18855218855218855
     z_44      purchases_15  0.19354838709677419
-    z_44      purchases_19  0.23606557377049181
+    z_44      purchases_19  0.24242424242424243
     z_44      purchases_23  0.25806451612903225
-    z_45      Obj       27273156.612697601
+    z_45      Obj       27273156.612697598
     z_45      one_option_1  1
     z_45      products_used_1_17  1
     z_45      products_used_1_19  1
@@ -789,11 +789,11 @@ COLUMNS
     z_45      limited_power_mw_of_site_valley_in_2028  0.21667662000000004
     z_45      limited_phase_2_gpus  0.25
     z_45      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
-    z_45      purchases_3  0.078688524590163941
+    z_45      purchases_3  0.080808080808080815
     z_45      purchases_7  0.064516129032258063
-    z_45      purchases_11  0.18360655737704917
+    z_45      purchases_11  0.18855218855218855
     z_45      purchases_15  0.19354838709677419
-    z_45      purchases_19  0.23606557377049181
+    z_45      purchases_19  0.24242424242424243
     z_45      purchases_23  0.25806451612903225
     z_46      Obj       20411022.079897601
     z_46      one_option_1  1
@@ -805,11 +805,11 @@ COLUMNS
     z_46      limited_power_mw_of_site_fjord_in_2028  0.62627722666666674
     z_46      limited_phase_2_gpus  0.25
     z_46      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
-    z_46      purchases_3  0.078688524590163941
+    z_46      purchases_3  0.080808080808080815
     z_46      purchases_7  0.064516129032258063
-    z_46      purchases_11  0.23606557377049181
+    z_46      purchases_11  0.24242424242424243
     z_46      purchases_15  0.25806451612903225
-    z_46      purchases_19  0.23606557377049181
+    z_46      purchases_19  0.24242424242424243
     z_46      purchases_23  0.25806451612903225
     z_47      Obj       28592152.043353602
     z_47      one_option_1  1
@@ -821,11 +821,11 @@ COLUMNS
     z_47      limited_power_mw_of_site_valley_in_2028  0.28822986000000006
     z_47      limited_phase_2_gpus  0.25
     z_47      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
-    z_47      purchases_3  0.078688524590163941
+    z_47      purchases_3  0.080808080808080815
     z_47      purchases_7  0.064516129032258063
-    z_47      purchases_11  0.23606557377049181
+    z_47      purchases_11  0.24242424242424243
     z_47      purchases_15  0.25806451612903225
-    z_47      purchases_19  0.23606557377049181
+    z_47      purchases_19  0.24242424242424243
     z_47      purchases_23  0.25806451612903225
     z_48      Obj       19328663.878553603
     z_48      one_option_1  1
@@ -837,13 +837,13 @@ COLUMNS
     z_48      limited_power_mw_of_site_fjord_in_2028  0.31532981333333338
     z_48      limited_phase_2_gpus  0.25
     z_48      limited_power_mw_of_site_fjord_in_2030  0.62627722666666674
-    z_48      purchases_3  0.13114754098360656
+    z_48      purchases_3  0.13468013468013468
     z_48      purchases_7  0.12903225806451613
-    z_48      purchases_11  0.13114754098360656
+    z_48      purchases_11  0.13468013468013468
     z_48      purchases_15  0.12903225806451613
-    z_48      purchases_19  0.23606557377049181
+    z_48      purchases_19  0.24242424242424243
     z_48      purchases_23  0.25806451612903225
-    z_49      Obj       26646193.937369604
+    z_49      Obj       26646193.9373696
     z_49      one_option_1  1
     z_49      products_used_1_17  1
     z_49      products_used_1_19  1
@@ -853,13 +853,13 @@ COLUMNS
     z_49      limited_power_mw_of_site_valley_in_2028  0.14512338000000002
     z_49      limited_phase_2_gpus  0.25
     z_49      limited_power_mw_of_site_valley_in_2030  0.28822986000000006
-    z_49      purchases_3  0.13114754098360656
+    z_49      purchases_3  0.13468013468013468
     z_49      purchases_7  0.12903225806451613
-    z_49      purchases_11  0.13114754098360656
+    z_49      purchases_11  0.13468013468013468
     z_49      purchases_15  0.12903225806451613
-    z_49      purchases_19  0.23606557377049181
+    z_49      purchases_19  0.24242424242424243
     z_49      purchases_23  0.25806451612903225
-    z_50      Obj       18987562.868121602
+    z_50      Obj       18987562.868121605
     z_50      one_option_1  1
     z_50      products_used_1_17  1
     z_50      products_used_1_19  1
@@ -869,13 +869,13 @@ COLUMNS
     z_50      limited_power_mw_of_site_fjord_in_2028  0.31556448000000004
     z_50      limited_phase_2_gpus  0.25
     z_50      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
-    z_50      purchases_3  0.10491803278688525
+    z_50      purchases_3  0.10774410774410774
     z_50      purchases_7  0.064516129032258063
-    z_50      purchases_11  0.13114754098360656
+    z_50      purchases_11  0.13468013468013468
     z_50      purchases_15  0.12903225806451613
-    z_50      purchases_19  0.20983606557377049
+    z_50      purchases_19  0.21548821548821551
     z_50      purchases_23  0.25806451612903225
-    z_51      Obj       25992301.429017603
+    z_51      Obj       25992301.4290176
     z_51      one_option_1  1
     z_51      products_used_1_17  1
     z_51      products_used_1_19  1
@@ -885,11 +885,11 @@ COLUMNS
     z_51      limited_power_mw_of_site_valley_in_2028  0.14523138000000002
     z_51      limited_phase_2_gpus  0.25
     z_51      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
-    z_51      purchases_3  0.10491803278688525
+    z_51      purchases_3  0.10774410774410774
     z_51      purchases_7  0.064516129032258063
-    z_51      purchases_11  0.13114754098360656
+    z_51      purchases_11  0.13468013468013468
     z_51      purchases_15  0.12903225806451613
-    z_51      purchases_19  0.20983606557377049
+    z_51      purchases_19  0.21548821548821551
     z_51      purchases_23  0.25806451612903225
     z_52      Obj       19386875.528089602
     z_52      one_option_1  1
@@ -901,11 +901,11 @@ COLUMNS
     z_52      limited_power_mw_of_site_fjord_in_2028  0.31556448000000004
     z_52      limited_phase_2_gpus  0.25
     z_52      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
-    z_52      purchases_3  0.13114754098360656
+    z_52      purchases_3  0.13468013468013468
     z_52      purchases_7  0.12903225806451613
-    z_52      purchases_11  0.13114754098360656
+    z_52      purchases_11  0.13468013468013468
     z_52      purchases_15  0.12903225806451613
-    z_52      purchases_19  0.20983606557377049
+    z_52      purchases_19  0.21548821548821551
     z_52      purchases_23  0.25806451612903225
     z_53      Obj       26670932.015065603
     z_53      one_option_1  1
@@ -917,13 +917,13 @@ COLUMNS
     z_53      limited_power_mw_of_site_valley_in_2028  0.14523138000000002
     z_53      limited_phase_2_gpus  0.25
     z_53      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
-    z_53      purchases_3  0.13114754098360656
+    z_53      purchases_3  0.13468013468013468
     z_53      purchases_7  0.12903225806451613
-    z_53      purchases_11  0.13114754098360656
+    z_53      purchases_11  0.13468013468013468
     z_53      purchases_15  0.12903225806451613
-    z_53      purchases_19  0.20983606557377049
+    z_53      purchases_19  0.21548821548821551
     z_53      purchases_23  0.25806451612903225
-    z_54      Obj       19739939.7554176
+    z_54      Obj       19739939.755417597
     z_54      one_option_1  1
     z_54      products_used_1_17  1
     z_54      products_used_1_19  1
@@ -933,13 +933,13 @@ COLUMNS
     z_54      limited_power_mw_of_site_fjord_in_2028  0.47150752000000007
     z_54      limited_phase_2_gpus  0.25
     z_54      limited_power_mw_of_site_fjord_in_2030  0.62236416000000006
-    z_54      purchases_3  0.10491803278688525
+    z_54      purchases_3  0.10774410774410774
     z_54      purchases_7  0.064516129032258063
-    z_54      purchases_11  0.18360655737704917
+    z_54      purchases_11  0.18855218855218855
     z_54      purchases_15  0.19354838709677419
-    z_54      purchases_19  0.20983606557377049
+    z_54      purchases_19  0.21548821548821551
     z_54      purchases_23  0.25806451612903225
-    z_55      Obj       27322149.570073601
+    z_55      Obj       27322149.570073597
     z_55      one_option_1  1
     z_55      products_used_1_17  1
     z_55      products_used_1_19  1
@@ -949,13 +949,13 @@ COLUMNS
     z_55      limited_power_mw_of_site_valley_in_2028  0.21700062000000001
     z_55      limited_phase_2_gpus  0.25
     z_55      limited_power_mw_of_site_valley_in_2030  0.28642896000000001
-    z_55      purchases_3  0.10491803278688525
+    z_55      purchases_3  0.10774410774410774
     z_55      purchases_7  0.064516129032258063
-    z_55      purchases_11  0.18360655737704917
+    z_55      purchases_11  0.18855218855218855
     z_55      purchases_15  0.19354838709677419
-    z_55      purchases_19  0.20983606557377049
+    z_55      purchases_19  0.21548821548821551
     z_55      purchases_23  0.25806451612903225
-    z_56      Obj       25970077.604249608
+    z_56      Obj       25970077.604249604
     z_56      one_option_1  1
     z_56      products_used_1_17  1
     z_56      products_used_1_20  1
@@ -968,7 +968,7 @@ COLUMNS
     z_56      purchases_7  0.064516129032258063
     z_56      purchases_15  0.12903225806451613
     z_56      purchases_23  0.25806451612903225
-    z_57      Obj       32858514.620825604
+    z_57      Obj       32858514.620825607
     z_57      one_option_1  1
     z_57      products_used_1_17  1
     z_57      products_used_1_20  1
@@ -981,7 +981,7 @@ COLUMNS
     z_57      purchases_7  0.064516129032258063
     z_57      purchases_15  0.12903225806451613
     z_57      purchases_23  0.25806451612903225
-    z_58      Obj       24560692.045209605
+    z_58      Obj       24560692.045209609
     z_58      one_option_1  1
     z_58      products_used_1_17  1
     z_58      products_used_1_20  1
@@ -994,7 +994,7 @@ COLUMNS
     z_58      purchases_7  0.064516129032258063
     z_58      purchases_15  0.12903225806451613
     z_58      purchases_23  0.25806451612903225
-    z_59      Obj       31403767.679385606
+    z_59      Obj       31403767.67938561
     z_59      one_option_1  1
     z_59      products_used_1_17  1
     z_59      products_used_1_20  1
@@ -1046,7 +1046,7 @@ COLUMNS
     z_62      purchases_7  0.064516129032258063
     z_62      purchases_15  0.12903225806451613
     z_62      purchases_23  0.25806451612903225
-    z_63      Obj       30917119.920185611
+    z_63      Obj       30917119.920185607
     z_63      one_option_1  1
     z_63      products_used_1_17  1
     z_63      products_used_1_20  1
@@ -1059,7 +1059,7 @@ COLUMNS
     z_63      purchases_7  0.064516129032258063
     z_63      purchases_15  0.12903225806451613
     z_63      purchases_23  0.25806451612903225
-    z_64      Obj       24086984.272409603
+    z_64      Obj       24086984.272409607
     z_64      one_option_1  1
     z_64      products_used_1_17  1
     z_64      products_used_1_20  1
@@ -1072,7 +1072,7 @@ COLUMNS
     z_64      purchases_7  0.064516129032258063
     z_64      purchases_15  0.12903225806451613
     z_64      purchases_23  0.25806451612903225
-    z_65      Obj       30916060.988585606
+    z_65      Obj       30916060.98858561
     z_65      one_option_1  1
     z_65      products_used_1_17  1
     z_65      products_used_1_20  1
@@ -1085,7 +1085,7 @@ COLUMNS
     z_65      purchases_7  0.064516129032258063
     z_65      purchases_15  0.12903225806451613
     z_65      purchases_23  0.25806451612903225
-    z_66      Obj       24085069.926809605
+    z_66      Obj       24085069.926809598
     z_66      one_option_1  1
     z_66      products_used_1_17  1
     z_66      products_used_1_20  1
@@ -1098,7 +1098,7 @@ COLUMNS
     z_66      purchases_7  0.064516129032258063
     z_66      purchases_15  0.12903225806451613
     z_66      purchases_23  0.25806451612903225
-    z_67      Obj       30915002.056985606
+    z_67      Obj       30915002.056985602
     z_67      one_option_1  1
     z_67      products_used_1_17  1
     z_67      products_used_1_20  1
@@ -1124,7 +1124,7 @@ COLUMNS
     z_68      purchases_7  0.064516129032258063
     z_68      purchases_15  0.12903225806451613
     z_68      purchases_23  0.25806451612903225
-    z_69      Obj       30913943.125385601
+    z_69      Obj       30913943.125385609
     z_69      one_option_1  1
     z_69      products_used_1_17  1
     z_69      products_used_1_20  1
@@ -1137,97 +1137,97 @@ COLUMNS
     z_69      purchases_7  0.064516129032258063
     z_69      purchases_15  0.12903225806451613
     z_69      purchases_23  0.25806451612903225
-    z_70      Obj       9273525.4775808007
+    z_70      Obj       9096874.0794367995
     z_70      one_option_2  1
     z_70      products_used_2_17  1
     z_70      products_used_2_19  1
-    z_70      limited_phase_1_gpus  0.10000000000000001
-    z_70      limited_power_mw_of_site_fjord_in_2028  0.15985610666666669
+    z_70      limited_phase_1_gpus  0.074999999999999997
+    z_70      limited_power_mw_of_site_fjord_in_2028  0.12341354666666667
     z_70      limited_phase_2_gpus  0.125
     z_70      limited_power_mw_of_site_fjord_in_2030  0.31532981333333338
-    z_70      purchases_11  0.078688524590163941
-    z_70      purchases_15  0.064516129032258063
-    z_70      purchases_19  0.13114754098360656
+    z_70      purchases_11  0.080808080808080815
+    z_70      purchases_15  0.048387096774193547
+    z_70      purchases_19  0.13468013468013468
     z_70      purchases_23  0.12903225806451613
-    z_71      Obj       12667955.0892288
+    z_71      Obj       12356353.578444801
     z_71      one_option_2  1
     z_71      products_used_2_17  1
     z_71      products_used_2_19  1
-    z_71      limited_phase_1_gpus  0.10000000000000001
-    z_71      limited_power_mw_of_site_valley_in_2028  0.073570140000000006
+    z_71      limited_phase_1_gpus  0.074999999999999997
+    z_71      limited_power_mw_of_site_valley_in_2028  0.056798280000000007
     z_71      limited_phase_2_gpus  0.125
     z_71      limited_power_mw_of_site_valley_in_2030  0.14512338000000002
-    z_71      purchases_11  0.078688524590163941
-    z_71      purchases_15  0.064516129032258063
-    z_71      purchases_19  0.13114754098360656
+    z_71      purchases_11  0.080808080808080815
+    z_71      purchases_15  0.048387096774193547
+    z_71      purchases_19  0.13468013468013468
     z_71      purchases_23  0.12903225806451613
-    z_72      Obj       9298287.7370368
+    z_72      Obj       9090265.0441727992
     z_72      one_option_2  1
     z_72      products_used_2_17  1
     z_72      products_used_2_19  1
-    z_72      limited_phase_1_gpus  0.10000000000000001
-    z_72      limited_power_mw_of_site_fjord_in_2028  0.16032544000000001
+    z_72      limited_phase_1_gpus  0.074999999999999997
+    z_72      limited_power_mw_of_site_fjord_in_2028  0.11371008000000001
     z_72      limited_phase_2_gpus  0.125
     z_72      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
-    z_72      purchases_11  0.078688524590163941
-    z_72      purchases_15  0.064516129032258063
-    z_72      purchases_19  0.10491803278688525
+    z_72      purchases_11  0.026936026936026935
+    z_72      purchases_15  0.048387096774193547
+    z_72      purchases_19  0.10774410774410775
     z_72      purchases_23  0.12903225806451613
-    z_73      Obj       12657592.6920448
+    z_73      Obj       12276949.083340801
     z_73      one_option_2  1
     z_73      products_used_2_17  1
     z_73      products_used_2_19  1
-    z_73      limited_phase_1_gpus  0.10000000000000001
-    z_73      limited_power_mw_of_site_valley_in_2028  0.07378614
+    z_73      limited_phase_1_gpus  0.074999999999999997
+    z_73      limited_power_mw_of_site_valley_in_2028  0.052332480000000008
     z_73      limited_phase_2_gpus  0.125
     z_73      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
-    z_73      purchases_11  0.078688524590163941
-    z_73      purchases_15  0.064516129032258063
-    z_73      purchases_19  0.10491803278688525
+    z_73      purchases_11  0.026936026936026935
+    z_73      purchases_15  0.048387096774193547
+    z_73      purchases_19  0.10774410774410775
     z_73      purchases_23  0.12903225806451613
-    z_74      Obj       10275743.804620801
+    z_74      Obj       9121636.3388928007
     z_74      one_option_2  1
     z_74      products_used_2_17  1
-    z_74      products_used_2_20  1
-    z_74      limited_phase_1_gpus  0.10000000000000001
-    z_74      limited_power_mw_of_site_fjord_in_2028  0.15128490666666669
+    z_74      products_used_2_19  1
+    z_74      limited_phase_1_gpus  0.074999999999999997
+    z_74      limited_power_mw_of_site_fjord_in_2028  0.12388288000000001
     z_74      limited_phase_2_gpus  0.125
-    z_74      limited_power_mw_of_site_fjord_in_2030  0.29705514666666671
-    z_74      purchases_15  0.064516129032258063
+    z_74      limited_power_mw_of_site_fjord_in_2030  0.31118208000000003
+    z_74      purchases_11  0.080808080808080815
+    z_74      purchases_15  0.048387096774193547
+    z_74      purchases_19  0.10774410774410775
     z_74      purchases_23  0.12903225806451613
-    z_75      Obj       13476018.8786688
+    z_75      Obj       12345991.181260802
     z_75      one_option_2  1
     z_75      products_used_2_17  1
-    z_75      products_used_2_20  1
-    z_75      limited_phase_1_gpus  0.10000000000000001
-    z_75      limited_power_mw_of_site_valley_in_2028  0.069625440000000011
+    z_75      products_used_2_19  1
+    z_75      limited_phase_1_gpus  0.074999999999999997
+    z_75      limited_power_mw_of_site_valley_in_2028  0.057014280000000007
     z_75      limited_phase_2_gpus  0.125
-    z_75      limited_power_mw_of_site_valley_in_2030  0.13671288000000001
-    z_75      purchases_15  0.064516129032258063
+    z_75      limited_power_mw_of_site_valley_in_2030  0.14321448000000001
+    z_75      purchases_11  0.080808080808080815
+    z_75      purchases_15  0.048387096774193547
+    z_75      purchases_19  0.10774410774410775
     z_75      purchases_23  0.12903225806451613
-    z_76      Obj       10152715.937292799
+    z_76      Obj       10099092.406476801
     z_76      one_option_2  1
     z_76      products_used_2_17  1
-    z_76      products_used_2_19  1
-    z_76      limited_phase_1_gpus  0.10000000000000001
-    z_76      limited_power_mw_of_site_fjord_in_2028  0.15917117333333336
+    z_76      products_used_2_20  1
+    z_76      limited_phase_1_gpus  0.074999999999999997
+    z_76      limited_power_mw_of_site_fjord_in_2028  0.11484234666666666
     z_76      limited_phase_2_gpus  0.125
-    z_76      limited_power_mw_of_site_fjord_in_2030  0.3279783466666667
-    z_76      purchases_11  0.072131147540983612
-    z_76      purchases_15  0.064516129032258063
-    z_76      purchases_19  0.17704918032786887
+    z_76      limited_power_mw_of_site_fjord_in_2030  0.29705514666666671
+    z_76      purchases_15  0.048387096774193547
     z_76      purchases_23  0.12903225806451613
-    z_77      Obj       13657021.9836608
+    z_77      Obj       13164417.367884802
     z_77      one_option_2  1
     z_77      products_used_2_17  1
-    z_77      products_used_2_19  1
-    z_77      limited_phase_1_gpus  0.10000000000000001
-    z_77      limited_power_mw_of_site_valley_in_2028  0.073254915000000004
+    z_77      products_used_2_20  1
+    z_77      limited_phase_1_gpus  0.074999999999999997
+    z_77      limited_power_mw_of_site_valley_in_2028  0.052853580000000004
     z_77      limited_phase_2_gpus  0.125
-    z_77      limited_power_mw_of_site_valley_in_2030  0.15094458000000002
-    z_77      purchases_11  0.072131147540983612
-    z_77      purchases_15  0.064516129032258063
-    z_77      purchases_19  0.17704918032786887
+    z_77      limited_power_mw_of_site_valley_in_2030  0.13671288000000001
+    z_77      purchases_15  0.048387096774193547
     z_77      purchases_23  0.12903225806451613
     z_78      Obj       6740412.1989120003
     z_78      one_option_3  1
@@ -1235,7 +1235,7 @@ COLUMNS
     z_78      products_used_3_19  1
     z_78      limited_phase_2_gpus  0.1875
     z_78      limited_power_mw_of_site_fjord_in_2030  0.44065120000000002
-    z_78      purchases_19  0.13114754098360656
+    z_78      purchases_19  0.13468013468013468
     z_78      purchases_23  0.19354838709677419
     z_79      Obj       10656663.685632
     z_79      one_option_3  1
@@ -1243,7 +1243,7 @@ COLUMNS
     z_79      products_used_3_19  1
     z_79      limited_phase_2_gpus  0.1875
     z_79      limited_power_mw_of_site_valley_in_2030  0.2027997
-    z_79      purchases_19  0.13114754098360656
+    z_79      purchases_19  0.13468013468013468
     z_79      purchases_23  0.19354838709677419
     z_80      Obj       10071551.506432001
     z_80      one_option_3  1
@@ -1265,7 +1265,7 @@ COLUMNS
     z_82      products_used_3_19  1
     z_82      limited_phase_2_gpus  0.1875
     z_82      limited_power_mw_of_site_fjord_in_2030  0.46203872000000007
-    z_82      purchases_19  0.13114754098360656
+    z_82      purchases_19  0.13468013468013468
     z_82      purchases_23  0.19354838709677419
     z_83      Obj       16832624.612659201
     z_83      one_option_3  1
@@ -1273,72 +1273,72 @@ COLUMNS
     z_83      products_used_3_19  1
     z_83      limited_phase_2_gpus  0.1875
     z_83      limited_power_mw_of_site_valley_in_2030  0.21264282000000004
-    z_83      purchases_19  0.13114754098360656
+    z_83      purchases_19  0.13468013468013468
     z_83      purchases_23  0.19354838709677419
-    z_84      Obj       16057432.599347202
+    z_84      Obj       16057432.599347198
     z_84      one_option_3  1
     z_84      products_used_3_17  1
     z_84      products_used_3_20  1
     z_84      limited_phase_2_gpus  0.1875
     z_84      limited_power_mw_of_site_fjord_in_2030  0.45322405333333338
     z_84      purchases_23  0.19354838709677419
-    z_85      Obj       20085424.291379202
+    z_85      Obj       20085424.291379198
     z_85      one_option_3  1
     z_85      products_used_3_17  1
     z_85      products_used_3_20  1
     z_85      limited_phase_2_gpus  0.1875
     z_85      limited_power_mw_of_site_valley_in_2030  0.20858607000000004
     z_85      purchases_23  0.19354838709677419
-    v_3_0     bracket_to_3_0  -0.098360655737704916
-    v_3_1     bracket_from_3_1  0.098360655737704916
-    v_3_1     bracket_to_3_1  -0.19672131147540983
-    v_3_2     bracket_from_3_2  0.19672131147540983
+    v_3_0     bracket_to_3_0  -0.10101010101010101
+    v_3_1     bracket_from_3_1  0.10101010101010101
+    v_3_1     bracket_to_3_1  -0.20202020202020202
+    v_3_2     bracket_from_3_2  0.20202020202020202
     v_3_2     bracket_to_3_2  -1
     v_7_0     bracket_to_7_0  -0.25806451612903225
-    v_7_1     Obj       2457599.9999999991
+    v_7_1     Obj       2457599.9999999981
     v_7_1     bracket_from_7_1  0.25806451612903225
     v_7_1     bracket_to_7_1  -0.38709677419354838
-    v_7_2     Obj       6143999.9999999981
+    v_7_2     Obj       6144000.000000013
     v_7_2     bracket_from_7_2  0.38709677419354838
     v_7_2     bracket_to_7_2  -1
-    v_11_0    bracket_to_11_0  -0.098360655737704916
-    v_11_1    bracket_from_11_1  0.098360655737704916
-    v_11_1    bracket_to_11_1  -0.19672131147540983
-    v_11_2    bracket_from_11_2  0.19672131147540983
-    v_11_2    bracket_to_11_2  -0.79016393442622956
+    v_11_0    bracket_to_11_0  -0.10101010101010101
+    v_11_1    bracket_from_11_1  0.10101010101010101
+    v_11_1    bracket_to_11_1  -0.20202020202020202
+    v_11_2    bracket_from_11_2  0.20202020202020202
+    v_11_2    bracket_to_11_2  -0.7845117845117846
     v_15_0    bracket_to_15_0  -0.25806451612903225
-    v_15_1    Obj       2260991.9999999963
+    v_15_1    Obj       2260991.9999999944
     v_15_1    bracket_from_15_1  0.25806451612903225
     v_15_1    bracket_to_15_1  -0.38709677419354838
-    v_15_2    Obj       5652479.9999999991
+    v_15_2    Obj       5652479.9999999953
     v_15_2    bracket_from_15_2  0.38709677419354838
     v_15_2    bracket_to_15_2  -0.80645161290322576
-    v_19_0    bracket_to_19_0  -0.098360655737704916
-    v_19_1    bracket_from_19_1  0.098360655737704916
-    v_19_1    bracket_to_19_1  -0.19672131147540983
-    v_19_2    bracket_from_19_2  0.19672131147540983
-    v_19_2    bracket_to_19_2  -0.42622950819672134
+    v_19_0    bracket_to_19_0  -0.10101010101010101
+    v_19_1    bracket_from_19_1  0.10101010101010101
+    v_19_1    bracket_to_19_1  -0.20202020202020202
+    v_19_2    bracket_from_19_2  0.20202020202020202
+    v_19_2    bracket_to_19_2  -0.41077441077441079
     v_23_0    bracket_to_23_0  -0.25806451612903225
-    v_23_1    Obj       1966079.9999999998
+    v_23_1    Obj       1966080.0000000009
     v_23_1    bracket_from_23_1  0.25806451612903225
     v_23_1    bracket_to_23_1  -0.38709677419354838
-    v_23_2    Obj       4915199.9999999981
+    v_23_2    Obj       4915200.0000000019
     v_23_2    bracket_from_23_2  0.38709677419354838
-    v_23_2    bracket_to_23_2  -0.46774193548387094
+    v_23_2    bracket_to_23_2  -0.48387096774193544
     MARK0001  'MARKER'                 'INTEND'
-    x_3_0     Obj       21960000
+    x_3_0     Obj       21384000
     x_3_0     bracket_from_3_0  -1
     x_3_0     bracket_to_3_0  1
     x_3_0     purchases_3  -1
     x_3_0     purchases_11  -1
     x_3_0     purchases_19  -1
-    x_3_1     Obj       19764000
+    x_3_1     Obj       19245600
     x_3_1     bracket_from_3_1  -1
     x_3_1     bracket_to_3_1  1
     x_3_1     purchases_3  -1
     x_3_1     purchases_11  -1
     x_3_1     purchases_19  -1
-    x_3_2     Obj       17568000.000000004
+    x_3_2     Obj       17107200.000000004
     x_3_2     bracket_from_3_2  -1
     x_3_2     bracket_to_3_2  1
     x_3_2     purchases_3  -1
@@ -1350,7 +1350,7 @@ COLUMNS
     x_7_0     purchases_7  -1
     x_7_0     purchases_15  -1
     x_7_0     purchases_23  -1
-    x_7_1     Obj       228556800
+    x_7_1     Obj       228556800.00000003
     x_7_1     bracket_from_7_1  -1
     x_7_1     bracket_to_7_1  1
     x_7_1     purchases_7  -1
@@ -1362,17 +1362,17 @@ COLUMNS
     x_7_2     purchases_7  -1
     x_7_2     purchases_15  -1
     x_7_2     purchases_23  -1
-    x_11_0    Obj       25254000
+    x_11_0    Obj       24591600.000000004
     x_11_0    bracket_from_11_0  -1
     x_11_0    bracket_to_11_0  1
     x_11_0    purchases_11  -1
     x_11_0    purchases_19  -1
-    x_11_1    Obj       22728600
+    x_11_1    Obj       22132440
     x_11_1    bracket_from_11_1  -1
     x_11_1    bracket_to_11_1  1
     x_11_1    purchases_11  -1
     x_11_1    purchases_19  -1
-    x_11_2    Obj       20203200
+    x_11_2    Obj       19673280
     x_11_2    bracket_from_11_2  -1
     x_11_2    bracket_to_11_2  1
     x_11_2    purchases_11  -1
@@ -1392,15 +1392,15 @@ COLUMNS
     x_15_2    bracket_to_15_2  1
     x_15_2    purchases_15  -1
     x_15_2    purchases_23  -1
-    x_19_0    Obj       21960000
+    x_19_0    Obj       21384000
     x_19_0    bracket_from_19_0  -1
     x_19_0    bracket_to_19_0  1
     x_19_0    purchases_19  -1
-    x_19_1    Obj       19764000
+    x_19_1    Obj       19245600
     x_19_1    bracket_from_19_1  -1
     x_19_1    bracket_to_19_1  1
     x_19_1    purchases_19  -1
-    x_19_2    Obj       17568000.000000004
+    x_19_2    Obj       17107200.000000004
     x_19_2    bracket_from_19_2  -1
     x_19_2    bracket_to_19_2  1
     x_19_2    purchases_19  -1

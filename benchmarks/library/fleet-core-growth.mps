@@ -1,4 +1,4 @@
-* fleet-core-growth (a009c1ee6fc4412ad44826bc60accf5f31d5f8a4ee7ded6794bb6a4a98a2ad27), formulation 'choice'
+* fleet-core-growth (568051a921df437909f15a7d5a278261e9f3dd673c87cebf1e4045beea55b339), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 44904.859999999404
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

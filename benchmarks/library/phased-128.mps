@@ -1,4 +1,4 @@
-* phased-128 (17ee740cb57e5311c66abc0c8258d580c888ea55f1067ba74499409d9577170d), formulation 'choice'
+* phased-128 (8bc7c38a79147e3913849829c70bf7ef56dbf992c6b21a2fce513b608354d978), formulation 'choice'
 * minimizes capex in USD; the plan: optimal, value 343840.0
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

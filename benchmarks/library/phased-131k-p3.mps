@@ -1,4 +1,4 @@
-* phased-131k-p3 (0a4b6923cddea291d752b141abd13dab3c3ee07168761bc807756d9936cd5990), formulation 'choice'
+* phased-131k-p3 (918ffcd12657a3c2a37719ece8e8b2eeb7650f29fc4d34deae195ecbe10ebc78), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 516994956.7488
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* phased-131k-p4 (01eaa6ff9bdbbe85f56b96e99477f688227157cbc70e39eaafa3f1024d008307), formulation 'choice'
+* phased-131k-p4 (5d9cb0a185ad6557c10a6272e6b31831e49606227aa993b098ea1a8944200190), formulation 'choice'
 * minimizes tco in USD; the plan: optimal, value 1105441816.77056
 * as the search begins, which may add cuts; variables have the names of the mathematics
 NAME        coopt

@@ -1,4 +1,4 @@
-* planes-131k (3bcfe3ec43a395bce654f555074f1ece488ad0a47aecc2740204636c98b3f746), formulation 'network'
+* planes-131k (b7ddc810ad398c31092cafba311672e0d65b9f938ce3db8aa700b5bd9695e587), formulation 'network'
 * minimizes tco in USD; the plan: optimal, value 1567855345.664
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks
@@ -12,7 +12,7 @@
 * z_2: 'pre-training' on families of context 2, from 5 uplinks
 * z_3: 'pre-training' on families of context 3, from 5 uplinks
 * z_4: 'pre-training' on families of context 4, from 7 uplinks
-* z_5: 'pre-training' on families of context 5, from 11 uplinks
+* z_5: 'pre-training' on families of context 5, from 9 uplinks
 NAME        coopt
 ROWS
  N  Obj     
@@ -116,7 +116,7 @@ COLUMNS
     z_4       mapping_0_4  1
     z_4       uplinks_demanded_0_4  7
     z_5       mapping_0_5  1
-    z_5       uplinks_demanded_0_5  11
+    z_5       uplinks_demanded_0_5  9
     MARK0001  'MARKER'                 'INTEND'
 RHS
     RHS_V     one_family  1

@@ -1,4 +1,4 @@
-* tiny-64 (3b07b945083007546438f1c51bb94d8220288dff399cc32c0faade7a218cd6eb), formulation 'network'
+* tiny-64 (5f7782f581689bce634528a107384c92435924e7e23c9414bd03f9910b1b1651), formulation 'network'
 * minimizes capex in USD; the plan: optimal, value 181888.0
 * y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
 * y_0: 8 x hgx-h100-8 (8 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks

@@ -730,10 +730,21 @@ class Efficiency(Table):
         Field(
             description=(
                 "ea: share of 16-bit peak of a fused attention kernel, forward, heads of 128, long"
-                " sequences"
+                " sequences, a softmax as on Hopper"
             )
         ),
     ]
+    softmax: Annotated[
+        float,
+        Field(
+            gt=0,
+            le=10,
+            description=(
+                "time of the softmax in fused attention, over that of the matrix products, relative"
+                " to Hopper"
+            ),
+        ),
+    ] = 1.0
     kernel_s: Annotated[NonNegative, Field(description="time between two kernels (s)")] = 0.0
     hb: Annotated[Fraction, Field(description="env: share of HB bandwidth of a collective")]
     hb_reduce: Annotated[

@@ -39,6 +39,9 @@ WIDE_HEAD, WIDE_BACKWARD = (
 REFERENCE_SHARE = (
     2 * REFERENCE_HEAD / (2 * REFERENCE_HEAD + SOFTMAX_FORWARD)
 )  # of the time for columns, forward
+# against aiconfigurator-core 0.12.0 (benchmarks/measured.py; docs/model.md, Kernels)
+QUANTISE_BYTES = 3  # read and written for each element that is quantised
+MAX_SPLIT, PARTIAL_BYTES = 8, 8  # ways to split the depth of a product; per element of each part
 
 
 def with_bits(precision: Precision, bits: int) -> Precision:
@@ -149,6 +152,8 @@ class Device:
             \frac{2 t_m t_n}{x_t} \frac{k + k_0}{e_g \hat F}
             \quad\text{and}\quad \frac{B (w (mk + kn) + 2 mn)}{e_m \hat M}
 
+        In 16 bits the depth may be split over multiprocessors that tiles would leave idle.
+
         Parameters
         ----------
         m, n, k, batch
@@ -158,10 +163,39 @@ class Device:
         m, n, k, batch = (np.asarray(x, dtype=np.float64) for x in (m, n, k, batch))
         sms, shape = self.gpu.sm_count, (-1, *[1] * max(m.ndim, n.ndim, batch.ndim))
         tiles = np.ceil(m / TILE_ROWS.reshape(shape)) * np.ceil(n / TILE_COLUMNS.reshape(shape))
-        quickest = np.minimum.reduce(np.ceil(tiles * batch / sms) * TILE_COSTS.reshape(shape))
+        tiles, costs = tiles * batch, TILE_COSTS.reshape(shape)
+        quickest = np.minimum.reduce(np.ceil(tiles / sms) * costs)
         tile = 2.0 * sms * quickest * (k + rate.k0) / rate.flop_s
         traffic = self.stream_s(batch * (rate.input_bytes * (m * k + k * n) + BYTES * m * n))
+        few = 2.0 * tiles.min(axis=0) <= sms
+        if rate.input_bytes == BYTES and few.any():
+            tile = np.array(np.broadcast_to(tile, traffic.shape))
+            few = np.broadcast_to(few, tile.shape)
+            results, depth = (np.broadcast_to(x, tile.shape)[few] for x in (batch * m * n, k))
+            own_tiles = np.broadcast_to(tiles, (len(TILES), *tile.shape))[:, few]
+            split = self._split_s(own_tiles, results, depth, rate)
+            tile[few] = np.minimum(tile[few], split)
         return np.asarray(np.maximum(tile, traffic) + self.pause_s, dtype=np.float64)
+
+    def _split_s(self, tiles: Floats, results: Floats, depth: Floats, rate: Rate) -> Floats:
+        """Seconds of products whose depth is split over multiprocessors that would be idle.
+
+        Each part is a sum in 32 bits that is written and read once more. `tiles` has a row for each
+        of `TILES`, which counts for nothing where a product cannot be split.
+        """
+        sms = self.gpu.sm_count
+        parts = np.minimum(np.floor(sms / tiles), MAX_SPLIT)
+        waves = np.ceil(parts * tiles / sms) * TILE_COSTS[:, None]
+        parts = np.where(parts < 2, np.nan, parts)
+        split = 2.0 * sms * waves * (depth / parts + rate.k0) / rate.flop_s
+        sums = self.stream_s(PARTIAL_BYTES * results) * parts
+        return np.asarray(np.fmin.reduce(split + sums), dtype=np.float64)
+
+    def quantised_s(self, elements: Any, rate: Rate | None = None) -> Any:
+        """Seconds to quantise that many elements for products; 0 for products in 16 bits."""
+        if (rate or self.workload_rate).input_bytes == BYTES:
+            return 0.0
+        return self.stream_s(QUANTISE_BYTES * elements)
 
 
 def device_of(workload: Workload, gpu: Gpu) -> Device:
@@ -215,7 +249,7 @@ def products(
     rate: Rate | None = None,
 ) -> Passes:
     """Time of matrix products (m, n, k) with their gradients, summed over the pairs (n, k) in
-    `widths`.
+    `widths`, including quantising inputs forward and their gradients backward.
     """
     sizes = np.empty((3, len(widths), *np.broadcast(m, batch, *chain.from_iterable(widths)).shape))
     sizes[0] = m
@@ -224,9 +258,10 @@ def products(
     forward, inputs, weights = device.product_s(
         sizes[[0, 0, 2]], sizes[[1, 2, 1]], sizes[[2, 1, 0]], batch, rate
     )
-    backward = reduce(np.add, inputs + weights)
+    wide, deep = (sum(column) for column in zip(*widths, strict=True))
+    backward = reduce(np.add, inputs + weights) + device.quantised_s(batch * m * wide, rate)
     return Passes(
-        reduce(np.add, forward),
+        reduce(np.add, forward) + device.quantised_s(batch * m * deep, rate),
         backward,
         reduce(np.add, weights) if device.splits_backward else 0.0,
     )
@@ -281,8 +316,9 @@ def fused_attention(device: Device, sizes: tuple[int, int], blocks: Blocks) -> P
     """
     e, e_v = (HEAD_STEP * -(-size // HEAD_STEP) for size in sizes)
     wide_columns = WIDE_BACKWARD * (3 * max(e - WIDE_HEAD, 0) + 2 * max(e_v - WIDE_HEAD, 0))
-    forward = (e + e_v + SOFTMAX_FORWARD) * blocks.pairs(device.gpu.sm_count, START_FORWARD)
-    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD) * blocks.pairs(
-        device.gpu.sm_count, START_BACKWARD
+    slowed, sms = device.gpu.efficiency.softmax, device.gpu.sm_count
+    forward = (e + e_v + SOFTMAX_FORWARD * slowed) * blocks.pairs(sms, START_FORWARD)
+    backward = (3 * e + 2 * e_v + wide_columns + SOFTMAX_BACKWARD * slowed) * blocks.pairs(
+        sms, START_BACKWARD
     )
     return Passes(forward, backward) * device.pair_s

@@ -27,7 +27,7 @@ from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_checks, plan_json
 from coopt.report.fronts.text import front_notes, front_report
-from coopt.report.words import rendered
+from coopt.report.words import digits, rendered
 from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver
 from tests.availability.test_outages import RATES
@@ -392,7 +392,7 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
     _check_days(instance, front)
     told = rendered(front_report(front, instance))
     first, last = front.points[0].workload_days, front.points[-1].workload_days
-    ends = ", ".join(f"{name} {first[name]:.4g} to {last[name]:.4g} days" for name in ("large", "small"))
+    ends = ", ".join(f"{name} {digits(first[name], 4)} to {digits(last[name], 4)} days" for name in ("large", "small"))
     assert ends in " ".join(told.split())
     (heads,) = (text for text in told.splitlines() if "built from" in text)
     assert heads.split()[-7:] == ["days,", "large", "days,", "small", "capex", "$", "saved"]

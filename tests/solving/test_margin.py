@@ -162,7 +162,8 @@ def test_intervals_that_claim_nine_tenths_hold_for_85_to_95_percent_of_rows_whos
     shown = {name: {what: f"{fmean(each):.1%}" for what, each in own.items()} for name, own in held.items()}
     for own in held.values():
         assert 0.85 <= fmean(own["interval"]) <= 0.95 + 1 / len(own["interval"]), shown  # to within a row
-    assert fmean(held["all"]["bound"]) == pytest.approx(0.95, abs=0.01)  # an error of one standard deviation
+    row = 1 / len(held["all"]["bound"])
+    assert fmean(held["all"]["bound"]) == pytest.approx(0.95, abs=0.01 + row)  # an error of one standard deviation
     assert f"{shown['all']['bound']} take no longer" in PAGE
     assert f"{shown['all']['interval']} lie in the interval of 90%" in PAGE
     dense, experts = (shown[kind]["interval"] for kind in ("dense", "mixture of experts"))
@@ -172,9 +173,9 @@ def test_intervals_that_claim_nine_tenths_hold_for_85_to_95_percent_of_rows_whos
 @pytest.mark.parametrize(
     ("gpu", "error"),
     [
-        ("mi300x", 1.5 * 0.1665),  # no run of its generation: of the largest error
-        ({"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 1150}, 1.5 * 0.0733),
-        ("h100-sxm", 0.0733),
+        ("mi300x", 1.5 * 0.1672),  # no run of its generation: of the largest error
+        ({"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 1150}, 1.5 * 0.0715),
+        ("h100-sxm", 0.0715),
     ],
 )
 def test_hardware_without_measurements_takes_a_larger_error(gpu: Any, error: float) -> None:

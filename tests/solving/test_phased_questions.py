@@ -94,7 +94,7 @@ def test_uplinks_that_even_bundles_rule_out_in_an_earlier_phase_are_said() -> No
 def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -> None:
     shape = {"model": small_model(), "global_batch": 256}
     narrow = shape | {"name": "narrow", "max_iteration_time_s": 0.595, "mapping": {"tp": 8, "micro_batch": 1}}
-    wide = shape | {"name": "wide", "max_iteration_time_s": 0.478, "mapping": {"tp": 16, "micro_batch": 1}}
+    wide = shape | {"name": "wide", "max_iteration_time_s": 0.47, "mapping": {"tp": 16, "micro_batch": 1}}
     domains = [_domain(8, 900), _domain(16, 450)]
     phases = FIRST | {"workloads": "narrow"}, LAST | {"workloads": "wide"}
     text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains))

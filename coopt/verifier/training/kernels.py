@@ -61,6 +61,8 @@ class Machine(NamedTuple):
     """the two products of unfused attention"""
     attention_flop_s: float
     """ea·peak16, at heads of 128 and long sequences"""
+    softmax: float
+    """a softmax's time in columns, over Hopper's"""
     host_byte_s: float
     """to the host's memory or back"""
     eight: Engine | None = None
@@ -110,7 +112,9 @@ def machine_of(workload: Workload, gpu: Gpu) -> Machine:
     wide = layers._replace(flop_s=share.gemm * peak16, input_bytes=2, bits=16)
     fused = share.attention if software.attention is None else software.attention
     host_byte_s = (gpu.host_gbyte_s or math.inf) * 1e9
-    machine = Machine(layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, host_byte_s)
+    machine = Machine(
+        layers, wide, wide._replace(k0=SCORES_K0), fused * peak16, share.softmax, host_byte_s
+    )
     if is_16_bit:
         return machine
     # below 8 bits recipes keep some products in 8
@@ -163,11 +167,26 @@ def product_s(engine: Engine, shape: MatrixProduct) -> float:
         _up(_up(m, tm) * _up(n, tn) * batch, sm) * sm * (2 * tm * tn / x) for tm, tn, x in TILES
     )
     tile_s = cycles * (k + engine.k0) / engine.flop_s
+    if engine.input_bytes == 2:
+        tile_s = min(tile_s, *(_split_s(engine, shape, tile) for tile in TILES))
     # inputs in the bytes of the engine, results in 16 bits
-    return (
-        max(tile_s, moved_s(engine, batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n)))
-        + engine.kernel_s
-    )
+    moved_bytes = batch * (engine.input_bytes * (m * k + k * n) + 2 * m * n)
+    return max(tile_s, moved_s(engine, moved_bytes)) + engine.kernel_s
+
+
+def _split_s(engine: Engine, shape: MatrixProduct, tile: tuple[int, int, float]) -> float:
+    """Seconds of a product whose depth several processors share for each tile, as many as would
+    have none; their parts are sums in 32 bits, written and read once more.
+    """
+    m, n, k, batch = shape
+    rows, columns, share = tile
+    tiles = _up(m, rows) * _up(n, columns) * batch
+    sharers = min(engine.processors // tiles, 8)
+    if sharers < 2:
+        return math.inf
+    cycles = _up(tiles * sharers, engine.processors) * engine.processors
+    depth_s = cycles * (2 * rows * columns / share) * (k / sharers + engine.k0) / engine.flop_s
+    return depth_s + sharers * moved_s(engine, 8 * m * n * batch)
 
 
 def moved_s(engine: Engine, size_bytes: float) -> float:
@@ -209,8 +228,21 @@ def scaled(seconds: Pass, share: float) -> Pass:
 
 
 def products(engine: Engine, shapes: Iterable[MatrixProduct]) -> Pass:
-    """Matrix products forward, and the gradients of each backward."""
-    return total(Pass(product_s(engine, shape), gradients_s(engine, shape)) for shape in shapes)
+    """Matrix products forward, and the gradients of each backward, with the casts of what both
+    multiply.
+    """
+    return total(
+        Pass(
+            product_s(engine, shape) + _cast_s(engine, shape.batch * shape.m * shape.k),
+            gradients_s(engine, shape) + _cast_s(engine, shape.batch * shape.m * shape.n),
+        )
+        for shape in shapes
+    )
+
+
+def _cast_s(engine: Engine, numbers: float) -> float:
+    """Seconds to read numbers of 16 bits and write them in fewer."""
+    return moved_s(engine, 3 * numbers) if engine.input_bytes == 1 else 0.0
 
 
 def weight_gradients_s(engine: Engine, shapes: Iterable[MatrixProduct]) -> float:
@@ -233,12 +265,12 @@ class FusedKernel(NamedTuple):
     wide: float = 0.0
     """so much more do columns beyond 128 cost"""
 
-    def columns(self, sizes: tuple[int, int]) -> float:
+    def columns(self, sizes: tuple[int, int], slowed: float) -> float:
         """Columns that a pair of a query and a key takes as long as, for heads of keys and values
-        of these sizes.
+        of these sizes, where a softmax is slowed by a factor.
         """
         products = zip((self.of_queries, self.of_values), sizes, strict=True)
-        return self.softmax + sum(
+        return self.softmax * slowed + sum(
             times * self._charged(_up(size, FUSED_STEP) * FUSED_STEP) for times, size in products
         )
 
@@ -278,7 +310,9 @@ def fused_s(
         * (reference + FUSED_FORWARD.softmax)
         / reference
     )
-    return waves * longest * FUSED_BLOCK * 2 * kernel.columns(sizes) / column_flop_s
+    return (
+        waves * longest * FUSED_BLOCK * 2 * kernel.columns(sizes, machine.softmax) / column_flop_s
+    )
 
 
 def feed_forward_shapes(
