@@ -62,12 +62,15 @@ def test_no_network_takes_less_than_its_family_is_known_to() -> None:
     for family in (one for gpus in menu.sizes for one in menu._paths.families("first", gpus) if one.attachment):
         least = menu._least_of(family, family.attachment)
         seen.add((family.attachment.per_gpu, family.attachment.gpus_per_nic))
-        for stages in menu._paths.candidates("first", family):
-            taken = menu._network(stages).usage
-            assert least.uses <= taken.uses
-            assert all(taken.amounts[measure] >= count for measure, count in least.amounts.items())
-            for same in ("nic nic400", GPUS):
-                assert taken.amounts[0, same] == least.amounts[0, same]
+        for kind in menu._paths.kinds(family):
+            of_kind = menu._least_of_kind(kind)
+            for stages in menu._paths.candidates("first", kind):
+                taken = menu._network(stages).usage
+                assert least.uses <= of_kind.uses <= taken.uses
+                for lower, upper in ((least, of_kind), (of_kind, taken)):
+                    assert all(upper.amounts[measure] >= count for measure, count in lower.amounts.items())
+                for same in ("nic nic400", GPUS):
+                    assert taken.amounts[0, same] == least.amounts[0, same]
     assert seen == {(1, 1), (2, 1), (1, 2)}
 
 

@@ -5,12 +5,12 @@ serve or some more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, pairwise, product
 from typing import NamedTuple
 
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import Nic, Optic
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics, families_joined
@@ -21,6 +21,7 @@ from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import DesignFamily, OpticPair, attachments, families_of
 from coopt.verifier.parts.stages import (
     GrowthStage,
+    Optics,
     grown_from,
     last_stages,
     standing_by,
@@ -43,6 +44,16 @@ class ServingStage(NamedTuple):
 
     stage: GrowthStage
     uplinks: Sequence[int]
+
+
+class NetworkKind(NamedTuple):
+    """Networks of a family that have the same modules, at the lower ends of links into a core
+    `core_end`.
+    """
+
+    family: DesignFamily
+    optics: Optics
+    core_end: Optic | None
 
 
 class PhaseDemand(NamedTuple):
@@ -160,11 +171,28 @@ class IslandPaths:
         demands = self._demands[name]
         return demands[max(demands)].trainer.may_train(family)
 
-    def candidates(self, name: str, family: DesignFamily) -> Iterator[dict[int, list[GrowthStage]]]:
-        """For every network of a family in the end, in time or not, what could stand in each
+    def kinds(self, family: DesignFamily) -> Iterator[NetworkKind]:
+        """The kinds of networks of a family; the one of a single domain has no modules."""
+        tiers = range(self._fleet.question.network.max_tiers + 1)
+        for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
+            if family.attachment is None:
+                yield NetworkKind(cored, (), end)
+                continue
+            for optics in (
+                optics
+                for count in filter(family.attachment.is_named_once, tiers)
+                for optics in self.optics_of(family, count)
+            ):
+                yield NetworkKind(cored, optics, end)
+
+    def candidates(self, name: str, kind: NetworkKind) -> Iterator[dict[int, list[GrowthStage]]]:
+        """For every network of a kind in the end, in time or not, what could stand in each
         phase.
         """
-        return self._grown_to(self._demands[name], family)
+        choices = {len(kind.optics): [kind.optics]}
+        return self._grown_to(
+            self._demands[name], kind.family, lambda tiers: choices.get(tiers, []), kind.core_end
+        )
 
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
         """The islands of a workload that grow through some of these networks and are in time in
@@ -205,20 +233,23 @@ class IslandPaths:
                 last_demand.trainer.may_train,
                 families_of(self._fleet.question, gpus, self.attachments),
             ):
-                yield from self._grown_to(demands, family)
+                optics_of = partial(self.optics_of, family)
+                for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
+                    yield from self._grown_to(demands, cored, optics_of, end)
 
     def _grown_to(
-        self, demands: dict[int, PhaseDemand], family: DesignFamily
+        self,
+        demands: dict[int, PhaseDemand],
+        family: DesignFamily,
+        optics_of: Callable[[int], Iterable[Optics]],
+        core_end: Optic | None,
     ) -> Iterator[dict[int, list[GrowthStage]]]:
         last_phase, network = max(demands), self._fleet.question.network
-        for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
-            for last_network in last_stages(network, cored, partial(self.optics_of, family), end):
-                stages = {
-                    t: list(self._earlier(last_network, demands[t]))
-                    for t in demands
-                    if t != last_phase
-                }
-                yield stages | {last_phase: [last_network]}
+        for last_network in last_stages(network, family, optics_of, core_end):
+            stages = {
+                t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase
+            }
+            yield stages | {last_phase: [last_network]}
 
     # `attachments` keeps every NIC attachment, so that no other one has its number
     @kept(lambda self, family, tiers: (id(family.attachment), tiers))

@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import chain, count
 from operator import add
 from typing import NamedTuple, Protocol
 
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
-from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths
+from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, NetworkKind
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
-from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, in_cages
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.proofs.rivals import (
     GPUS,
@@ -55,27 +58,40 @@ class OpenDomains(NamedTuple):
     families: dict[int, DesignFamily]
 
 
-class OpenNetwork(NamedTuple):
-    """A network in each phase that is not timed yet, its uplinks open, and what it takes with the
-    fewest.
+class OpenNetworks:
+    """Networks that are not listed or not timed yet: all those of a family, of a kind of it, or one
+    in each phase with its uplinks open.
+
+    Parameters
+    ----------
+    what
+        The family, the kind, or the network of each phase.
+    usage
+        What each of them takes at least.
+    usd
+        What that costs at list prices.
     """
 
-    stages: dict[int, list[GrowthStage]]
-    usage: Usage
-    usd: float
+    def __init__(
+        self,
+        what: DesignFamily | NetworkKind | dict[int, list[GrowthStage]],
+        usage: Usage,
+        usd: float,
+    ) -> None:
+        self.what, self.usage, self.usd, self.is_open = what, usage, usd, True
 
 
-class OpenNetworks:
-    """Networks of the same products that are not timed yet, and what each of them takes at least:
-    there are thousands of a size, and most cases want none of them.
+class ProductGroup:
+    """Networks of the same products, and what each of them takes at least: there are thousands of a
+    size, and most cases want none of them.
     """
 
     def __init__(self) -> None:
-        self.networks, self.usage = list[OpenNetwork](), Usage({}, frozenset())
+        self.networks, self.usage = list[OpenNetworks](), Usage({}, frozenset())
 
-    def add(self, network: OpenNetwork) -> None:
-        """Add a network."""
-        usage, amounts = network.usage, network.usage.amounts
+    def add(self, networks: OpenNetworks) -> None:
+        """Add networks."""
+        usage, amounts = networks.usage, networks.usage.amounts
         if self.networks:
             # what one network lacks all of them take none of at least
             fewer = {
@@ -85,7 +101,7 @@ class OpenNetworks:
             }
             usage = Usage(fewer, usage.uses)
         self.usage = usage
-        self.networks.append(network)
+        self.networks.append(networks)
 
 
 class SizeMenu:
@@ -93,8 +109,7 @@ class SizeMenu:
 
     def __init__(self, domains: list[OpenDomains]) -> None:
         self.domains, self.islands = domains, list[MenuIsland]()
-        self.networks: dict[frozenset[str], OpenNetworks] = {}
-        """By the products that they use."""
+        self._groups: dict[frozenset[str], ProductGroup] = {}
         self.rivals = 0
         """Islands of all sizes that its networks were compared with."""
 
@@ -102,22 +117,28 @@ class SizeMenu:
     def is_empty(self) -> bool:
         """Whether there is no island, and none can come."""
         return not (
-            any(domains.families for domains in self.domains) or self.networks or self.islands
+            any(domains.families for domains in self.domains) or self._groups or self.islands
         )
 
-    def add(self, network: OpenNetwork) -> None:
-        """Add a network that is not timed yet."""
-        self.networks.setdefault(network.usage.uses, OpenNetworks()).add(network)
+    def add(self, networks: OpenNetworks) -> None:
+        """Add networks that are not timed yet."""
+        self._groups.setdefault(networks.usage.uses, ProductGroup()).add(networks)
 
-    def drop(
-        self,
-        is_needless: Callable[[OpenNetwork], bool],
-        groups: Iterable[OpenNetworks] | None = None,
-    ) -> None:
-        """Drop networks: all of those that use the same products as some, or of every kind."""
-        for group in list(self.networks.values()) if groups is None else groups:
+    def wanted(self, is_wanted: Callable[[Usage], bool]) -> list[OpenNetworks]:
+        """The open networks that are wanted."""
+        return [
+            networks
+            for group in self._groups.values()
+            if is_wanted(group.usage)
+            for networks in group.networks
+            if networks.is_open and is_wanted(networks.usage)
+        ]
+
+    def drop(self, is_needless: Callable[[OpenNetworks], bool]) -> None:
+        """Drop networks."""
+        for group in self._groups.values():
             group.networks = [network for network in group.networks if not is_needless(network)]
-        self.networks = {uses: group for uses, group in self.networks.items() if group.networks}
+        self._groups = {uses: group for uses, group in self._groups.items() if group.networks}
 
 
 class Selection(Protocol):
@@ -150,6 +171,7 @@ class IslandMenu:
         self._last = fleet.training_phases(name)[-1]
         self._menus: dict[int, SizeMenu] = {}
         self._rivals = rivals
+        self._product_of_name = {product_name(product): product for product in fleet.prices}
         self._closed: dict[tuple[str, int], int] = {}
         """From how many GPUs on every network on HB domains with an attachment, by `id`, loses."""
 
@@ -165,22 +187,12 @@ class IslandMenu:
         if (
             not self._grows and self._rivals.count > 2 * menu.rivals
         ):  # not for each new rival, as passes are long
-            menu.drop(lambda network: self._rivals.beat(network.usage))
+            menu.drop(lambda networks: self._rivals.beat(networks.usage))
             menu.rivals = self._rivals.count
-        groups, looked_at = (
-            [group for group in menu.networks.values() if selection(group.usage)],
-            set[int](),
-        )
-        networks = (network for group in groups for network in group.networks)
-        # cheap ones first: most others need no timing
-        for network in sorted(networks, key=lambda network: network.usd):
-            if id(network) not in looked_at and selection(network.usage):
-                looked_at.add(id(network))
-                for island in self._timed(network, menu, looked_at):
-                    menu.islands.append(island)
-                    yield island
-        if looked_at:
-            menu.drop(lambda network: id(network) in looked_at)
+        for island in self._unbeaten(menu, selection):
+            menu.islands.append(island)
+            yield island
+        menu.drop(lambda networks: not networks.is_open)
         if menu.is_empty:
             self.sizes = [size for size in self.sizes if size != gpus]
 
@@ -256,9 +268,7 @@ class IslandMenu:
         return usage._replace(uses=frozenset(map(product_name, units)))
 
     def _open_families(self, menu: SizeMenu, selection: Selection) -> None:
-        """List the networks of the families that are wanted, if they are in time where no switch
-        slows them down.
-        """
+        """Open the families that are wanted and that no island beats."""
         unwanted = ""
         for domains in menu.domains:
             if domains.hb == unwanted or not domains.families:
@@ -270,11 +280,60 @@ class IslandMenu:
                 family = domains.families.pop(attachment, None)
                 if family is None or self._close(family):
                     continue
-                if self._paths.may_train(self.name, family):
-                    for stages in self._paths.candidates(self.name, family):
-                        menu.add(self._network(stages))
+                least = domains.usage
+                if family.attachment is not None:
+                    least = self._least_of(family, family.attachment)
+                menu.add(OpenNetworks(family, least, self._usd(least)))
 
-    def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetwork:
+    def _least_of_kind(self, kind: NetworkKind) -> Usage:
+        """What every network of a kind takes at least: of the links to one tier as many lead on to
+        the next as the largest oversubscription asks for, and every link has a port and modules.
+        """
+        family, attachment = kind.family, kind.family.attachment
+        installed = family.domains * family.hb.size
+        units = Counter[ProductKey]({("hb", family.hb.name): installed})
+        if attachment is not None:
+            network = self._fleet.question.network
+            carried = tuple(map(attachment.carried, kind.optics))
+            caged = in_cages(network, family, carried).network
+            units["nic", attachment.nic.name] = family.domains * family.rails
+            links = family.domains * family.rails * family.copies
+            ports = links + family.to_core
+            for tier, (ends, of_module) in enumerate(zip(kind.optics, carried, strict=True), 1):
+                for optic, count in zip(ends, of_module, strict=True):
+                    units["optics", optic.name] += ceil_ratio(links, count)
+                is_last = tier == len(kind.optics)
+                links = 0 if is_last else math.ceil(links / network.largest_ratio * ROUNDED)
+                radix = caged.at(tier).radix
+                units["switch", attachment.at(tier).name] += ceil_ratio(ports + links, radix)
+                ports = links
+        racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
+        counts = UnitCounts(units, family.gpus, installed - family.gpus, family.to_core)
+        return self._usage_at_last(counts, racks)
+
+    def _usd(self, usage: Usage) -> float:
+        """What is taken in the last phase in which there is training costs at list prices."""
+        phase, names = self._last, self._product_of_name
+        return math.fsum(
+            count * self._fleet.prices[names[name]].usd
+            for (t, name), count in usage.amounts.items()
+            if t == phase and name in names
+        )
+
+    def _listed(self, networks: OpenNetworks) -> Iterator[OpenNetworks]:
+        """The kinds of a family, if it is in time where no switch slows it down, or the networks of
+        a kind.
+        """
+        what = networks.what
+        if isinstance(what, NetworkKind):
+            for stages in self._paths.candidates(self.name, what):
+                yield self._network(stages)
+        elif isinstance(what, DesignFamily) and self._paths.may_train(self.name, what):
+            for kind in self._paths.kinds(what):
+                usage = self._least_of_kind(kind)
+                yield OpenNetworks(kind, usage, self._usd(usage))
+
+    def _network(self, stages: dict[int, list[GrowthStage]]) -> OpenNetworks:
         (stage,) = stages[self._last]
         joint = (
             None
@@ -282,54 +341,56 @@ class IslandMenu:
             else self._fleet.joint(stage, stage.family.attachment.nic)
         )
         island = StandingIsland(stage, stage.uplinks[0], joint)
-        units = self._fleet.priced_units(island.counts)
-        usd = math.fsum(count * self._fleet.prices[product].usd for product, count in units.items())
-        return OpenNetwork(stages, self._usage_at_last(island.counts, island.racks), usd)
+        usage = self._usage_at_last(island.counts, island.racks)
+        return OpenNetworks(stages, usage, self._usd(usage))
 
-    def _timed(
-        self, network: OpenNetwork, menu: SizeMenu, looked_at: set[int]
-    ) -> Iterator[MenuIsland]:
-        """The islands of a network that are in time and that none of its size beats, after those
-        that were timed to show it.
+    def _unbeaten(self, menu: SizeMenu, selection: Selection) -> Iterator[MenuIsland]:
+        """The islands that are wanted, in time, and not beaten, after those that were timed to show
+        it.
+
+        What beats an island may lie in another case, where who cuts the cases has it alone: the
+        beaten one must not stay open for want of it. So islands of networks that nobody wanted yet
+        and that may beat one are looked at, until one does.
         """
-        if not self._grows and self._rivals.beat(network.usage):
-            return
-        for island in self._in_time(network):
+        for island in chain.from_iterable(self._in_time(menu, selection)):
             if not self._grows:
-                yield from self._better(island, menu, looked_at)
+                for islands in self._in_time(menu, partial(self._may_beat, island.usage)):
+                    for better in islands:
+                        self._rivals.add(better.usage)
+                        yield better
+                    if self._rivals.beat(island.usage):
+                        break
             if not self._rivals.beat(island.usage):
                 self._rivals.add(island.usage)
                 yield island
 
-    def _in_time(self, network: OpenNetwork) -> Iterator[MenuIsland]:
-        """The islands of a network that are in time and that none listed before beats."""
-        for path in self._paths.grown(self.name, network.stages):
-            island = MenuIsland(path, self._usage(path))
-            if not self._rivals.beat(island.usage):
-                yield island
+    def _may_beat(self, island: Usage, least: Usage) -> bool:
+        return self._rivals.beats(least, island)
 
-    def _better(
-        self, island: MenuIsland, menu: SizeMenu, looked_at: set[int]
-    ) -> Iterator[MenuIsland]:
-        """Islands of networks that nobody wanted yet and that may beat one, until one does.
-
-        What beats an island may lie in another case, where who cuts the cases has it alone: the
-        beaten one must not stay open for want of it.
+    def _in_time(
+        self, menu: SizeMenu, is_wanted: Callable[[Usage], bool]
+    ) -> Iterator[list[MenuIsland]]:
+        """The islands of each network that is wanted, in time, and not beaten by those listed
+        before, cheap networks first: most others need no timing then, nor even to be listed.
         """
-        rivals = [
-            network
-            for group in menu.networks.values()
-            if self._rivals.beats(group.usage, island.usage)
-            for network in group.networks
-            if id(network) not in looked_at and self._rivals.beats(network.usage, island.usage)
-        ]
-        for network in sorted(rivals, key=lambda network: network.usd):
-            looked_at.add(id(network))
-            for better in self._in_time(network):
-                self._rivals.add(better.usage)
-                yield better
-            if self._rivals.beat(island.usage):
-                return
+        order = count()
+        heap = [(networks.usd, next(order), networks) for networks in menu.wanted(is_wanted)]
+        heapify(heap)
+        while heap:
+            _, _, networks = heappop(heap)
+            if not networks.is_open or not is_wanted(networks.usage):
+                continue
+            networks.is_open = False
+            if not self._grows and self._rivals.beat(networks.usage):
+                continue
+            if isinstance(networks.what, dict):
+                paths = self._paths.grown(self.name, networks.what)
+                islands = [MenuIsland(path, self._usage(path)) for path in paths]
+                yield [island for island in islands if not self._rivals.beat(island.usage)]
+            for listed in self._listed(networks):
+                menu.add(listed)
+                if is_wanted(listed.usage):
+                    heappush(heap, (listed.usd, next(order), listed))
 
     def _usage_at_last(self, counts: UnitCounts, racks: int) -> Usage:
         """What is taken from the last phase on in which there is training, nothing before."""
