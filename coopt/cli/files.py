@@ -55,6 +55,7 @@ FORMATS = {
     "dot": Format(endings=(".dot", ".gv"), options=("compressed", "part")),
     "megatron": Format(endings=(".sh",), any_name=True, options=("workload", "part"), trusted=True),
     "bridge": Format(endings=(".yaml", ".yml"), options=("workload", "part"), trusted=True),
+    "nemo": Format(endings=(".yaml", ".yml"), options=("workload", "part"), trusted=True),
     "torchtitan": Format(endings=(".py",), options=("workload", "part"), trusted=True),
     "ranks": Format(endings=(".csv",), options=("workload", "part"), trusted=True),
     "routes": Format(endings=(".csv",), options=("workload", "part")),
@@ -103,6 +104,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
     from coopt.report.bridge import bridge_yaml
     from coopt.report.csv_files import bill_csv, ranks_csv
     from coopt.report.megatron import megatron_script
+    from coopt.report.nemo import nemo_yaml
     from coopt.report.torchtitan import torchtitan_module
     from coopt.solving.export_files import model_lp, model_mps
     from coopt.solving.route_files import routes_csv
@@ -113,6 +115,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
         "dot": network_dot,
         "megatron": megatron_script,
         "bridge": bridge_yaml,
+        "nemo": nemo_yaml,
         "torchtitan": torchtitan_module,
         "ranks": ranks_csv,
         "routes": routes_csv,
@@ -158,10 +161,11 @@ def export(
 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-
     csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is
-    that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, torchtitan:
-    configurations of Megatron Bridge and of TorchTitan. ranks: which GPU runs which rank. routes:
-    the path of every flow. ns3-topology, ns3-flows: the network and the flows for ns-3, as SimAI
-    reads them. chakra: the messages of every rank for ASTRA-sim, in an archive.
+    that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
+    torchtitan: configurations of Megatron Bridge, NeMo AutoModel and TorchTitan. ranks: which GPU
+    runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
+    flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an
+    archive.
 
     docs/exports.md describes every file.
     """

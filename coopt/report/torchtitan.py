@@ -53,7 +53,7 @@ def torchtitan_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
     comments = [
         f"# {title}: TorchTitan on {split.ranks} GPUs, DP {mapping.dp}.",
         "# Data, tokenizer, learning rate and steps stand for yours.",
-        *(f"# Not said here: {remark}." for remark in remarks(split, mapping)),
+        *(f"# Not said here: {remark}." for remark in remarks_of_fsdp(split, mapping)),
     ]
     facts = [
         f"{key} = {pprint.pformat(value, width=96, sort_dicts=False)}"
@@ -118,7 +118,11 @@ def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
             "pipeline_parallel_degree": mapping.pp,
             "pipeline_parallel_schedule": "Interleaved1F1B" if mapping.interleave > 1 else "1F1B",
             "pipeline_parallel_microbatch_size": mapping.micro_batch if pipelined else 1,
-            "module_fqns_per_model_part": _modules(split, mapping) if pipelined else None,
+            "module_fqns_per_model_part": chunk_modules(
+                split, mapping, ("tok_embeddings", "layers", "norm", "lm_head")
+            )
+            if pipelined
+            else None,
         },
         "FULL_RECOMPUTATION": mapping.recompute == "full",
         "COMPILED": workload.options.software.name != "fsdp-eager",
@@ -160,12 +164,21 @@ def _experts(workload: Workload, mapping: MappingChoice) -> dict[str, Any] | Non
     )
 
 
-def _modules(split: RankGrid, mapping: MappingChoice) -> list[list[str]]:
-    """Modules of every chunk of the pipeline, in the order of the model."""
+def chunk_modules(
+    split: RankGrid, mapping: MappingChoice, names: tuple[str, str, str, str]
+) -> list[list[str]]:
+    """Modules of every chunk of the pipeline, in the order of the model.
+
+    Parameters
+    ----------
+    names
+        What the table of tokens, a list of layers, the last norm and the output are called.
+    """
+    embedding, block, *output = names
     layers = iter(range(split.workload.model.layers))
-    chunks = [[f"layers.{next(layers)}" for _ in range(n)] for n in chunk_layers(split, mapping)]
-    chunks[0].insert(0, "tok_embeddings")
-    chunks[-1] += ["norm", "lm_head"]
+    chunks = [[f"{block}.{next(layers)}" for _ in range(n)] for n in chunk_layers(split, mapping)]
+    chunks[0].insert(0, embedding)
+    chunks[-1] += output
     return chunks
 
 
@@ -173,13 +186,48 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What TorchTitan stops at or has no key for, each with what it needs."""
     workload = split.workload
     model, options, software = workload.model, workload.options, workload.options.software
+    splits_experts = mapping.tp > 1 and model.experts > 0
+    shards = (1 if mapping.zero == 0 else mapping.dp) * mapping.cp * mapping.tp
+    reasons = {
+        f"extra_predictions = {model.extra_predictions}: needs latent attention and pp = cp = 1": (
+            model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
+        ),
+        f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
+            workload.precision not in QUANTIZED
+        ),
+        "precision = fp4 of experts: no converter is there for them, needs bf16 or fp8": (
+            workload.precision == "fp4" and model.experts > 0
+        ),
+        f"zero = 0 with cp = {mapping.cp}: CP ranks share states, needs zero = 2 or 3": (
+            mapping.zero == 0 and mapping.cp > 1
+        ),
+        f"graphs = {software.graphs}: needs none, or full with pp = 1 and ep = 1": (
+            software.graphs == "scoped"
+            or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
+        ),
+        f"tp = {mapping.tp} and ep = {mapping.ep}: TP splits experts where ep = 1, and none where"
+        " ep > 1, needs expert_tp to say so": (
+            splits_experts and options.expert_tp == (mapping.ep > 1)
+        ),
+        f"ep = {mapping.ep}: needs a divisor of {shards} GPUs that share states, tp and cp": (
+            model.experts > 0 and shards % mapping.ep > 0
+        ),
+    }
+    yield from refusals_of_fsdp(split, mapping)
+    yield from (reason for reason, holds in reasons.items() if holds)
+
+
+def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+    """What models built of PyTorch's own parts with FSDP2 have no key for, each with what it
+    needs.
+    """
+    workload = split.workload
+    model, options, software = workload.model, workload.options, workload.options.software
     kinds = [key for key in UNSAID if getattr(model, key) != type(model).model_fields[key].default]
     tokens = (mapping.tp if mapping.sequence_parallel else 1) * (
         2 * mapping.cp if mapping.cp > 1 else 1
     )
-    splits_experts = mapping.tp > 1 and model.experts > 0
     moves = mapping.ep > 1 and options.dispatch == "once"
-    shards = (1 if mapping.zero == 0 else mapping.dp) * mapping.cp * mapping.tp
     reasons = {
         f"{', '.join(kinds)} of {model.name}: no builder takes it, needs ordinary or latent"
         " attention and experts": bool(kinds),
@@ -188,17 +236,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "q_rank without kv_rank: queries are narrowed in latent attention only, needs kv_rank": (
             model.q_rank > 0 and not model.kv_rank
         ),
-        f"extra_predictions = {model.extra_predictions}: needs latent attention and pp = cp = 1": (
-            model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
-        ),
         f"tied_embeddings with pp = {mapping.pp}: no stage has both ends, needs pp = 1": (
             model.tied_embeddings and mapping.pp > 1
-        ),
-        f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
-            workload.precision not in QUANTIZED
-        ),
-        "precision = fp4 of experts: no converter is there for them, needs bf16 or fp8": (
-            workload.precision == "fp4" and model.experts > 0
         ),
         f"gradient_bytes = {software.gradient_bytes}: gradients are reduced in fp32, needs 4": (
             software.gradient_bytes != 4
@@ -210,9 +249,6 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         "zero = 1: gradients are sharded with the states, needs zero = 0, 2 or 3": (
             mapping.zero == 1
-        ),
-        f"zero = 0 with cp = {mapping.cp}: CP ranks share states, needs zero = 2 or 3": (
-            mapping.zero == 0 and mapping.cp > 1
         ),
         f"recompute = {mapping.recompute}: needs none or full, or selective with flash attention": (
             mapping.recompute not in ("none", "full")
@@ -234,17 +270,6 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "dispatch_bytes = 1: tokens are sent in 16 bits, needs 2": (
             options.dispatch_bytes == 1 and mapping.ep > 1
         ),
-        f"graphs = {software.graphs}: needs none, or full with pp = 1 and ep = 1": (
-            software.graphs == "scoped"
-            or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
-        ),
-        f"tp = {mapping.tp} and ep = {mapping.ep}: TP splits experts where ep = 1, and none where"
-        " ep > 1, needs expert_tp to say so": (
-            splits_experts and options.expert_tp == (mapping.ep > 1)
-        ),
-        f"ep = {mapping.ep}: needs a divisor of {shards} GPUs that share states, tp and cp": (
-            model.experts > 0 and shards % mapping.ep > 0
-        ),
         f"tp = {mapping.tp}: needs a divisor of kv_heads = {model.kv_heads}": (
             not model.kv_rank and model.kv_heads % mapping.tp > 0
         ),
@@ -256,8 +281,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     yield from (reason for reason, holds in reasons.items() if holds)
 
 
-def remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
-    """What the plan counts on and the module does not say."""
+def remarks_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+    """What the plan counts on and a configuration does not say."""
     options, table = split.workload.options, rank_table(split)
     said = {
         f"times of the plan are for {options.software.name}": (
@@ -273,7 +298,7 @@ def remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "dp_mode = sync: FSDP2 reduces gradients behind the backward pass": (
             options.dp_mode == "sync" and mapping.dp > 1
         ),
-        "ranks of the plan are numbered otherwise: TorchTitan's run TP fastest, then CP, DP, PP": (
+        "ranks of the plan are numbered otherwise: here they run TP fastest, then CP, DP, PP": (
             not (table.pp_last and table.in_place)
         ),
     }

@@ -7,7 +7,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -18,7 +18,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, model_parameters
 from coopt.plan.schema import MappingChoice
-from coopt.report import bridge, megatron, torchtitan
+from coopt.report import bridge, megatron, nemo, torchtitan
 from coopt.report.megatron import launch_script, sharded_fully
 from coopt.traffic.ranks import RankGrid
 from coopt.validation.own_runs import measurements_of
@@ -94,7 +94,8 @@ class Tool:
     attention: tuple[str, ...] = ("flash", "flash", "unfused")
     offload_percent: tuple[int, ...] = (0, 0, 40)
     expert_tp: float = 0.3
-    ep: tuple[int, ...] = ()  # any if empty
+    dispatch: tuple[str, ...] = ("once", "each")
+    with_experts: dict[str, list[int]] = field(default_factory=dict)  # degrees of models that have them; any if none
     takes: Callable[[Transformer], bool] = lambda _: True
     further_predictions: bool = True
 
@@ -120,10 +121,12 @@ TORCHTITAN = Tool(
     attention=("flash",),
     offload_percent=(0,),
     expert_tp=0.0,
-    ep=(2, 4, 8, 16, 32),
+    with_experts={"ep": [2, 4, 8, 16, 32]},
     takes=built_by_torchtitan,
     further_predictions=False,
 )
+
+NEMO = replace(TORCHTITAN, precisions=("bf16",), dispatch=("once",), with_experts={"ep": [2, 4, 8, 16, 32], "tp": [1]})
 
 
 def launches(seed: int, tool: Tool = MEGATRON) -> Iterator[Launch]:
@@ -138,7 +141,7 @@ def launches(seed: int, tool: Tool = MEGATRON) -> Iterator[Launch]:
             "transport": random.choice(("rdma", "ipoib")),
             "software": random.choice(tool.software),
             "expert_tp": random.random() < tool.expert_tp,
-            "dispatch": random.choice(("once", "each")),
+            "dispatch": random.choice(tool.dispatch),
         }
         limits: dict[str, Any] = {
             "cp": [1, 2, 4],
@@ -146,8 +149,8 @@ def launches(seed: int, tool: Tool = MEGATRON) -> Iterator[Launch]:
             "micro_batch": [1, 2],
             "offload_percent": [random.choice(tool.offload_percent)],
         }
-        if tool.ep and model.get("experts"):
-            limits["ep"] = list(tool.ep)
+        if model.get("experts"):
+            limits |= tool.with_experts
         if options["software"] in ("megatron-core", "megatron-bridge"):
             limits["recompute"] = random.choice((RECOMPUTE, ("norm+act",), ("norm+ffn",)))
         gpu = random.choice(list(CAPABILITY))
@@ -202,7 +205,7 @@ def differs(launch: Launch, said: dict[str, Any]) -> str:
     expected |= {"global_batch": workload.global_batch, "seq": model.seq}
     if mapping.tp > 1:
         expected["sequence_parallel"] = mapping.sequence_parallel
-    if "parameters" in said:  # of TorchTitan
+    if "parameters" in said:  # of models that are built
         expected["recompute"] = "FullAC" if mapping.recompute == "full" else "NoneType"
         expected["zero"] = [mapping.dp > 1, "always" if mapping.zero == 3 else "never"]
         size = model_parameters(model)[0]
@@ -248,6 +251,10 @@ def _of_bridge(bench: Bench) -> str:
     return _configured(bench, BRIDGE, bridge, bridge.bridge_text, "yaml")
 
 
+def _of_nemo(bench: Bench) -> str:
+    return _configured(bench, NEMO, nemo, nemo.nemo_text, "yaml")
+
+
 def _of_torchtitan(bench: Bench) -> str:
     return _configured(bench, TORCHTITAN, torchtitan, torchtitan.torchtitan_text, "py")
 
@@ -273,6 +280,17 @@ JUDGES = (
         ),
         newest_python=True,
         read=_of_bridge,
+    ),
+    Judge(
+        program="nemo-automodel",
+        judged="configurations: typed, degrees and batches as at a start, models built without memory",
+        packages=("nemo-automodel==0.7.0",),
+        dependencies=(
+            *("torch==2.14.1", "torchdata==0.11.0", "torchao==0.18.0", "transformers==5.18.0", "datasets==4.7.0"),
+            *("einops==0.8.2", "pyyaml==6.0.4", "pillow==13.0.0", "psutil==7.2.2", "numpy"),
+        ),
+        newest_python=True,
+        read=_of_nemo,
     ),
     Judge(
         program="torchtitan",

@@ -1,11 +1,12 @@
-"""Configurations of Megatron Bridge and TorchTitan say what Megatron-LM's arguments say, and what a plan says.
+"""Configurations of Megatron Bridge, NeMo AutoModel and TorchTitan say what Megatron-LM's arguments and a plan say.
 
-Both packages read and validate them in tests/judges.
+These packages read and validate them in tests/judges.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from coopt.instance.catalog import find
 from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
 from coopt.models.documents import NO_SHAPE, imported
-from coopt.report import bridge, megatron, torchtitan
+from coopt.report import bridge, megatron, nemo, torchtitan
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.conftest import small_model
 from tests.report.test_megatron import MOE, WORKLOADS, cases, solved
@@ -118,6 +119,52 @@ def test_torchtitan_gets_degrees_batches_and_chunks(model: Any) -> None:
         interleaved.add(one.interleave > 1)
         assert (facts.get("LATENT") is not None) == ("kv_rank" in model)
     assert True in interleaved
+
+
+@pytest.mark.parametrize("model", [GATED, GATED | MOE, GATED | MOE | LATENT])
+def test_nemo_gets_degrees_batches_chunks_and_the_model(model: Any, tmp_path: Path) -> None:
+    seen = set()
+    for split, one in plans(model=model, options={"software": "fsdp"}, every=29):
+        if next(nemo.refusals(split, one), None):
+            continue
+        config = yaml.safe_load(nemo.nemo_text("t", split, one))
+        degrees, steps = config["distributed"], config["step_scheduler"]
+        assert degrees["dp_size"] * degrees["tp_size"] * degrees["cp_size"] * degrees["pp_size"] == split.ranks
+        assert degrees["reshard_after_forward"] == (one.zero == 3)
+        chunks = degrees.get("pipeline", {}).get("module_fqns_per_model_part", [])
+        layers = [name for chunk in chunks for name in chunk if name.startswith("model.layers.")]
+        assert len(layers) == (split.workload.model.layers if one.pp > 1 else 0)
+        assert steps["local_batch_size"] == (32 // one.dp if one.pp > 1 else one.micro_batch)
+        (tmp_path / "config.json").write_text(json.dumps(hugging_face(config["model"]["config"])), "utf-8")
+        read = imported(tmp_path / "config.json").model
+        shape = split.workload.model
+        assert not {key for key, value in shape if key not in NO_SHAPE and getattr(read, key) != value}
+        seen.add((one.pp > 1, one.ep > 1))
+    assert (True, "experts" in model) in seen
+
+
+def hugging_face(config: dict[str, Any]) -> dict[str, Any]:
+    """A configuration as its file has it."""
+    kinds = {"Llama": "llama", "Qwen3Moe": "qwen3_moe", "Glm4Moe": "glm4_moe", "DeepseekV3": "deepseek_v3"}
+    kind = config["_target_"].removeprefix("transformers.").removesuffix("Config")
+    return {"model_type": kinds[kind], **{key: value for key, value in config.items() if key != "_target_"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"model": GATED | MOE, "mapping": {"tp": [2], "zero": [2]}}, "tp = 2 with experts"),
+        ({"model": GATED | MOE, "options": {"software": "fsdp", "dispatch": "each"}}, "dispatch = each"),
+        ({"model": GATED | LATENT}, "kv_rank without experts"),
+        ({"precision": "fp16"}, "precision = fp16"),
+        ({"mapping": {"zero": [0], "cp": [2]}}, "zero = 0 with dp"),
+        ({"model": small_model()}, "gated = false"),
+    ],
+)
+def test_what_nemo_has_no_key_for_is_refused_by_name(changes: dict[str, Any], says: str) -> None:
+    refused = [reason for split, one in plans(**FSDP | changes, every=29) for reason in nemo.refusals(split, one)]
+    assert any(reason.startswith(says) for reason in refused)
+    assert all("need" in reason for reason in refused)
 
 
 @pytest.mark.parametrize(
