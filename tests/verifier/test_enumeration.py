@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
@@ -24,7 +26,6 @@ from coopt.verifier.training.mappings import mapping_sizes, simpler, splits
 from coopt.verifier.training.memory import MemoryNeeds, memory_bytes
 from coopt.verifier.training.placing import Placement, placements
 from coopt.verifier.training.work import Clock, Work
-from tests.conftest import example_count
 from tests.verifier.cases import DOMAINS, EXPERTS, MODEL, ask, switch, workload
 
 CHARGES: list[dict[str, str | float]] = [
@@ -97,7 +98,12 @@ def plain_search(instance: Instance) -> float | None:
     return min(values, default=None)
 
 
-@pytest.mark.parametrize("seed", range(example_count(12, usual=len(CHARGES))))
+def seeds(campaign: int, *usual: int) -> Sequence[int]:
+    """As many as a campaign has; a usual run leaves out those whose questions have the most mappings."""
+    return usual if settings().derandomize else range(campaign)
+
+
+@pytest.mark.parametrize("seed", seeds(12, 1, 2, 3, 5, 6, 10))  # one of each charge
 def test_the_search_agrees_with_trying_everything(seed: int) -> None:
     draw = random.Random(seed)
     charge = {f"network__{key}": value for key, value in CHARGES[seed % len(CHARGES)].items()}
@@ -143,7 +149,7 @@ def test_no_placement_takes_less_than_collectives_do_at_least(model: dict[str, A
     assert raised or workload.options.dp_mode == "stale-1"  # what is late hides
 
 
-@pytest.mark.parametrize("seed", range(example_count(12)))
+@pytest.mark.parametrize("seed", seeds(12, 1, 2, 3))
 def test_no_bound_on_the_way_drops_a_mapping_that_is_in_time(seed: int) -> None:
     """What is listed as near is all that the full listing has in time, but for what a simpler mapping replaces."""
     draw = random.Random(seed)
@@ -190,7 +196,7 @@ def test_no_more_works_are_made_than_are_read() -> None:
     assert len(made) < len(every) / 10
 
 
-@pytest.mark.parametrize("seed", range(example_count(8)))
+@pytest.mark.parametrize("seed", seeds(8, 1, 2, 3))
 def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) -> None:
     """Whatever was asked before, in whatever order, of faster networks or slower ones, with looser bounds or tighter
     ones."""
