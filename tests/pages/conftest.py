@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pages import chromium
-from tests.pages.planner import HANGING, NUMBER, prefer, resize, settled, until
+from tests.pages.planner import HANGING, NUMBER, SETTLED, prefer, resize, until
 from tests.pages.written import write_reports
 from tests.serve.conftest import Client, served
 
@@ -57,11 +57,12 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def planner(browser: Any, client: Client) -> Callable[..., Any]:
-    """`planner(390, "dark")`: a browser that has not seen the page before, with its whole answer."""
+    """`planner(390, "dark")`: a browser that has not seen the page before, with its whole answer or as much of it."""
 
-    def look(width: int = 1280, scheme: str = "light", fragment: str = "") -> Any:
-        _open(browser, f"http://127.0.0.1:{client.port}/{fragment}", width, scheme, FORGET)
-        return settled(browser)
+    def look(width: int = 1280, scheme: str = "light", sought: str = SETTLED) -> Any:
+        _open(browser, f"http://127.0.0.1:{client.port}/", width, scheme, FORGET)
+        until(browser, sought)
+        return browser
 
     return look
 

@@ -11,6 +11,8 @@ const answer = document.getElementById('answer');
 return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
   && !document.querySelector('#front.stale, #why.stale, #reasons.stale');
 """
+ANSWERED = "return document.querySelector('.decision') !== null"
+"""The plan is there; its front and its reasons, which take most of the time, are still sought."""
 HANGING = """
 const [place] = arguments, ask = window.fetch;
 window.ask = ask;
@@ -24,6 +26,11 @@ def settled(browser: Any) -> Any:
     """The browser, once nothing is sought any more."""
     until(browser, SETTLED)
     return browser
+
+
+def until_decision(browser: Any, words: str) -> None:
+    """Wait until the plan says so."""
+    until(browser, f"return document.querySelector('.decision')?.innerText.includes({json.dumps(words)})")
 
 
 def until(browser: Any, script: str) -> None:

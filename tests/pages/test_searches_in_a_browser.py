@@ -6,7 +6,7 @@ import pytest
 
 import coopt
 from coopt.report.csv_files import bill_csv
-from tests.pages.planner import HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until, until_asked
+from tests.pages.planner import ANSWERED, HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until, until_asked
 from tests.serve.conftest import INSTANCES, TINY, served
 
 OTHER = TINY.replace('name = "tiny-64"', 'name = "other-32"').replace("gpus = 64", "gpus = 32")
@@ -91,7 +91,7 @@ def test_where_a_search_takes_long_nothing_grey_stays_and_what_is_sought_says_so
 
 def test_why_is_told_to_be_sought_until_it_is_found(planner):
     """Reasons of a plan do not stand where nothing can be built."""
-    browser = planner()
+    browser = planner(sought=ANSWERED)
     browser.execute_script(HANGING, "/explanation")
     put(browser, NUMBER, "0.9")
     told = "Looking for what would change the plan."
@@ -106,7 +106,7 @@ def test_why_is_told_to_be_sought_until_it_is_found(planner):
 
 
 def test_a_front_whose_search_died_is_sought_once_more_with_the_next_try(planner):
-    browser = planner()
+    browser = planner(sought=ANSWERED)
     browser.execute_script(DYING)
     put(browser, "#at-workload-0-global_batch", "32")
     until(browser, "return !document.getElementById('lost').hidden")
@@ -123,7 +123,7 @@ def test_a_front_whose_search_died_is_sought_once_more_with_the_next_try(planner
 def test_a_search_is_stopped_and_begun_again(planner):
     from selenium.webdriver.common.keys import Keys
 
-    browser = planner()
+    browser = planner(sought=ANSWERED)
     browser.execute_script(HANGING, "/plan")
     put(browser, NUMBER, "0.67")
     until(browser, BUSY.format("true") + " && sessionStorage.getItem('coopt-question').includes('0.67')")
@@ -166,7 +166,7 @@ HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.s
 
 
 def test_question_plan_bill_and_report_are_saved_and_named_after_the_question_that_they_answer(planner):
-    browser = planner()
+    browser = planner(sought=ANSWERED)
     browser.execute_script(SAVED)
     save = "for (const one of ['question', 'plan', 'bill', 'report']) document.getElementById(`save-${one}`).click()"
     browser.execute_script(save)
