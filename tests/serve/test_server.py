@@ -18,7 +18,7 @@ from tests.serve.conftest import INSTANCES, TINY, served
 
 DEADLINE = (INSTANCES / "infeasible-deadline.toml").read_text("utf-8")
 SLOW = (INSTANCES / "nextgen-100b.toml").read_text("utf-8").replace('leaf_fill = "ratio"', 'leaf_fill = "any"')
-SESSIONS, REQUESTS = 10, 30
+SESSIONS, REQUESTS = 6, 12
 
 
 def bounded(bound_s: float, name: str = "tiny-64") -> str:

@@ -74,14 +74,13 @@ def test_arcs_that_are_filled_in_shorten_no_way_that_is_asked_for() -> None:
     assert needed == pytest.approx(float((sent * _distances(arcs, demands.symmetry))[sent > 0].sum()), rel=1e-12)
 
 
-@pytest.mark.parametrize("domains", [66, 130])
-def test_more_than_64_domains_are_joined_and_accepted_without_the_solvers_word(domains: int) -> None:
+def test_more_than_64_domains_are_joined_and_accepted_without_the_solvers_word() -> None:
     """The groups of the ladder share the time that is allowed: with little of it a busy machine ends on more links."""
-    asked_for = asked(domains)
+    asked_for = asked(66)
     instance = asked_for.model_copy(update={"solver": asked_for.solver.model_copy(update={"time_limit_s": 600.0})})
     plan = coopt.solve(instance)
     assert plan.status == "optimal"
-    assert plan.parts[0].links.hb_domain.count == domains
+    assert plan.parts[0].links.hb_domain.count == 66
     assert plan.objective.value < plan.rivals.switched.value / 2
     verdict = coopt.verify(instance, plan)
     assert verdict.accepted, verdict.failures
