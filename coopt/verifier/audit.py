@@ -122,29 +122,6 @@ DERIVED = frozenset(
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
 
 
-class PlacedLedger(Ledger):
-    """A ledger that also keeps the checks of the plan itself apart."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.placed: list[Check] = []
-
-    def holds(
-        self,
-        name: str,
-        ok: bool,
-        claim: Value,
-        recomputed: Value,
-        fault: str,
-        tolerance: float | None = None,
-    ) -> bool:
-        """Note a check, and whether it is one of the plan itself."""
-        is_held = super().holds(name, ok, claim, recomputed, fault, tolerance)
-        if not self.aside:
-            self.placed.append(self.checks[-1])
-        return is_held
-
-
 def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """What the decisions of a plan amount to on an instance, which need not be the one it was made
     for.
@@ -173,7 +150,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     # answer is replaced.
     is_own = plan.instance.sha256 == instance.sha256
     instance, plan = decided(instance, plan, same=False)
-    ledger = PlacedLedger()
+    ledger = Ledger()
     # What it says of other plans is left out: that holds for its own instance.
     nothing_beside = {"assumptions": (), "better_numbers": (), "cliffs": (), "next_best": None}
     identity = InstanceId(name=instance.name, sha256=instance.sha256)
@@ -181,7 +158,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     check_contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
-    checks = _part_by_part(ledger.placed, plan)
+    checks = _part_by_part(ledger.of_plan, plan)
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a"
@@ -213,7 +190,7 @@ def _part_by_part(checks: list[Check], plan: Plan) -> list[Check]:
     return sorted(checks, key=lambda check: order.get(check.part, len(order)))
 
 
-def _refuse_other_decisions(instance: Instance, ledger: PlacedLedger) -> None:
+def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(

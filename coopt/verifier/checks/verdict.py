@@ -155,10 +155,13 @@ class UnsoundError(Exception):
 
 
 class Ledger:
-    """The checks made so far, in order; `turn_to` says what those to come are about."""
+    """The checks made so far, in order, and those `of_plan` itself; `turn_to` says what those to
+    come are about.
+    """
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
+        self.of_plan: list[Check] = []
         self.overridden: list[str] = []
         self.undecided: list[float] = []
         self.turn_to()
@@ -184,18 +187,19 @@ class Ledger:
     ) -> bool:
         """Note a check; `fault` is kept where it fails. Returns `ok`."""
         assert name in NAMES, name
-        self.checks.append(
-            Check(
-                name=name,
-                claimed=check_value(claim),
-                recomputed=check_value(recomputed),
-                tolerance=tolerance,
-                ok=ok,
-                why="" if ok else f"{self.subject}: {fault}" if self.subject else fault,
-                subject=self.subject,
-                part=self.part,
-            )
+        check = Check(
+            name=name,
+            claimed=check_value(claim),
+            recomputed=check_value(recomputed),
+            tolerance=tolerance,
+            ok=ok,
+            why="" if ok else f"{self.subject}: {fault}" if self.subject else fault,
+            subject=self.subject,
+            part=self.part,
         )
+        self.checks.append(check)
+        if not self.aside:
+            self.of_plan.append(check)
         return ok
 
     def require(self, name: str, ok: bool, claim: Value, recomputed: Value, fault: str) -> None:
