@@ -53,6 +53,7 @@ docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema
 	$(BIN)/python docs/keys.py
 	$(BIN)/python docs/commands.py
 	$(BIN)/python docs/model_errors.py
+	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python docs/draw.py
 	$(BIN)/python docs/draw_fleet.py
 

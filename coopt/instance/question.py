@@ -430,15 +430,16 @@ class Question(Table):
         share them.
         """
         margin = self.kept_margin
-        shares = [margin.time_share(self.cluster.gpu, workload) for workload in self.workload]
+        gpu, gpus = self.cluster.gpu, self.cluster.most_gpus
+        shares = [margin.time_share(gpu, workload, gpus) for workload in self.workload]
         pairs = list(zip(shares, self.workload, strict=True))
         if any(share != workload.time_margin for share, workload in pairs):
             self.__dict__["workload"] = tuple(
                 workload.with_margin(share) for share, workload in pairs
             )
         memory = margin.memory_share(self.workload)
-        if memory != self.cluster.gpu.memory_margin:
-            gpu = self.cluster.gpu.with_memory_margin(memory)
+        if memory != gpu.memory_margin:
+            gpu = gpu.with_memory_margin(memory)
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
         if any(switch.port_margin != margin.ports for switch in self.network.switches):
             switches = tuple(

@@ -3,15 +3,15 @@
 The tables define the causes and costs of interruptions, spares, and shares kept free.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from statistics import NormalDist
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from coopt.instance.base import Entry, NonNegative, Positive, Table, one_or_many
+from coopt.instance.base import NonNegative, Positive, Table, one_or_many
 from coopt.instance.catalog import FailureRates, ModelError, entries, named
+from coopt.instance.evidence import Practice, error_of, is_measured, longer
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 
@@ -173,15 +173,15 @@ class Margin(Table):
     ] = 0.0
 
     @property
-    def standard_errors(self) -> float:
-        """Number of standard errors of the model added to times."""
-        return 1.0 if self.confidence is None else NormalDist().inv_cdf(self.confidence)
+    def chance(self) -> float:
+        """Probability to be in time; of one standard error if not given."""
+        return NormalDist().cdf(1.0) if self.confidence is None else self.confidence
 
-    def time_share(self, gpu: Gpu, workload: Workload) -> float:
-        """Return the share added to the iteration times of a workload."""
+    def time_share(self, gpu: Gpu, workload: Workload, gpus: int) -> float:
+        """Return the share added to the iteration times of a workload on at most so many GPUs."""
         if self.time != "model":
             return self.time
-        return self.standard_errors * standard_error(gpu, workload)
+        return longer(largest_error(gpu, workload, gpus), self.chance)
 
     def memory_share(self, workloads: Iterable[Workload]) -> float:
         """Return the share of a GPU's memory that workloads leave free."""
@@ -201,12 +201,6 @@ DEFAULT_MARGIN = Margin(time="model", confidence=0.8, memory="software")
 
 
 HYBRID = "hybrid"
-KINDS = {
-    "dense": "dense models",
-    "mixture of experts": "mixtures of experts",
-    HYBRID: "hybrids with Mamba-2",
-}
-"""Kinds of models, and several of each."""
 
 
 def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
@@ -224,54 +218,33 @@ def model_kind(workload: Workload) -> str:
     return "mixture of experts" if workload.model.experts else "dense"
 
 
-class KnownError(NamedTuple):
-    """Mean absolute error of predicted times, as a share, and the runs that it was measured on, in
-    words.
+def own_error(gpu: Gpu, workload: Workload) -> float | None:
+    """Return the error that a user states with efficiencies fitted to own runs; None for hardware
+    of the catalog, or where nothing was fitted or stated.
     """
-
-    error: float
-    runs: str
-
-
-def known_error(gpu: Gpu, workload: Workload) -> KnownError | None:
-    """Return the error of a workload's predicted times: on published runs of sources not used for
-    fitting, else on own runs.
-
-    The larger error of hardware and kind of model counts. None if unknown, as for user-defined
-    hardware that states no error with its efficiencies.
-    """
-    if not is_catalogued(gpu):
-        own_error = gpu.error(workload.precision)
-        fitted = all(
-            gpu.efficiency != entry.efficiency
-            for entry in entries("gpu").values()
-            if isinstance(entry, Gpu)
-        )
-        if own_error is None or not fitted:
-            return None
-        return KnownError(own_error, f"the runs that {gpu.name} was fitted to")
-    hardware, kind = error_names(gpu, workload)
-    errors: dict[str, Entry] = entries("model_error")
-    if hardware not in errors:
-        return None
-    _, _, precision = hardware.rpartition(" ")
-    runs = {
-        hardware: f"published {precision} runs of {gpu.generation} GPUs",
-        kind: f"published runs of {KINDS[kind]}",
-    }
-    error = max(
-        (entry for entry in (errors[hardware], errors[kind]) if isinstance(entry, ModelError)),
-        key=_left_out,
+    fitted = not is_catalogued(gpu) and all(
+        gpu.efficiency != entry.efficiency
+        for entry in entries("gpu").values()
+        if isinstance(entry, Gpu)
     )
-    return KnownError(error.left_out, f"{runs[error.name]} left out of the fit")
+    return gpu.error(workload.precision) if fitted else None
 
 
 def is_catalogued(gpu: Gpu) -> bool:
     """Whether a GPU equals one of the catalog in everything that times depend on."""
-    return any(
-        isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu)
+    return _catalog_name(gpu) is not None
+
+
+def _catalog_name(gpu: Gpu) -> str | None:
+    """Return the name of the GPU of the catalog that equals one in everything that times depend on;
+    None without one.
+    """
+    alike = [
+        entry.name
         for entry in entries("gpu").values()
-    )
+        if isinstance(entry, Gpu) and _timed_by(entry) == _timed_by(gpu)
+    ]
+    return gpu.name if gpu.name in alike else next(iter(alike), None)
 
 
 def _timed_by(gpu: Gpu) -> tuple[object, ...]:
@@ -279,43 +252,68 @@ def _timed_by(gpu: Gpu) -> tuple[object, ...]:
     return gpu.generation, *peaks, gpu.hbm_gbyte_s, gpu.sm_count, gpu.efficiency
 
 
-def _left_out(error: ModelError) -> float:
-    return error.left_out
+SAME_CODE = {"megatron-bridge": "megatron-core"}
+"""Frameworks that run the layers of another one."""
+
+
+def practice_of(
+    gpu: Gpu, workload: Workload, *, experts_across: bool, micro_batch: int, gpus: int
+) -> Practice:
+    """Return the properties of a run that the error of its predicted time depends on."""
+    software = workload.options.software
+    return Practice(
+        architecture=model_kind(workload),
+        generation=gpu.generation,
+        precision=workload.precision if workload.precision in ("fp8", "fp4") else "16-bit",
+        gpu=_catalog_name(gpu) or f"{gpu.name} (own)",
+        software=SAME_CODE.get(software.name, software.name),
+        graphs=software.graphs,
+        experts_across=experts_across,
+        micro_batch=micro_batch,
+        gpus=gpus,
+    )
 
 
 UNMEASURED = 1.5
-"""Mean error on hardware without published runs, over that of the nearest hardware with some."""
+"""Least mean error on hardware of one's own, or of a generation without published runs, over that
+of the nearest hardware with some.
+"""
 
 
-class AssumedError(NamedTuple):
-    """Mean absolute error of predicted times, as a share, and whether runs tell it."""
-
-    error: float
-    measured: bool
-
-
-def assumed_error(gpu: Gpu, workload: Workload) -> AssumedError:
-    """Return the error that margins assume of a workload's predicted times.
-
-    It is that of published runs of its hardware and kind of model, or of own runs. Without either
-    it is larger than that of its generation, or of any if its generation has none.
+def error_size(gpu: Gpu, workload: Workload, practice: Practice) -> float:
+    """Return the mean size of the log error of a predicted time: as stated for own hardware, else
+    by the distance from published runs.
     """
-    own = known_error(gpu, workload)
-    if own is not None:
-        return AssumedError(own.error, measured=True)
+    stated = own_error(gpu, workload)
+    if stated is not None:
+        return stated
+    error = error_of(practice)
+    return error if is_measured(practice.gpu) else max(error, _least_error(gpu, workload))
+
+
+def _least_error(gpu: Gpu, workload: Workload) -> float:
+    """Return the least error of hardware without published runs, by that of its generation and kind
+    of model; by the largest known one if no run is of its generation and precision.
+    """
     errors = {
         name: entry.left_out
         for name, entry in entries("model_error").items()
         if isinstance(entry, ModelError)
     }
     hardware, kind = error_names(gpu, workload)
-    nearest = max(errors[hardware], errors[kind]) if hardware in errors else max(errors.values())
-    return AssumedError(UNMEASURED * nearest, measured=False)
+    if hardware not in errors:
+        return UNMEASURED * max(errors.values())
+    nearest = max(errors[hardware], errors[kind])
+    return nearest if is_catalogued(gpu) else UNMEASURED * nearest
 
 
-def standard_error(gpu: Gpu, workload: Workload) -> float:
-    """Return the relative standard error of a predicted time.
-
-    For normally distributed errors the mean absolute error is sqrt(2 / pi) standard errors.
-    """
-    return assumed_error(gpu, workload).error * math.sqrt(math.pi / 2)
+def largest_error(gpu: Gpu, workload: Workload, gpus: int) -> float:
+    """Return the largest error of all mappings that a workload allows on so many GPUs."""
+    allowed, has_experts = workload.mapping, workload.model.experts > 1
+    spread = (False, True) if has_experts and allowed.ep != (1,) else (False,)
+    own = practice_of(gpu, workload, experts_across=False, micro_batch=1, gpus=gpus)
+    return max(
+        error_size(gpu, workload, own._replace(experts_across=across, micro_batch=batch))
+        for across in spread
+        for batch in allowed.micro_batch
+    )

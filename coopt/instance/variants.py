@@ -331,10 +331,11 @@ def inside_first(
 def keeping(instance: Q, margin: Margin) -> Q:
     """Return the instance with another margin."""
     gpu, workloads, switches = instance.cluster.gpu, instance.workload, instance.network.switches
+    gpus = instance.cluster.most_gpus
     return instance.having(
         margin=margin,
         cluster={"gpu": gpu.with_memory_margin(margin.memory_share(workloads))},
-        workload=tuple(run.with_margin(margin.time_share(gpu, run)) for run in workloads),
+        workload=tuple(run.with_margin(margin.time_share(gpu, run, gpus)) for run in workloads),
         network={"switches": tuple(switch.with_port_margin(margin.ports) for switch in switches)},
     )
 

@@ -282,6 +282,13 @@ class Uptime(Record):
     pace: float = 1.0
 
 
+class NearestRun(Record):
+    """A published run (an id of benchmarks/published.csv), and how it differs from a plan's."""
+
+    id: str
+    differs: tuple[str, ...] = ()
+
+
 class WorkloadPlan(Record):
     """Results of one workload.
 
@@ -290,7 +297,8 @@ class WorkloadPlan(Record):
     if the workload leaves the choice (`edp` are gradients of experts). `routes` is the slowdown (at
     least 1) of each kind of traffic on the paths found for its flows, if flows are pinned to paths.
     `bound_s` is the iteration time within which training, including interruptions, finishes in
-    time.
+    time. `error` is the mean size of log(measured / predicted time) so far from published runs, of
+    which `nearest` has the nearest, and `outside` what none of them has.
     """
 
     name: str
@@ -312,6 +320,9 @@ class WorkloadPlan(Record):
     collectives: dict[str, str] = {}
     routes: dict[str, float] = {}
     uptime: Uptime | None = None
+    error: float | None = None
+    nearest: tuple[NearestRun, ...] = ()
+    outside: tuple[str, ...] = ()
 
     @property
     def bounded(self) -> bool:

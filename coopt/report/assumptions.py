@@ -45,12 +45,14 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
 def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     """The error of the model, routing, balance of experts, failures and prices."""
     fact = partial(PlanFact, "rests", "")
-    from coopt.report.notes import accuracy, certainty  # loads arrays
+    from coopt.report.notes import accuracy, certainty, outside_note  # loads arrays
 
     errors = (said.removeprefix("Times are estimates: ") for said in accuracy(instance, plan.runs))
     sentences = [text[:1].upper() + text[1:] for text in errors]
     if sentences:
-        yield fact("Times", " ".join([*sentences, *certainty(instance, plan.runs)]))
+        yield fact("Times", " ".join([*certainty(instance, plan.runs), *sentences]))
+    for outside in outside_note(plan.runs):
+        yield fact("Unmeasured", outside)
     by_key: dict[str, list[Assumption]] = {}
     for assumption in plan.assumptions:
         by_key.setdefault(assumption.key.partition(" = ")[0], []).append(assumption)

@@ -601,6 +601,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),
         fact("Memory", run.memory_gib, "GiB", f"{held} ({words.percent(memory)})"),
         fact("HFU", run.hfu, "share", words.percent(run.hfu)),
+        *(fact("Nearest run", words.nearest_run(nearest)) for nearest in run.nearest),
         *(fact("Evidence", evidence) for evidence in workload.options.evidence),
         *([fact("Collectives", ways)] if ways else []),
         *([fact("Routes", slowest, "times", f"found, {routes}")] if run.routes else []),

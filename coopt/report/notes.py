@@ -13,21 +13,14 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from statistics import NormalDist
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Switch
-from coopt.instance.reserves import (
-    KnownError,
-    Margin,
-    assumed_error,
-    is_catalogued,
-    known_error,
-    standard_error,
-)
+from coopt.instance.evidence import longer
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.reserves import Margin, own_error
 from coopt.instance.schema import Instance
-from coopt.instance.texts import spoken
+from coopt.instance.texts import alternatives, spoken
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
 from coopt.network.halls import NetworkHall
@@ -348,32 +341,45 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
     gpu = instance.cluster.gpu
     # Of several runs of a workload the one with the least slack counts.
     runs = {run.name: run for run in sorted(workloads, key=lambda run: -run.slack)}
-    rooms: dict[KnownError, dict[str, float]] = {}
+    rooms: dict[tuple[float, str], dict[str, float]] = {}
     for workload in instance.workload:
-        error_known, run = known_error(gpu, workload), runs.get(workload.name)
-        if error_known is not None and run is not None:
+        run = runs.get(workload.name)
+        if run is not None and run.error is not None and run.nearest:
+            of_fit = own_error(gpu, workload) is not None
+            basis = f"on the runs that {gpu.name} was fitted to" if of_fit else _nearest(run)
             # What the margin keeps free is there for the error.
             allowed_s, time_s = run.bound_s * (1.0 + workload.time_margin), run.iteration_time_s
             growth = allowed_s / time_s - 1.0 if time_s > 0.0 else math.inf
-            rooms.setdefault(error_known, {})[run.name] = growth
-    for error_known, growths in rooms.items():
+            rooms.setdefault((run.error, basis), {})[run.name] = growth
+    for (error, basis), growths in rooms.items():
         # A bound that is exceeded already is reported elsewhere; here only those count that the
         # error would exceed.
         narrow = {
             name: words.percent(max(growth, 0.001))
             for name, growth in growths.items()
-            if 0.0 <= growth < error_known.error
+            if 0.0 <= growth < error
         }
-        longer = words.both(f"{growth} ({name})" for name, growth in narrow.items())
-        exceeded = f"; iterations more than {longer} longer exceed their bounds" if narrow else ""
+        more = words.both(f"{growth} ({name})" for name, growth in narrow.items())
+        exceeded = f"; iterations more than {more} longer exceed their bounds" if narrow else ""
         if narrow and len(runs) == 1:
             exceeded = f"; an iteration more than {narrow.popitem()[1]} longer exceeds its bound"
-        yield (
-            f"Times are estimates: off by {words.percent(error_known.error)} on average on"
-            f" {error_known.runs}{exceeded}."
-        )
-    if not rooms:
-        yield from _origin(gpu)
+        yield f"Times are estimates: off by {words.percent(error)} on average {basis}{exceeded}."
+
+
+def _nearest(run: WorkloadPlan) -> str:
+    """`(nearest published run: dgxc-..., on h100-sxm)`."""
+    return f"(nearest published run: {words.nearest_run(run.nearest[0])})"
+
+
+OUTSIDE = 3
+"""Properties outside what was measured that are named."""
+
+
+def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+    """What no published run has, of the hardware and mapping of each workload."""
+    missing = dict.fromkeys(text for run in workloads for text in run.outside[:OUTSIDE])
+    if missing:
+        yield f"Outside what was measured: no published run {alternatives(missing)}."
 
 
 SURE = 0.80, 0.95
@@ -381,27 +387,16 @@ SURE = 0.80, 0.95
 
 
 def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """How sure the time of the run with the least slack is by the error of the model, and on what
-    that rests where no published run tells it.
-    """
-    gpu = instance.cluster.gpu
+    """How sure the time of the run with the least slack is by the error of the model."""
     asked_of = {workload.name: workload for workload in instance.workload}
     runs = sorted((run for run in workloads if run.name in asked_of), key=attrgetter("slack"))
     for run in runs[:1]:
         workload = asked_of[run.name]
-        errors = (NormalDist().inv_cdf(chance) * standard_error(gpu, workload) for chance in SURE)
-        longer_s = [run.promised_s * (1.0 + error) for error in errors]
+        longer_s = [run.promised_s * (1.0 + longer(run.error or 0.0, chance)) for chance in SURE]
         dated = workload.train_tokens is not None
         times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
-        error, measured = assumed_error(gpu, workload)
-        basis = (
-            ""
-            if measured
-            else f"By an error of {words.percent(error)}, as assumed where no published run of"
-            f" {gpu.name} is known: "
-        )
         name = f" ({run.name})" if len(asked_of) > 1 else ""
-        yield f"{basis}{SURE[0]:.0%} sure of {times[0]}, {SURE[1]:.0%} of {times[1]}{name}."
+        yield f"{SURE[0]:.0%} sure of {times[0]}, {SURE[1]:.0%} of {times[1]}{name}."
 
 
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -518,22 +513,6 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
     return [f"Kept free{by_default}: {kept_free(instance, margin)}{of_switches}{cost}."]
 
 
-def _origin(gpu: Gpu) -> Iterator[str]:
-    """Where efficiencies without a known error come from."""
-    shares = [
-        source for source in gpu.sources if any(f.startswith("efficiency") for f in source.fields)
-    ]
-    fitted = any("fitted" in source.source for source in shares)
-    origin = f"the efficiencies of {gpu.name} were fitted to published runs of its generation"
-    if not is_catalogued(gpu):
-        origin = f"no published runs tell how far they are off on {gpu.name}"
-    elif not fitted:
-        origin = f"the efficiencies of {gpu.name} are not fitted to its own measurements"
-    unsourced = is_catalogued(gpu) and not any(source.tag in ("D", "M") for source in shares)
-    if not unsourced or "fitted to published" in origin:
-        yield f"Times are estimates: {origin}."
-
-
 def counting_sentence(instance: Instance) -> str:
     """What the bill holds, and what it leaves out."""
     include = instance.objective.include
@@ -544,14 +523,9 @@ def counting_sentence(instance: Instance) -> str:
 
 
 def kept_free(instance: Instance, margin: Margin) -> str:
-    """`12.3% on top of iteration times (one standard error of the model), 5.0% of the memory`."""
-    chance = words.percent(NormalDist().cdf(margin.standard_errors))
-    errors = (
-        f"{margin.standard_errors:.3g} standard errors"
-        if margin.confidence
-        else "one standard error"
-    )
-    error = f" ({errors} of the model: in time with {chance})" if margin.time == "model" else ""
+    """`12.3% on top of iteration times (the error of the model: in time with 80%)`."""
+    chance = words.percent(margin.chance)
+    error = f" (the error of the model: in time with {chance})" if margin.time == "model" else ""
     times = dict.fromkeys(
         words.percent(workload.time_margin) for workload in instance.workload if workload.bounded
     )

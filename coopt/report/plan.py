@@ -15,7 +15,6 @@ from rich.text import Text
 
 from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.numerics import EQUAL
-from coopt.instance.reserves import assumed_error
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both
 from coopt.instance.workload import LONGEST_S
@@ -141,9 +140,8 @@ def headline(instance: Instance, plan: Plan) -> str:
         )
     within = f"proven within {words.percent(gap or 0.0)} of the optimum of the model"
     proven = "proven within the model" if gap is None or gap < EQUAL else within
-    gpu = instance.cluster.gpu
-    error = max(assumed_error(gpu, workload).error for workload in instance.workload)
-    proof = f"{proven}, whose error is {words.percent(error)}"
+    errors = [run.error for run in plan.runs if run.error is not None]
+    proof = f"{proven}, whose error is {words.percent(max(errors))}" if errors else proven
     if regret:
         return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)

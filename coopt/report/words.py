@@ -26,7 +26,7 @@ from coopt.instance.texts import alternatives as alternatives
 from coopt.instance.texts import both as both
 from coopt.instance.texts import counted as counted
 from coopt.instance.workload import LONGEST_S, Workload
-from coopt.plan.parts import Design, DirectLinks, WorkloadPlan
+from coopt.plan.parts import Design, DirectLinks, NearestRun, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress
 
 NO_BOUND = "none"
@@ -115,6 +115,11 @@ def time(s: float) -> str:
 def bound(bound_s: float) -> str:
     """`12.00 s`, or `none` where any time will do."""
     return seconds(bound_s) if bound_s < LONGEST_S else NO_BOUND
+
+
+def nearest_run(run: NearestRun) -> str:
+    """A published run, and how it differs from a plan's."""
+    return f"{run.id}, {' '.join(run.differs)}" if run.differs else run.id
 
 
 def allowed(time_s: float, bound_s: float) -> str:

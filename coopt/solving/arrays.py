@@ -13,7 +13,9 @@ import numpy as np
 from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool
 from coopt.columns.table import Column, Columns, needs
+from coopt.instance.evidence import differences, nearest_runs, outside
 from coopt.instance.hardware import Gpu
+from coopt.instance.reserves import error_size, practice_of
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -22,7 +24,7 @@ from coopt.perf.algorithms import algorithm_names
 from coopt.perf.collectives import Algorithms, Reciprocals
 from coopt.perf.mapping import Mappings, Placements, expert_ranks, utilisation
 from coopt.perf.memory import GIB, memory_bytes
-from coopt.plan.parts import MappingChoice, WorkloadPlan
+from coopt.plan.parts import MappingChoice, NearestRun, WorkloadPlan
 from coopt.solving.highs import COARSE, LARGEST, NEAR
 from formulations.network import Floats, Ints, NetworkData, Resource
 
@@ -162,11 +164,19 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     parts = iterations.breakdown_s(charged)
     time_s = float(pool.pieces.take(index).at(charged)[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
+    ranks = placement_of(workload, mapping, placement)
+    practice = practice_of(
+        gpu,
+        workload,
+        experts_across=ranks["ep"][1] > 1,
+        micro_batch=int(mapping.micro_batch[0]),
+        gpus=pool.site.gpus,
+    )
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
         mapping=MappingChoice.model_validate(mapping.choice(0)),
-        placement=placement_of(workload, mapping, placement),
+        placement=ranks,
         iteration_time_s=time_s,
         bound_s=workload.bound_s,
         breakdown_s={name: float(seconds[0]) for name, seconds in parts.items()},
@@ -178,6 +188,12 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
         collectives=algorithms_of(pool, gpu, r, row),
+        error=error_size(gpu, workload, practice),
+        nearest=tuple(
+            NearestRun(id=run.id, differs=differences(practice, run.practice))
+            for run in nearest_runs(practice)
+        ),
+        outside=outside(practice),
     )
 
 

@@ -50,6 +50,7 @@ from coopt.verifier.couplings.ring import check_sites
 from coopt.verifier.couplings.scenarios import value_and_objective
 from coopt.verifier.fleets import check_fleet, check_next_best
 from coopt.verifier.parts.direct_links import check_direct
+from coopt.verifier.parts.evidence import check_margin
 from coopt.verifier.parts.part_checks import check_objective
 from coopt.verifier.routes import check_routes
 
@@ -354,6 +355,7 @@ def verify(
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
+        check_margin(ledger, instance)
         check_tp_is_open(ledger, instance, plan)
         questions = list(check_chosen(ledger, with_tp(instance, across=plan.tp_across), plan))
         if questions:

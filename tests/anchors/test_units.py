@@ -12,7 +12,7 @@ from coopt.instance.couplings import Discount, Limits, Prices, corners, part_of
 from coopt.instance.designs import ByHbDomain, PublishedDesign
 from coopt.instance.hardware import Gpu, Nic, Optic, Switch, mate
 from coopt.instance.network import Hall, HallRows, SpareRates, WorkRates, not_counted
-from coopt.instance.reserves import NO_MARGIN, Availability, Margin, known_error
+from coopt.instance.reserves import NO_MARGIN, Availability, Margin, largest_error
 from coopt.instance.schema import Instance, seconds_weight
 from coopt.instance.transformer import Transformer
 from coopt.instance.variants import (
@@ -224,15 +224,13 @@ def test_ports_out_at_a_time_are_rates_a_year_times_hours_of_repair() -> None:
 
 
 def test_the_mean_size_of_an_error_is_a_share_of_a_standard_error() -> None:
-    """sqrt(2 / pi) of it, by the normal law; 7.15% of dense models, 5.6% of Hopper in 16 bits."""
+    """sqrt(2 / pi) of it, by the normal law of logarithms."""
     gpu, dense = question().cluster.gpu, question().workload[0]
-    assert Margin().time_share(gpu, dense) == pytest.approx(0.0715 * math.sqrt(math.pi / 2), rel=1e-3)
+    error = largest_error(gpu, dense, 64) * math.sqrt(math.pi / 2)
+    assert Margin().time_share(gpu, dense, 64) == pytest.approx(math.expm1(error), rel=1e-9)
     sure = Margin(confidence=0.975)
-    assert sure.time_share(gpu, dense) == pytest.approx(1.959964 * 0.0715 * math.sqrt(math.pi / 2), rel=1e-3)
-    assert Margin(time=0.1).time_share(gpu, dense) == 0.1
-    known = known_error(gpu, dense)
-    assert known is not None
-    assert known.error == 0.0715
+    assert sure.time_share(gpu, dense, 64) == pytest.approx(math.expm1(1.959964 * error), rel=1e-6)
+    assert Margin(time=0.1).time_share(gpu, dense, 64) == 0.1
     no_margin, margin = question(), question(margin={"time": 0.25, "memory": 0.1, "ports": 0.1})
     assert (no_margin.workload[0].time_margin, no_margin.cluster.gpu.memory_margin) == (0.0, 0.0)
     assert (margin.workload[0].time_margin, margin.cluster.gpu.memory_margin) == (0.25, 0.1)

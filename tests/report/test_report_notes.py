@@ -11,12 +11,12 @@ import pytest
 import coopt
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Optic, Switch
-from coopt.instance.reserves import known_error
 from coopt.instance.schema import Instance
 from coopt.network.orders import order_notes_of_parts
 from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
+from coopt.report.assumptions import rests_on
 from coopt.report.comparison import network_sentence
 from coopt.report.facts import training_text
 from coopt.report.notes import accuracy, first_sentences, memory_note, reading_notes, study_notes, turns_text
@@ -223,19 +223,23 @@ def test_several_workloads_take_turns_or_run_side_by_side() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "figure"),
+    ("changes", "unmeasured"),
     [
-        ({}, "7.1% on average"),
-        ({"workload__0__precision": "fp8"}, "7.3% on average"),
-        ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "usd": 20_000}}, "7.1% on average"),
-        ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000}}, "off on ours."),
-        ({"cluster__gpu": "mi300x", "network__hb_domains": "hgx-mi300x-8"}, "its own measurements."),
+        ({}, ""),
+        ({"workload__0__precision": "fp8"}, ""),
+        ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "usd": 20_000}}, ""),
+        ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000}}, "on ours (own)"),
+        ({"cluster__gpu": "mi300x", "network__hb_domains": "hgx-mi300x-8"}, "on cdna3 GPUs or on mi300x"),
     ],
 )
-def test_times_are_estimates_of_a_known_error_or_of_none(changes: dict[str, Any], figure: str) -> None:
+def test_times_are_estimates_by_the_nearest_run(changes: dict[str, Any], unmeasured: str) -> None:
     instance = ask(**SLOW, **changes)
-    (said,) = accuracy(instance, coopt.solve(instance).runs)
-    assert figure in said
+    plan = coopt.solve(instance)
+    (run,), (said,) = plan.runs, accuracy(instance, plan.runs)
+    assert f"off by {100 * run.error:.1f}%" in said
+    assert run.nearest[0].id in said
+    told = [fact.shown for fact in rests_on(instance, plan) if fact.name == "Unmeasured"]
+    assert told == ([f"Outside what was measured: no published run {unmeasured}."] if unmeasured else [])
 
 
 def test_a_bound_nearer_than_the_error_is_named() -> None:
@@ -254,10 +258,9 @@ def test_a_bound_nearer_than_the_error_is_named() -> None:
 def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
     """An error may be stated of one's own runs; what a margin keeps free is there for it."""
     instance = ask(**SLOW)
-    run, known = run_of(instance), known_error(instance.cluster.gpu, instance.workload[0])
-    assert known is not None
+    run = run_of(instance)
     for share, near in ((0.99, True), (1.01, False)):
-        bound_s = run.iteration_time_s * (1.0 + share * known.error)
+        bound_s = run.iteration_time_s * (1.0 + share * run.error)
         (sentence,) = accuracy(instance, [run.model_copy(update={"bound_s": bound_s})])
         assert ("its bound" in sentence) == near
     for kept, near in (("model", False), (0.02, True)):

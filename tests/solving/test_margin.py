@@ -17,7 +17,7 @@ import coopt
 from coopt.explain.prices import prices_of
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, HbDomain, Nic
-from coopt.instance.reserves import NO_MARGIN
+from coopt.instance.reserves import NO_MARGIN, largest_error
 from coopt.instance.schema import Instance
 from coopt.instance.variants import keeping, of_phase, with_scaled_bounds, within
 from coopt.network.parts import usd_per_w
@@ -107,16 +107,16 @@ def test_switches_are_written_out_with_all_their_ports() -> None:
     assert [one["radix"] for one in instance.model_dump()["network"]["switches"]] == [64, 16]
     again = Instance.model_validate_json(instance.model_dump_json(by_alias=True))
     assert (again, again.sha256) == (instance, instance.sha256)
-    with pytest.raises(ValueError, match=r"margin\.ports = 0\.9: leaves switch '16-port' with 1"):
+    with pytest.raises(ValueError, match=r"margin\.ports = 0\.9: leaves switch '16-port' only 1"):
         ask(margin={"time": 0.0, "ports": 0.9}, network__switches=[switch(16, 11000)])
 
 
 def test_the_error_of_the_model_is_one_standard_error_unless_told():
     (one,) = ask(margin={}).workload
-    dense = entries("model_error")["dense"]
-    assert one.time_margin == pytest.approx(dense.left_out * math.sqrt(math.pi / 2))
+    error = largest_error(ask().cluster.gpu, ask().workload[0], ask().cluster.most_gpus) * math.sqrt(math.pi / 2)
+    assert one.time_margin == pytest.approx(math.expm1(error))
     (sure,) = ask(margin={"confidence": 0.95}).workload
-    assert sure.time_margin == pytest.approx(one.time_margin * NormalDist().inv_cdf(0.95))
+    assert sure.time_margin == pytest.approx(math.expm1(error * NormalDist().inv_cdf(0.95)))
     (experts,) = ask(margin={}, workload__0__model__experts=8, workload__0__model__top_k=2).workload
     assert experts.time_margin > one.time_margin
 
@@ -144,47 +144,6 @@ def test_the_table_of_errors_is_that_of_the_calibration():
     lines = read_record(DOCS.parent / "benchmarks" / "calibration.csv")
     (whole,) = [float(line["left_out_mean"]) for line in lines if line["set"] == "all"]
     assert fmean(made["sizes"](made["read_rows"]())["all"]) == pytest.approx(whole, abs=1e-4)
-
-
-def test_intervals_that_claim_nine_tenths_hold_for_85_to_95_percent_of_rows_whose_source_is_left_out() -> None:
-    """Errors of a row are those of other sources alone, of its hardware or its kind of model, the larger ones."""
-    rows = runpy.run_path(str(DOCS / "model_errors.py"))["read_rows"]()
-    held: dict[str, dict[str, list[bool]]] = {}
-    for row in rows:
-        others = [one for one in rows if one["source"] != row["source"]]
-        alike = [[abs(float(one["error"])) for one in others if one[key] == row[key]] for key in ("hardware", "kind")]
-        error = max(fmean(sizes) for sizes in alike if sizes) * math.sqrt(math.pi / 2)
-        off, margin = float(row["error"]), NormalDist().inv_cdf(0.95) * error
-        for name in ("all", row["kind"]):
-            own = held.setdefault(name, {"interval": [], "bound": []})
-            own["interval"].append(abs(off) <= margin)
-            own["bound"].append(1 / (1 + off) <= 1 + margin)
-    shown = {name: {what: f"{fmean(each):.1%}" for what, each in own.items()} for name, own in held.items()}
-    for own in held.values():
-        assert 0.85 <= fmean(own["interval"]) <= 0.95 + 1 / len(own["interval"]), shown  # to within a row
-    row = 1 / len(held["all"]["bound"])
-    assert fmean(held["all"]["bound"]) == pytest.approx(0.95, abs=0.01 + row)  # an error of one standard deviation
-    assert f"{shown['all']['bound']} take no longer" in PAGE
-    assert f"{shown['all']['interval']} lie in the interval of 90%" in PAGE
-    dense, experts = (shown[kind]["interval"] for kind in ("dense", "mixture of experts"))
-    assert f"({dense} of dense models, {experts} of mixtures of experts)" in PAGE
-
-
-@pytest.mark.parametrize(
-    ("gpu", "error"),
-    [
-        ("mi300x", 1.5 * 0.1672),  # no run of its generation: of the largest error
-        ({"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 1150}, 1.5 * 0.0715),
-        ("h100-sxm", 0.0715),
-    ],
-)
-def test_hardware_without_measurements_takes_a_larger_error(gpu: Any, error: float) -> None:
-    table = question(cluster={"gpu": gpu, "gpus": 64})
-    del table["margin"]
-    instance = Instance.model_validate(table)
-    share = NormalDist().inv_cdf(0.8) * error * math.sqrt(math.pi / 2)
-    assert instance.workload[0].time_margin == pytest.approx(share, rel=1e-9)
-    assert instance.cluster.gpu.memory_margin == 0.1
 
 
 @pytest.mark.parametrize(
@@ -397,7 +356,7 @@ def test_hosts_stand_on_the_line_of_their_domain_and_count_in_caps() -> None:
     ("include", "figures", "why"),
     [
         (("host", "nic"), {}, "'hb' beside 'host'"),
-        (WHOLE, {"host_w_per_gpu": None}, "'hgx-h100-8' has no host"),
+        (WHOLE, {"host_w_per_gpu": None}, "'hgx-h100-8' has no price of a host"),
     ],
 )
 def test_hosts_that_cannot_count_are_refused(include: tuple[str, ...], figures: dict[str, Any], why: str) -> None:

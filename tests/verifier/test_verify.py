@@ -52,7 +52,7 @@ def test_check_names_are_stable_words_with_a_meaning() -> None:
 def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     others = [CASES["bundles in pods"](), CASES["infeasible"](), ask(**limits)]
-    others += [ask(network__end_to_end_oversubscription=9.0, network__max_networks=99)]
+    others += [ask(network__end_to_end_oversubscription=9.0, network__max_networks=99, margin={})]
     others += [PARTITIONS["core"](), growing(), Instance.model_validate(apart()), FLEETS["worst-case"]()]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
     others += [days(20.0, availability={"rates": "llama-3", "confidence": 0.9}), across]

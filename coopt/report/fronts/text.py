@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.reserves import known_error
+from coopt.instance.reserves import largest_error
 from coopt.instance.schema import Instance
 from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
@@ -215,8 +215,8 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     if not front.points:
         return []
     verb, workloads = VERBS[front.kind].split()[0], instance.workload
-    errors = [known_error(instance.cluster.gpu, workload) for workload in workloads]
-    error = max((known.error for known in errors if known is not None), default=0.0)
+    gpu, gpus = instance.cluster.gpu, instance.cluster.most_gpus
+    error = max(largest_error(gpu, workload, gpus) for workload in workloads)
     one_network = front.points[0].plan is None
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay"
     longer = "longer training" if in_days(instance) else "a longer iteration"

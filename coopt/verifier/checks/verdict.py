@@ -461,6 +461,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the time bound is that of the instance, less what interruptions take of its days",
     ),
     ("deadline", "the iteration time is within the bound"),
+    ("time-error", "the error of the iteration time, by its distance from published runs"),
+    ("nearest-runs", "no published run is nearer than those named, which differ as is said"),
+    ("outside-measured", "what no published run has is named"),
+    ("time-margin", "the share of time kept free is what that error asks for"),
     (
         "routes",
         (

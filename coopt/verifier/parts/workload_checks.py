@@ -14,6 +14,7 @@ from coopt.instance.texts import alternatives
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+from coopt.verifier.parts.evidence import check_evidence
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, speeds_of
 from coopt.verifier.training.communication import (
@@ -257,6 +258,7 @@ def check_run_at_speed(
     """Check time, memory and utilisation by the scalar model; the bound may be missed by a share of
     `lateness`.
     """
+    check_evidence(ledger, run.workload, run.claim, gpu, gpus)
     claimed_knobs, knobs_of_options = run.claim.knobs, run.workload.options.knobs
     texts = [", ".join(knobs) or "nothing" for knobs in (knobs_of_options, claimed_knobs)]
     ledger.same(

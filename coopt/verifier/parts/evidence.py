@@ -1,0 +1,236 @@
+"""Errors of predicted times, worked out anew from the published runs that
+coopt/instance/measured.json lists.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any
+
+from coopt.instance.catalog import ModelError, entries
+from coopt.instance.hardware import Gpu
+from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
+from coopt.plan.parts import NearestRun, WorkloadPlan
+from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
+
+PROPERTIES = (
+    "architecture",
+    "generation",
+    "precision",
+    "gpu",
+    "software",
+    "graphs",
+    "experts_across",
+    "micro_batch",
+    "gpus",
+)
+Run = list[Any]
+"""The values of `PROPERTIES` of one run."""
+TEXTS = (
+    "of {}",
+    "on {} GPUs",
+    "in {}",
+    "on {}",
+    "by {}",
+    "with CUDA graphs: {}",
+    "with EP {} HB domains",
+    "with micro-batches of {}",
+    "on {:,} GPUs",
+)
+TOLD = {
+    "dense": "dense models",
+    "mixture of experts": "mixtures of experts",
+    "hybrid": "hybrids with Mamba-2",
+    False: "inside",
+    True: "across",
+}
+"""Values that are told otherwise; the last ones of booleans alone, as 1 equals True."""
+TIMED_BY = (
+    "generation",
+    "bf16_tflop_s",
+    "fp8_tflop_s",
+    "fp4_tflop_s",
+    "hbm_gbyte_s",
+    "sm_count",
+    "efficiency",
+)
+NAMED, TIE = 2, 1e-9
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = resources.files("coopt.instance").joinpath("measured.json").read_text("utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def _gaps(own: Run, other: Run) -> list[float]:
+    *kinds, batch, gpus = own
+    *other_kinds, other_batch, other_gpus = other
+    apart = [float(kind != one) for kind, one in zip(kinds, other_kinds, strict=True)]
+    far = max(batch, other_batch) > 2 * min(batch, other_batch)
+    return [*apart, float(far), max(0.0, math.log2(gpus) - math.log2(other_gpus) - 1.0)]
+
+
+def _away(own: Run, other: Run) -> float:
+    weights = [_table()["weights"][name] for name in PROPERTIES]
+    return math.fsum(w * gap for w, gap in zip(weights, _gaps(own, other), strict=True))
+
+
+def _words(run: Run, places: Sequence[int]) -> str:
+    values = [TOLD.get(run[i], run[i]) if i in (0, 6) else run[i] for i in places]
+    return " ".join(TEXTS[i].format(value) for i, value in zip(places, values, strict=True))
+
+
+def _catalog_gpus() -> list[Gpu]:
+    return [entry for entry in entries("gpu").values() if isinstance(entry, Gpu)]
+
+
+def _twins(gpu: Gpu) -> list[str]:
+    """Those of the catalog with the same peaks, memory, multiprocessors and efficiencies."""
+    return [
+        entry.name
+        for entry in _catalog_gpus()
+        if all(getattr(entry, name) == getattr(gpu, name) for name in TIMED_BY)
+    ]
+
+
+def _run_of(gpu: Gpu, workload: Workload, across: bool, micro_batch: int, gpus: int) -> Run:
+    twins, model, software = _twins(gpu), workload.model, workload.options.software
+    framework = software.name.replace("megatron-bridge", "megatron-core")
+    return [
+        "hybrid" if model.scans else "mixture of experts" if model.experts else "dense",
+        gpu.generation,
+        {"fp8": "fp8", "fp4": "fp4"}.get(workload.precision, "16-bit"),
+        gpu.name if gpu.name in twins else twins[0] if twins else f"{gpu.name} (own)",
+        framework,
+        software.graphs,
+        across,
+        micro_batch,
+        gpus,
+    ]
+
+
+def _error(gpu: Gpu, workload: Workload, own: Run) -> float:
+    """The mean size of the log error of a time; of hardware without published runs no less than
+    what is known of its generation and kind of model.
+    """
+    is_own = not _twins(gpu)
+    borrowed = any(entry.efficiency == gpu.efficiency for entry in _catalog_gpus())
+    stated = gpu.error(workload.precision)
+    if is_own and not borrowed and stated is not None:
+        return stated
+    table = _table()
+    kinds = own[0], own[1], f"{own[1]} {own[2]}"
+    harder = math.fsum(table["harder"].get(kind, 0.0) for kind in kinds)
+    nearest = min(_away(own, run[2:]) for run in table["runs"])
+    by_law = table["base"] * math.exp(harder + nearest)
+    if any(run[5] == own[3] for run in table["runs"]):
+        return float(by_law)
+    known = {
+        entry.name: entry.left_out
+        for entry in entries("model_error").values()
+        if isinstance(entry, ModelError)
+    }
+    if kinds[2] not in known:
+        return float(max(by_law, 1.5 * max(known.values())))
+    return float(max(by_law, (1.5 if is_own else 1.0) * max(known[kinds[2]], known[kinds[0]])))
+
+
+def _outside(own: Run) -> Iterator[str]:
+    """What no published run has, alone or with one other property."""
+    shown = {i for i in range(len(own)) if i != 1}
+    if not any(run[5] == own[3] for run in _table()["runs"]):
+        shown.add(1)
+    differ = [{i for i, gap in enumerate(_gaps(own, run[2:])) if gap} for run in _table()["runs"]]
+    alone = {i for i in shown if all(i in gaps for gaps in differ)}
+    yield from (_words(own, [i]) for i in sorted(alone))
+    for pair in combinations(sorted(shown - alone), 2):
+        if all(gaps & set(pair) for gaps in differ):
+            yield _words(own, pair)
+
+
+def check_margin(ledger: Ledger, instance: Instance) -> None:
+    """Check the share of time that bounds keep free, where it follows from the error."""
+    margin = instance.kept_margin
+    if margin.time != "model":
+        return
+    chance = NormalDist().cdf(1.0) if margin.confidence is None else margin.confidence
+    deviations = NormalDist().inv_cdf(chance) * math.sqrt(math.pi / 2)
+    gpu, gpus = instance.cluster.gpu, max(instance.cluster.gpus)
+    for workload in instance.workload:
+        limits = workload.mapping
+        spread = {False, workload.model.experts > 1 and tuple(limits.ep or ()) != (1,)}
+        largest = max(
+            _error(gpu, workload, _run_of(gpu, workload, across, batch, gpus))
+            for across in spread
+            for batch in limits.micro_batch
+        )
+        share, kept = math.exp(deviations * largest) - 1.0, workload.time_margin
+        ledger.holds(
+            "time-margin",
+            agree(kept, share),
+            kept,
+            share,
+            f"Bounds keep {kept:.4%} of workload {workload.name!r} free, its error asks for"
+            f" {share:.4%}.",
+            TOLERANCE,
+        )
+
+
+def check_evidence(
+    ledger: Ledger, workload: Workload, claim: WorkloadPlan, gpu: Gpu, gpus: int
+) -> None:
+    """Check the error of a time, the published runs that are named as the nearest, and what is
+    said to be outside them.
+    """
+    subject = f"workload {workload.name!r}"
+    across = claim.placement["ep"][1] > 1
+    own = _run_of(gpu, workload, across, claim.mapping.micro_batch, gpus)
+    error = _error(gpu, workload, own)
+    ledger.holds(
+        "time-error",
+        claim.error is not None and agree(claim.error, error),
+        "none" if claim.error is None else claim.error,
+        error,
+        f"The time of {subject} is off by {error:.6g}, the plan says {claim.error}.",
+        TOLERANCE,
+    )
+    fault = _fault_of_nearest(own, claim.nearest)
+    ids = ", ".join(run.id for run in claim.nearest)
+    ledger.holds(
+        "nearest-runs", not fault, ids, fault or "none is nearer", f"In {subject}: {fault}"
+    )
+    ledger.same(
+        "outside-measured",
+        claim.outside,
+        tuple(_outside(own)),
+        f"The plan names other properties of {subject} that no published run has.",
+    )
+
+
+def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
+    """What is wrong with the runs that a plan names; empty if nothing."""
+
+    def key(run: Run) -> tuple[float, float]:
+        return round(_away(own, run[2:]) / TIE), abs(math.log2(own[-1]) - math.log2(run[-1]))
+
+    runs = {run[0]: run for run in _table()["runs"]}
+    if len({run.id for run in claimed} & runs.keys()) != NAMED or len(claimed) != NAMED:
+        return f"{NAMED} published runs have to be named."
+    for named in claimed:
+        run = runs[named.id]
+        texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)
+        if texts != named.differs:
+            return f"Run {named.id} differs otherwise: {', '.join(texts) or 'in nothing'}."
+    furthest = max(key(runs[run.id]) for run in claimed)
+    nearer = (name for name, run in runs.items() if key(run) < furthest)
+    unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
+    return f"Run {unnamed[0]} is nearer." if unnamed else ""
