@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,32 +14,30 @@ from tests.verifier.kinds import solved, written
 NOTHING = {"value": None, "bound": None, "gap": None}
 
 
-def failing(kind: str, rival: str, **claim: Any) -> set[str]:
-    """Checks that fail where one rival is claimed to be something else."""
+DEARER = 99_999.0
+BARE = {"bound": None, "gap": None}
+CLAIMS: dict[str, tuple[str, str, Callable[[dict[str, Any]], dict[str, Any]], set[str]]] = {
+    "dearer switches": (
+        "direct",
+        "switched",
+        lambda said: {"value": DEARER, "gap": (DEARER - said["bound"]) / DEARER},
+        {"rival-value"},
+    ),
+    "no switches": ("direct", "switched", lambda _: NOTHING, {"rival-none"}),
+    "links without a bound": ("direct", "direct", lambda _: BARE, {"rivals-bound"}),
+    "switches without a bound": ("direct", "switched", lambda _: BARE, {"rivals-bound"}),
+    "cheaper switches without a bound": ("switches", "switched", lambda _: BARE, {"rivals-bound"}),
+    "a weaker bound": ("direct", "switched", lambda said: {"bound": 0.8 * said["value"], "gap": 1 - 0.8}, set()),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_rival_that_is_claimed_to_be_something_else_fails(name: str) -> None:
+    kind, rival, claim, failing = CLAIMS[name]
     table = written(kind)
-    table["rivals"][rival] |= claim
-    return {check.name for check in verify(solved(kind)[0], Plan.model_validate(table)).failures}
-
-
-def test_switches_cost_exactly_what_the_plan_says() -> None:
-    bound = written("direct")["rivals"]["switched"]["bound"]
-    dearer = {"value": 99_999.0, "bound": bound, "gap": (99_999.0 - bound) / 99_999.0}
-    assert failing("direct", "switched", **dearer) == {"rival-value"}
-
-
-def test_switches_that_are_there_are_not_said_to_be_none() -> None:
-    assert failing("direct", "switched", **NOTHING) == {"rival-none"}
-
-
-@pytest.mark.parametrize(("kind", "rival"), [("direct", "direct"), ("direct", "switched"), ("switches", "switched")])
-def test_a_rival_that_is_there_has_a_bound_where_the_plan_has_one(kind: str, rival: str) -> None:
-    assert failing(kind, rival, bound=None, gap=None) == {"rivals-bound"}
-
-
-def test_a_weaker_bound_of_switches_is_a_true_claim() -> None:
-    claim = written("direct")["rivals"]["switched"]
-    weaker = {"bound": 0.8 * claim["value"], "gap": 1 - 0.8}
-    assert failing("direct", "switched", **weaker) == set()
+    table["rivals"][rival] |= claim(table["rivals"][rival])
+    verdict = verify(solved(kind)[0], Plan.model_validate(table))
+    assert {check.name for check in verdict.failures} == failing
 
 
 def test_where_nothing_is_proven_switches_may_be_unknown() -> None:
