@@ -140,6 +140,11 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     type=PERCENT,
     help="Exit 5 if a source's mean error is larger.",
 )
+@click.option(
+    "--curse",
+    is_flag=True,
+    help="Also print the speed-ups claimed over published mappings; takes longer.",
+)
 @OWN_CATALOG
 @click.option(
     "--plot",
@@ -152,6 +157,7 @@ def validate(
     ctx: click.Context,
     table: str,
     fail_over: float | None,
+    curse: bool,
     catalogs: tuple[str, ...],
     plot: str | None,
     as_json: bool,
@@ -177,7 +183,7 @@ def validate(
     if plot is not None:
         check_picture(plot, "--plot")
         check_place(plot, table)
-    comparison = comparison_of(rows)
+    comparison = comparison_of(rows, curse=curse)
     if plot is not None:
         draw_scatter(comparison, plot)
         note(f"picture written to {plot}")

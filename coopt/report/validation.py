@@ -12,6 +12,7 @@ from coopt.report import words
 from coopt.report.words import figures, pieces
 from coopt.validation.calibration import Calibration, Fit
 from coopt.validation.comparison import Comparison, GroupResult, Score
+from coopt.validation.curse import Curse
 
 WORST = 10
 SMALL = 0.05  # of the predicted time: parts below it are not named
@@ -40,6 +41,7 @@ def validation_report(comparison: Comparison, limit: float | None = None) -> lis
             _groups("By architecture", "model", comparison.architecture),
             _worst(comparison),
             _refused(comparison),
+            None if comparison.curse is None else _claims(comparison.curse),
         )
     )
     return pieces(
@@ -142,6 +144,20 @@ def _refused(comparison: Comparison) -> RenderableType | None:
     ]
     title, numbers = "Ran, but would not fit into memory", ("needs GiB", "has GiB")
     return figures(title, ("row", "doubted"), numbers, rows) if rows else None
+
+
+def _claims(curse: Curse) -> RenderableType:
+    """Speed-ups of mappings that the model chooses over published ones."""
+    *rows, total = (
+        (
+            group.name,
+            words.count(group.n),
+            *(words.percent(share) for share in (group.median, group.p90, group.over_15)),
+        )
+        for group in (*curse.groups, curse)
+    )
+    numbers = ("questions", "median", "90th percentile", "over 15%")
+    return figures("Claimed over published mappings", ("model",), numbers, rows, total)
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:

@@ -18,6 +18,7 @@ from coopt.instance.reserves import HYBRID, model_kind
 from coopt.perf.mapping import RECOMPUTE, Floats, utilisation
 from coopt.perf.memory import GIB, memory_bytes
 from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
+from coopt.validation.curse import Curse, curse_of
 from coopt.validation.facts import Peer, published_facts
 from coopt.validation.published import Measurement, stated
 from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of
@@ -214,6 +215,10 @@ class Comparison(Table):
     overall: GroupResult | None
     ranking: Annotated[Ranking, Field(description="rows that differ in their mapping only")]
     memory: MemoryResult
+    curse: Annotated[
+        Curse | None,
+        Field(description="speed-ups claimed over published mappings; only where asked for"),
+    ] = None
     evaluated: int
     skipped: int
     peers: tuple[Peer, ...]
@@ -227,8 +232,14 @@ class Comparison(Table):
         return not self.evaluated or bool(self.sources_over(limit))
 
 
-def comparison_of(rows: Sequence[Measurement]) -> Comparison:
-    """Predict every row with sufficient information."""
+def comparison_of(rows: Sequence[Measurement], *, curse: bool = False) -> Comparison:
+    """Predict every row with sufficient information.
+
+    Parameters
+    ----------
+    curse
+        Also find the mapping of least predicted time for each question, which takes longer.
+    """
     outcomes = [outcome_of(row) for row in rows]
     runs = [outcome for outcome in outcomes if isinstance(outcome, MeasuredRun)]
     predicted_rows = [
@@ -254,6 +265,11 @@ def comparison_of(rows: Sequence[Measurement]) -> Comparison:
         overall=next(iter(_grouped(runs, results, lambda run: "all")), None),
         ranking=ranking_of(predicted_rows, runs, predicted),
         memory=_memory_result(results, outcomes),
+        curse=(
+            curse_of([run for run, row in zip(runs, results, strict=True) if row.states_mapping])
+            if curse
+            else None
+        ),
         evaluated=len(runs),
         skipped=len(rows) - len(runs),
         peers=tuple(

@@ -56,6 +56,15 @@ def test_the_report_names_groups_worst_rows_and_reasons(coopt, some):
         assert words in one
 
 
+def test_claims_over_published_mappings_are_printed_where_they_are_asked_for(coopt, some):
+    table = some("mbridge-26.02-qwen3-30b-a3b-B200-mxfp8-8,")
+    assert json.loads(coopt("validate", table, "--json").stdout)["curse"] is None
+    curse = json.loads(coopt("validate", table, "--curse", "--json").stdout)["curse"]
+    assert {"n", "median", "p90", "over_15", "groups", "rows"} <= set(curse)
+    shown = coopt("validate", table, "--curse").stdout.partition("Claimed over published mappings")[2]
+    assert f"{100 * curse['median']:.1f}%" in shown
+
+
 def test_a_limit_on_the_mean_error_of_groups_decides_the_exit_code(coopt, some):
     for limit, code, says in (("50", 0, "No source is"), ("0.0001", 5, "More than")):
         done = coopt("validate", some("korth"), "--fail-over", limit)

@@ -1,0 +1,42 @@
+"""What the model claims over the mappings in `published.csv`, question by question; rewrites
+`benchmarks/curse.csv`. `--once` asks about a few rows and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rows import csv_text
+
+from coopt.instance.texts import write_text
+from coopt.validation.comparison import comparison_of
+from coopt.validation.published import read_measurements
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    """Rewrite the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--once", action="store_true", help="a few rows, write nothing")
+    once = parser.parse_args().once
+    measured = read_measurements(HERE / "published.csv")
+    curse = comparison_of(measured[:10] if once else measured, curse=True).curse
+    assert curse is not None
+    lines: list[dict[str, object]] = [
+        row.model_dump() | {"claim": f"{row.claim:.4f}", "memory_share": f"{row.memory_share:.3f}"}
+        for row in curse.rows
+    ]
+    if not once:
+        write_text(HERE / "curse.csv", csv_text(lines))
+    groups = (*curse.groups, curse)
+    summaries = [
+        group.model_dump(include={"name", "n", "median", "p90", "over_15"}) for group in groups
+    ]
+    sys.stdout.write(csv_text(summaries))
+
+
+if __name__ == "__main__":
+    main()
