@@ -108,7 +108,7 @@ def _text(found: dict[str, Any]) -> str:
         f"coopt {found['coopt']}, Python {found['python']}, {found['platform']},"
         f" {counted(found['cores'], 'core')}",
         f"solver: {solver['name']} {solver['version']}"
-        f" {'works' if solver['solves'] else 'FAILS on a program of one integer'}",
+        f" {'works' if solver['solves'] else 'FAILS on a test program with one integer variable'}",
         f"defaults: {found['defaults'] or f'none ({config_file()})'}",
     ]
     for extra in ("", *EXTRAS):

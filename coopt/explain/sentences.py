@@ -126,7 +126,7 @@ def of_bound(
         at = with_unit(bound.tighter.bound, bound.unit)
         yield f"Tightened to {at}, {_next(kind, share_of, bound.tighter, design)}."
     elif bound.step is not None and (bound.used or bound.step):
-        yield "No plan within the other limits meets a tighter one."
+        yield "No tighter one can be met within the other limits."
 
 
 def _next(
@@ -227,7 +227,7 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
     if untried:
         names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
         others = counted(len(untried), "other choice")
-        yield f"What has to change at {others} is not known: {names}."
+        yield f"What would make {others} feasible is not known: {names}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:

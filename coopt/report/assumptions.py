@@ -136,11 +136,15 @@ def _prices(plan: Plan, other: NextBest) -> str:
     what = other.chosen.text or "; ".join(changes(plan, other)) or "the same parts, wired otherwise"
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
-        return f"as much is {what}"
+        return f"an equally good choice is {what}"
     call = ", a close call" if other.close else ""
-    turn = "no one price near its own turns that"
+    turn = "no change of a single price near its own reverses the choice"
     if other.product:
-        source = f", and its source leaves {words.percent(other.doubt)} open" if other.doubt else ""
+        source = (
+            f", and its source leaves an uncertainty of {words.percent(other.doubt)}"
+            if other.doubt
+            else ""
+        )
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "dearer" if other.turns_at > 1.0 else "cheaper"
         turn = f"both cost the same with {other.product} {rise} {higher}{source}"

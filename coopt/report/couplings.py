@@ -79,8 +79,8 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
         for link in ring.wan
     ]
     sent = [
-        f"Once an iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)} {unit}"
-        f" of gradients of {exchange.workload} round the ring, which takes"
+        f"In every iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)}"
+        f" {unit} of gradients of {exchange.workload} around the ring, which takes"
         f" {words.seconds(exchange.exchange_s)}."
         for exchange in ring.exchanges
         for scale, unit in (words.byte_scale(exchange.sent_bytes),)
@@ -126,8 +126,10 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
         else f"{core.optic} at its end of links and {', '.join(lower)} at that of islands"
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
-    alone = "Only one island stands here: the core joins it to nothing, but reserves its links."
-    without = "An island of one HB domain has NICs for these links only, and no leaf."
+    alone = (
+        "Only one island stands here. The core joins it to nothing yet, but its links are reserved."
+    )
+    without = "An island of one HB domain has no leaf, and NICs only for these links."
     return pieces(
         figures(title, ("island",), ("from each leaf", "links"), rows, total=total),
         f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
@@ -233,7 +235,7 @@ def _foresight(plan: Plan) -> str | None:
         return None
     start = f" It starts with {words.design_text(myopic.steps[0].design)}." if myopic.steps else ""
     if myopic.dead_end is not None:
-        return f"Planning each phase on its own runs into a dead end: {myopic.dead_end}.{start}"
+        return f"Planning each phase on its own leads to a dead end: {myopic.dead_end}.{start}"
     if myopic.saving is None or myopic.value is None or value is None:
         return None
     share = myopic.saving / myopic.value if myopic.value else 0.0
@@ -303,8 +305,8 @@ def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
     ]
     columns, numbers = ("factors on prices",), ("this plan", "best plan", "regret")
     return pieces(
-        facts("What it stands", rows) if rows else None,
-        figures("However prices turn out", columns, numbers, scenarios) if scenarios else None,
+        facts("What the plan can lose", rows) if rows else None,
+        figures("Cost in each price scenario", columns, numbers, scenarios) if scenarios else None,
     )
 
 

@@ -42,7 +42,7 @@ GATES = {
     "memory": "do not fit into memory",
     "compute": "too slow by their compute alone",
     "communication": "too slow on any network",
-    "crossing": "hold the same parameters in domains that are no neighbours",
+    "crossing": "place stages that share parameters in domains that are not neighbours",
     "dominated": "no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
@@ -84,7 +84,7 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
         # A long unit has a line of its own, so that names of bounds have room.
         gap = "\n" if len(unit) > len("USD") else " "
         tables["bounds"] = figures(
-            "What each bound costs: tighter than what the plan takes, looser, and without it",
+            "What each bound costs: if tighter, looser or removed",
             ("bound", BINDS),
             ("plan", "bound", "slack", *(f"{way}{gap}{unit}" for way in BOUNDS_MOVED)),
             [_bound_row(explanation, bound) for bound in explanation.bounds],
@@ -99,7 +99,7 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
             )
             for rival in explanation.rivals
         ]
-        title = "The best design with another choice of one part"
+        title = "The best design with one part changed"
         tables["rivals"] = figures(
             title, ("part", "choice", "how it differs"), (f"more {unit}",), rivals
         )
@@ -268,7 +268,7 @@ def verdict_headline(verdict: Verdict) -> str:
     if rival is not None:
         open_rival = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
         share = "" if rival.gap is None else words.percent(rival.gap)
-        proven = f"a gap of {share} is proven, as {open_rival}" if share else open_rival
+        proven = f"the proven gap is {share}, because {open_rival}" if share else open_rival
         trusted = f"that {gap}" if gap else trusted
     replaced = words.both(verdict.overridden)
     clauses = [

@@ -264,7 +264,7 @@ def uptime_text(uptime: Uptime) -> str:
         f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
     )
     ports = (
-        f"; {words.percent(uptime.port_out)} of the time a port of some NIC is out"
+        f"; a NIC port is down {words.percent(uptime.port_out)} of the time"
         if uptime.port_out
         else ""
     )
@@ -363,7 +363,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("as fast as links", "passed on by others", "most hops")
+    numbers = ("as fast as links", "forwarded by other domains", "most hops")
     yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
@@ -586,7 +586,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     ways = ", ".join(f"{COLLECTIVES[kind]}: {way}" for kind, way in run.collectives.items())
     slowest = max(run.routes.values(), default=0.0)
-    routes = f"slowed by up to {slowest:.3g}" if slowest > 1 else "none slowed"
+    routes = f"slowed up to {slowest:.3g} times" if slowest > 1 else "none slowed"
     goodput = (
         [] if uptime is None else [fact("Goodput", uptime.goodput, "share", uptime_text(uptime))]
     )

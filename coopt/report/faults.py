@@ -33,16 +33,16 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     outages = [
         (
             f"{outage.workload}: {uptime_text(outage.uptime)}.",
-            f"With 0.1% of the GPUs gone, {words.percent(1 - outage.replicas_alone)} of its"
-            " replicas stand still without spare domains,"
-            f" {words.percent(1 - outage.replicas_with_spares)} with those of the plan.",
+            f"With 0.1% of the GPUs failed, {words.percent(1 - outage.replicas_alone)} of its"
+            " replicas are idle without spare domains, and"
+            f" {words.percent(1 - outage.replicas_with_spares)} with the plan's spares.",
         )
         for outage in faults.interrupted
     ]
     unaligned = [
         f"Not aligned to rails: {words.both(COLLECTIVES[kind] for kind in workload.traffic)} of"
-        f" {workload.workload}. Where rails are not joined above the leaves, it is forwarded inside"
-        " the domain; check that the communication library does so."
+        f" {workload.workload}. Where no switch joins rails above the leaves, this traffic is"
+        " forwarded inside the domain; check that the communication library does so."
         for workload in faults.unaligned
     ]
     return pieces(
@@ -133,7 +133,7 @@ def _spares(faults: Faults, spares: Spares) -> str:
     reserves = [idle] if spares.survives_gpu else []
     reserves += [standing_by] if spares.domains_standing_by else []
     goes_on = any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)
-    waits = " Training waits for a GPU that fails until it is repaired, or takes a spare domain."
+    waits = " After a GPU fails, training waits until it is repaired or a spare domain takes over."
     return (
         f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} One spare"
         f" domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it"

@@ -101,14 +101,14 @@ def bill_report(bill: NetworksBill) -> list[RenderableType]:
     lines = tuple(item for network in bill.networks for item in network.items)
     prices = "the worst" if bill.at_worst_prices else "list"
     paid = (
-        f"Each bill above is of one network at {prices} prices. What is paid for all of them"
-        " follows, at prices by volume and of phases, and without what is used again."
+        f"Each bill above is for one network at {prices} prices. The total below is for all of"
+        " them, with volume and phase prices and without parts that are reused."
     )
     together = (
         paid if bill.left_over is None else None,
         bill_table("Everything together", bill.items, bill.usd, bill.w),
     )
-    cables = f"Of {words.both(bill.whole_cables)} ends are counted; a cable comes with two."
+    cables = f"The bill counts the ends of {words.both(bill.whole_cables)}; one cable has two."
     return pieces(
         *map(_network_bill, bill.networks),
         *(together if bill.items and tuple(bill.items) != lines else ()),
@@ -238,8 +238,9 @@ def collective_report(
         Text(collective_headline(outcome), style="bold"),
         facts("All-reduce", _rows(outcome)),
         figures("", ("schedule",), numbers, _times(outcome)),
-        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce reduces, then"
-        " gathers. A chunk on a link counts for as long as it is sent.",
+        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce has two,"
+        " reduce-scatter and all-gather. A chunk that takes several steps on a link counts in"
+        " each.",
         None
         if trained is None
         else figures(
@@ -301,7 +302,7 @@ def _rows(outcome: CollectiveOutcome) -> list[tuple[str, str]]:
         "Lower bound": f"{words.counted(outcome.lower_bound_steps, 'step')} a phase for one chunk a"
         f" domain, set by {outcome.lower_bound_by}",
         "Bus bandwidth": f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s",
-        "Replay": "carried out on the graph, both phases; every contribution arrives exactly once",
+        "Replay": "simulated on the graph in both phases: every contribution arrives exactly once",
     }
     return [(name, text) for name, text in rows.items() if text]
 

@@ -52,7 +52,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         *(_predictions(calibration) if calibration.rows else ()),
         *_links(calibration.links),
         figures(
-            "Values, and where nine of ten lie",
+            "Fitted values with 90% intervals",
             ("of", "parameter"),
             ("catalog", "its interval", "given the runs", "interval"),
             values,
@@ -67,7 +67,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         *map(_next_run, calibration.next_runs),
         Text(f"{TO_PASTE}\n", style="bold")
         if offered or has_links
-        else "Nothing is offered to paste.\n",
+        else "No value changed enough to be worth pasting.\n",
     )
 
 
@@ -174,9 +174,9 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
 def _next_run(choice: NextRun) -> list[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     fastest = (
-        f"As {choice.like} on {words.counted(choice.gpus, 'GPU')}: of"
-        f" {words.counted(choice.mappings, 'mapping')} that fit, the fastest is expected to be"
-        f" {mapping_words(choice.chosen)}: {words.seconds(choice.chosen_s)}."
+        f"Like {choice.like} on {words.counted(choice.gpus, 'GPU')}:"
+        f" {words.counted(choice.mappings, 'mapping')} fit, and the fastest is expected to be"
+        f" {mapping_words(choice.chosen)} with {words.seconds(choice.chosen_s)} an iteration."
     )
     rows = [
         (
@@ -189,10 +189,13 @@ def _next_run(choice: NextRun) -> list[RenderableType]:
         for run in choice.proposals
     ]
     title = (
-        "Worth a run next: what its time is expected to save, and how likely it changes the mapping"
+        "Which run to measure next: time it may save, and how likely it changes the best mapping"
     )
     table = figures(title, ("mapping",), ("predicted", "nine of ten", "saves", "changes"), rows)
-    return [fastest, table if rows else "No further measurement is expected to change that."]
+    return [
+        fastest,
+        table if rows else "No further measurement is expected to change the best mapping.",
+    ]
 
 
 def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:

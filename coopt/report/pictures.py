@@ -156,8 +156,7 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
         ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
         count = words.counted(len(comparison.rows), "row")
         raise InstanceError(
-            f"--plot: none of {count} could be predicted ({reason}), needs a row that can be"
-            " predicted"
+            f"--plot: none of {count} could be predicted ({reason}), needs at least one that can"
         )
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)

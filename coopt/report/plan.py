@@ -156,7 +156,7 @@ def _standing_verb(instance: Instance, cost: Cost) -> str | None:
     stock = standing_units(instance)
     if not any(stock[item.kind, item.name] for item in cost.items if item.kind == "hb"):
         return None
-    return "Keep" if cost.capex_usd == 0 else "Grow what stands to"
+    return "Keep" if cost.capex_usd == 0 else "Extend the existing network to"
 
 
 def _timed(instance: Instance, plan: Plan, value: str) -> str:
@@ -469,14 +469,14 @@ def parts_table(plan: Plan, known: Sequence[PlanFact]) -> FigureTable:
     """Every part with its domains, its GPUs, and its workload with the least slack, in order."""
     purchases_usd = plan.couplings.purchases_usd
     sited = len({part.site for part in plan.parts}) > 1
-    title = "What stands where" if sited else "Who has what"
+    title = "Parts by site" if sited else "Parts and their workloads"
     rows = of_group(known, "row")
     if len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
         rows += [
             PlanFact("row", part.name, "buys $", usd, "USD", words.exact(round(usd)))
             for part, usd in zip(plan.parts, purchases_usd, strict=True)
         ]
-    return compared("What stands when" if purchases_usd else title, "Part", rows)
+    return compared("Parts by year" if purchases_usd else title, "Part", rows)
 
 
 def run_tables(plan: Plan, known: Sequence[PlanFact]) -> dict[str, tuple[FactTable, FigureTable]]:
@@ -664,8 +664,7 @@ def given_plan_report(
     )
     given = decision(instance, plan) or "a plan"
     unknown = (
-        "Its regret is not known: it is measured from the best plans of this instance, which were"
-        " not searched for."
+        "Its regret is not known, because the best plans of this instance were not searched for."
     )
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     return pieces(

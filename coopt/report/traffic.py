@@ -32,17 +32,19 @@ COLLECTIVES = {
     "dp": "data parallel",
     "embedding": "tied embedding",
 }
-NOTHING_TRAINS = "Nothing trains on this part."
+NOTHING_TRAINS = "No workload trains on this part."
 COUNTING = (
-    "A message is counted at the highest level it crosses: inside the HB domain, on the leaf of"
-    " both ends, or above. What a rank forwards, round a ring or to a GPU of another rail, counts"
-    " on every leg."
+    "A message counts at the highest level it crosses: inside the HB domain, on a leaf that both"
+    " ends share, or above the leaves. A message forwarded around a ring, or to a GPU on another"
+    " rail, counts on every leg."
 )
 ADDED = {
-    "tree": "Gradients are added along two binary trees across domains, each for half of the data.",
+    "tree": (
+        "Gradients are reduced along two binary trees across domains, each with half of the data."
+    ),
     "halving": (
-        "Gradients are added by halving and doubling across domains, half of the bytes with the"
-        " neighbour."
+        "Gradients are reduced by halving and doubling across domains; half of the bytes go to"
+        " the neighbour."
     ),
 }
 """How gradients are added, where not round a ring."""
@@ -101,10 +103,13 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         " over that of a NIC. Stretch: time over that at the rate of a NIC; charged: the slowdown"
         " that the plan assumes; routing: the factor over an even spread, where the stretch is more"
         " than charged.",
-        f"To plan with it: network.routing = {routing.routing:.4g}."
+        f"To plan with these routes, set network.routing = {routing.routing:.4g}."
         if routing.routing > 1
         else None,
-        "The bound leaves room: `--algorithm exact` finds the best routes on two tiers."
+        (
+            "The bound leaves room for better routes: `--algorithm exact` finds the best ones on"
+            " two tiers."
+        )
         if routing.algorithm not in ("exact", "spray") and open_ones
         else None,
     )
@@ -161,7 +166,7 @@ def _traffic(workload: WorkloadTraffic) -> list[RenderableType]:
         classes_table(workload),
         gpus_table(workload),
         ADDED.get(workload.all_reduce),
-        f"Collectives, as the plan names them: {ways}." if ways else None,
+        f"Collective algorithms in the plan: {ways}." if ways else None,
     )
 
 

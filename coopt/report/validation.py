@@ -57,7 +57,7 @@ def validation_headline(comparison: Comparison) -> str:
     """How many rows were predicted, and how well."""
     rows = comparison.evaluated + comparison.skipped
     if comparison.overall is None:
-        return f"None of {words.counted(rows, 'row')} could be predicted."
+        return f"No prediction was possible for {words.counted(rows, 'row')}."
     overall = comparison.overall
     return (
         f"{words.count(comparison.evaluated)} of {words.counted(rows, 'row')} predicted, "
@@ -76,7 +76,7 @@ def _verdict(comparison: Comparison, limit: float) -> Text:
     over, most = comparison.sources_over(limit), words.percent(limit)
     names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
     if not comparison.evaluated or over:
-        nothing = f"Nothing was predicted, so nothing is shown to be within {most}."
+        nothing = f"Nothing was predicted, so no error can be shown to be within {most}."
         text = f"More than {most} off on average: {names}." if comparison.evaluated else nothing
         return Text(text, "bold red")
     return Text(f"No source is more than {most} off on average.", style="green")

@@ -89,7 +89,8 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         networks += tuple(_in_halls(instance, cores))
         if len(of_cores) < len(cores):
             unknown.append(
-                "lengths of cables into the core, as nobody knows how many racks all islands fill"
+                "lengths of cables into the core, because the racks of the islands are not"
+                " all known"
             )
     return _whole_bill(
         name,

@@ -98,8 +98,8 @@ class CaseGrid(Table):
                 )
             if column in axes_of_columns:
                 raise ValueError(
-                    f"vary.{axis}: has the column of {axes_of_columns[column]!r}, needs another"
-                    " name"
+                    f"vary.{axis}: writes the same column as {axes_of_columns[column]!r}, needs"
+                    " another name"
                 )
             axes_of_columns[column] = axis
         return self

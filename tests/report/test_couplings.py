@@ -106,7 +106,7 @@ def test_every_site_core_loss_and_discount_has_its_figures() -> None:
             links.workload: words.count(links.links) for links in shared.core.islands
         }
     assert {"cx7-400g, 2026", "cx7-400g, 2028"} == set(shown["Discounts"])
-    standing = " ".join(row[1] for row in shown["What it stands"].values())
+    standing = " ".join(row[1] for row in shown["What the plan can lose"].values())
     assert "worst prices" in standing
     text = text_of(instance, plan)
     assert all(f"{losses.part}: any one nic lost" in text for losses in plan.couplings.losses)
@@ -118,7 +118,7 @@ def test_a_fleet_without_one_coupling_says_nothing_of_it(key: str) -> None:
     plan = coopt.solve(instance)
     titles = set(tables(instance, plan))
     assert ("Sites" in titles) == (key != "site")
-    assert ("What it stands" in titles) == (key != "robust")
+    assert ("What the plan can lose" in titles) == (key != "robust")
     assert any(title.startswith("Bill of 2028") for title in titles) == (key != "phase")
     assert headline(instance, plan).startswith("Build" if key == "phase" else "Grow")
 
@@ -157,7 +157,7 @@ def test_a_core_of_one_island_or_of_one_domain_is_remarked_on() -> None:
     assert text_of(instance, plan).count("one island stands") == len(alone) > 0
     instance = two(core={"gbit_s_per_gpu": 100.0})
     text = text_of(instance, coopt.solve(instance))
-    assert "no leaf." in text
+    assert "no leaf" in text
     assert "one island stands" not in text
 
 
@@ -191,7 +191,7 @@ def test_foresight_is_told_in_money_or_as_a_dead_end() -> None:
 def test_a_regret_is_never_called_a_cost() -> None:
     instance, plan = solved("regret")
     assert plan.couplings.outlooks is not None
-    assert len(tables(instance, plan)["However prices turn out"]) == len(plan.couplings.outlooks.turns)
+    assert len(tables(instance, plan)["Cost in each price scenario"]) == len(plan.couplings.outlooks.turns)
     claim = plan.objective.model_copy(update={"value": 1000.0, "bound": 400.0, "gap": 0.6})
     for status, figures in (("optimal", ["$1.00 k"]), ("feasible", ["$1.00 k", "60.0%"])):
         said = headline(instance, plan.model_copy(update={"status": status, "objective": claim}))

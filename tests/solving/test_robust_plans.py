@@ -62,7 +62,7 @@ def test_worst_prices_are_those_of_the_upper_ends_and_regret_is_the_largest_of_a
     assert regret.objective.value == pytest.approx(max(turn.value - turn.best for turn in turns))
 
 
-STANDS = "What it stands"
+STANDS = "What the plan can lose"
 LONGER = "every bound, 1.5 times as long, is still met"
 TOLD = {
     "a loss and prices": (

@@ -163,7 +163,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
         ("Capex", f"${point.cost.capex_usd:,.0f}"),
         ("Power", f"{point.cost.power_w:,.0f} W"),
         ("TCO", f"${point.cost.tco_usd:,.0f}"),
-        ("Proof", f"no design of this pace {VERBS[front.kind]}, gap {gap}"),
+        ("Proof", f"no design as fast {VERBS[front.kind]}, gap {gap}"),
     ]
     for label, run in point.runs:
         of = "" if len(point.runs) == 1 else f" of {label}"
@@ -220,7 +220,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     one_network = front.points[0].plan is None
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay"
     longer = "longer training" if in_days(instance) else "a longer iteration"
-    closer = "; points that lie closer together than that may change places"
+    closer = "; closer points may change places"
     close = closer if len(front.points) > 1 else ""
     alone = f", and none that {verb} as little is faster" if one_network else ""
     found = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
@@ -244,7 +244,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         if front.tp_across
         else "",
         moved.get(
-            front.over, f"Only the bounds of {words.both(front.over)} move, the others stay."
+            front.over, f"Only the bounds of {words.both(front.over)} move; the others stay fixed."
         ),
         turns_text(instance) if one_network and len(workloads) > 1 else "",
         f"Days include the margin of {words.percent(workloads[0].time_margin)} on iteration"

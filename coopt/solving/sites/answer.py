@@ -246,9 +246,9 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
     if fed_shares == 0:
         return (
             (
-                f"site: no site can feed the GPUs of one of {all_shares} shares, which take "
-                f"{gpus_w(instance, 1) / 1e6:.6g} MW times its PUE: needs more power, "
-                "more shares of less power each, or fewer GPUs"
+                f"site: even one of the {all_shares} shares takes"
+                f" {gpus_w(instance, 1) / 1000000.0:.6g} MW times the PUE, more than any site can"
+                " feed: needs more power, more and smaller shares, or fewer GPUs"
             ),
         )
     local = local_question(instance, fed_shares)
@@ -265,7 +265,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
 
 
 UNTRIED = (
-    "no sites keep all limits at once, and there was no time to find out which of them must give"
+    "no sites keep all limits at once, and time ran out before it was known which of them to loosen"
 )
 
 
@@ -302,8 +302,8 @@ def no_ring(
     if all(result.outcome == "infeasible" for _, result in trials):
         return (
             (
-                "no sites keep all limits at once, nor without any one of them: needs several of"
-                " them looser"
+                "no sites keep all limits at once, and removing any single limit does not help:"
+                " needs several of them looser"
             ),
         )
     return (UNTRIED,)
@@ -324,9 +324,9 @@ def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
             f"{site.name} {count}" for site, count in zip(instance.site, shares_fed, strict=True)
         )
         yield (
-            f"site: power_mw of all sites feeds {fed_sum} of {instance.cluster.shares} shares"
-            f" within the time bounds ({site_list}): needs more power, another site, looser bounds,"
-            " more shares of less power each, or fewer GPUs"
+            f"site: within the time bounds all sites together can feed {fed_sum} of"
+            f" {instance.cluster.shares} shares ({site_list}): needs more power, another site,"
+            " looser bounds, more and smaller shares, or fewer GPUs"
         )
 
 

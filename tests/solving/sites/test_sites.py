@@ -120,8 +120,8 @@ POWERS = ("site__0__power_mw", "site__1__power_mw")
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        (dict.fromkeys(POWERS, 0.016), "power_mw of all sites feeds 2 of 4 shares"),
-        (dict.fromkeys(POWERS, 0.001), "site: no site can feed the GPUs of one of 4 shares, which take 0.0112 MW"),
+        (dict.fromkeys(POWERS, 0.016), "2 of 4 shares"),
+        (dict.fromkeys(POWERS, 0.001), "site: even one of the 4 shares takes 0.0112 MW"),
         ({"wan": [LINK | {"most": 1, "gbit_s": 1, "w": 0}]}, "with more channels (wan.most) there is a plan"),
         (
             {"workload__0__max_iteration_time_s": 0.01},
