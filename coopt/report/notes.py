@@ -391,8 +391,10 @@ def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator
     asked_of = {workload.name: workload for workload in instance.workload}
     runs = sorted((run for run in workloads if run.name in asked_of), key=attrgetter("slack"))
     for run in runs[:1]:
+        if run.error is None:  # a plan of before errors were in plans
+            continue
         workload = asked_of[run.name]
-        longer_s = [run.promised_s * (1.0 + longer(run.error or 0.0, chance)) for chance in SURE]
+        longer_s = [run.promised_s * (1.0 + longer(run.error, chance)) for chance in SURE]
         dated = workload.train_tokens is not None
         times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
         name = f" ({run.name})" if len(asked_of) > 1 else ""

@@ -79,7 +79,7 @@ PLAN: dict[str, Any] = {
             "mfu_causal": 0.4401,
             "hfu": 0.5016,
             "tokens_per_s": 709508.3,
-            "error": 0.073,
+            "error": 0.071,
         }
     ],
     "solver": {

@@ -19,7 +19,7 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.report.assumptions import rests_on
 from coopt.report.comparison import network_sentence
 from coopt.report.facts import training_text
-from coopt.report.notes import accuracy, first_sentences, memory_note, reading_notes, study_notes, turns_text
+from coopt.report.notes import accuracy, certainty, first_sentences, memory_note, reading_notes, study_notes, turns_text
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
 from tests.conftest import ask, switch
@@ -238,6 +238,7 @@ def test_times_are_estimates_by_the_nearest_run(changes: dict[str, Any], unmeasu
     (run,), (said,) = plan.runs, accuracy(instance, plan.runs)
     assert f"off by {100 * run.error:.1f}%" in said
     assert run.nearest[0].id in said
+    assert not [*accuracy(instance, [older := run.model_copy(update={"error": None})]), *certainty(instance, [older])]
     told = [fact.shown for fact in rests_on(instance, plan) if fact.name == "Unmeasured"]
     assert told == ([f"Outside what was measured: no published run {unmeasured}."] if unmeasured else [])
 
