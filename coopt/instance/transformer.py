@@ -612,7 +612,7 @@ class MappingLimits(Table):
         Field(
             description=(
                 "context parallel degrees allowed; left out, of long sequences up to one for each"
-                " 4,096 tokens"
+                " 1,024 tokens"
             )
         ),
     ] = (1, 2, 4, 8, 16)

@@ -260,7 +260,7 @@ def _default_software() -> Software:
 
 
 YEARS_FROM = 730.0  # longer durations are shown in years
-TOKENS_OF_A_CP_RANK = 4096
+TOKENS_OF_A_CP_RANK = 1024
 """Tokens of a sequence that a GPU has at least where the degrees of CP are not given."""
 LATEST_DAYS = 36525.0  # what ends after a century has no date
 ROUND_UP = 1.0 + 2.0**-50

@@ -10,7 +10,7 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from tests.solving import every_coupling, own_listing, related, tightened, wide_prices
+from tests.solving import every_coupling, own_listing, related, tightened, wide_prices, wider_cp
 
 LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
 
@@ -23,6 +23,7 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
         (own_listing.campaign, (3, 17), 3),
         (tightened.campaign, (3, 17), 1),
         (related.campaign, (2, 11), 4),
+        (wider_cp.campaign, (4, 1), 4),
     ],
     ids=lambda one: getattr(one, "__module__", ""),
 )
