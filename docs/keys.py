@@ -144,7 +144,7 @@ def key_line(key: str, part: dict[str, Any], required: Collection[str]) -> str:
     default = default_of(part)
     about = [
         takes(part),
-        *([f"in {unit[1]}"] if unit else []),
+        *([unit[1]] if unit else []),
         *([f"default {default}"] if default else []),
     ]
     name = f"**`{key}`**" if key in required else f"`{key}`"

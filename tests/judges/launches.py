@@ -30,6 +30,7 @@ SCALED = {"fp8": "fp8-cs", "fp4": "nvfp4"}
 """What logs call a precision by, with how it scales."""
 LAUNCHES = 200
 SEED = 7
+SHOWN = 4  # reasons of refusals
 OTHERS = ("--mock-data", "--tokenizer-type", "NullTokenizer", "--train-iters", "20", "--lr", "1e-4")
 STEP = (
     " iteration {i:8d}/      20 | consumed samples: {consumed:12d} | elapsed time per iteration (ms): 20000.0 |"
@@ -182,7 +183,9 @@ def drawn(tool: Tool, refused: Refused) -> tuple[list[Launch], str]:
     reasons = [next(refused(launch.split, launch.mapping), "") for launch in plans]
     kept = [launch for launch, reason in zip(plans, reasons, strict=True) if not reason]
     counts = Counter(re.sub(r"= \d+", "= N", reason.split(":")[0]) for reason in reasons if reason)
-    return kept, "; ".join(f"{n} {reason}" for reason, n in counts.most_common()) or "none"
+    shown = [f"{n} {reason}" for reason, n in counts.most_common(SHOWN)]
+    rest = counts.total() - sum(n for _, n in counts.most_common(SHOWN))
+    return kept, "; ".join([*shown, *([f"{rest} for other reasons"] if rest else [])]) or "none"
 
 
 def _validated(bench: Bench) -> str:
