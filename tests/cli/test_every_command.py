@@ -228,7 +228,7 @@ def test_every_plan_is_explained_traced_and_worked_out(case: Case) -> None:
     assert answers["bounds"] or answers["rivals"]
     traced = case.coopt("pareto", instance, "--points", 3, "--time-limit", 0.1, "--json")
     assert traced.exit_code in ((1,) if case.kind == "regret" else (0, 4)), traced.stderr
-    assert ("robust.aim = 'regret'" in traced.stderr) == (case.kind == "regret")
+    assert ("needs robust.aim = 'worst-case'" in traced.stderr) == (case.kind == "regret")
     worked_out = case.coopt("evaluate", instance, "--plan", plan, "--json")
     if case.coopt("verify", instance, plan).exit_code:
         assert "`coopt verify` accepts" in worked_out.stderr

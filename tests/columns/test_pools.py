@@ -196,7 +196,7 @@ def test_expert_groups_see_the_block_they_occupy() -> None:
 
 
 def test_switches_that_add_nothing_up_are_refused_where_gradients_ask_for_it() -> None:
-    with pytest.raises(ValueError, match=r"network.switches has '16-port'"):
+    with pytest.raises(ValueError, match=r"switch '16-port' cannot reduce"):
         ask(
             workload__0__options={"collectives": "in-network"},
             network__switches=[switch(8, 5000) | {"reduces": True}, switch(16, 11000)],

@@ -42,7 +42,7 @@ from tests.validation.conftest import EXPERTS
         ({"iter_time_s": 1e12}, "beyond reason"),
         ({"iter_time_s": None, "tflops_per_gpu": 400.0}, "flop_count, one of"),
         ({"corrections": "some"}, "corrections 'some': needs some of bloom-heads"),
-        ({"compile": True}, "says nothing of megatron-core"),
+        ({"compile": True}, "software.compile = true: has no effect in megatron-core"),
     ],
 )
 def test_the_reason_is_named(row, changes, why):
