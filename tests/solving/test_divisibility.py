@@ -113,7 +113,7 @@ def test_other_counts_of_idle_gpus_are_refused(key: str, check: str) -> None:
     ("changes", "complaint"),
     [
         ({"workload__0__batch_tolerance": 0.3}, "batch_tolerance = 0.3: .*at most 0.2"),
-        ({"workload__0__global_batch": [32, 64], "workload__0__batch_tolerance": 0.1}, "batch_tolerance = 0.1: .*one"),
+        ({"workload__0__global_batch": [32, 64], "workload__0__batch_tolerance": 0.1}, "batch_tolerance = 0.1: .*single"),
         ({"workload__0__global_batch": 50_000, "workload__0__batch_tolerance": 0.1}, "leave 10,001 choices"),
         ({"cluster__gpus": 200_000, "cluster__idle_gpus": True}, "idle_gpus = true: leaves .*at most 1,000"),
         ({"sharing": {"mode": "partition"}, "cluster__idle_gpus": True}, "idle_gpus = true: .*partition"),
@@ -160,7 +160,7 @@ def test_a_degree_beyond_the_default_list_is_told_with_what_it_saves() -> None:
     limits = {"tp": 8, "zero": 1, "recompute": "none"}
     changes = {
         **{"cluster__gpus": 256, "network__charge": "loads", "objective": {"minimize": "time"}},
-        **{"workload__0__model": small_model(seq=65536, layers=2, kv_heads=8), "workload__0__global_batch": 1},
+        **{"workload__0__model": small_model(seq=16384, layers=2, kv_heads=8), "workload__0__global_batch": 1},
         **{"workload__0__max_iteration_time_s": None, "network__hb_domains": "hgx-h100-8"},
     }
     instance = ask(**changes, workload__0__mapping=limits)
