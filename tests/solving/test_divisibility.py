@@ -113,7 +113,7 @@ def test_other_counts_of_idle_gpus_are_refused(key: str, check: str) -> None:
     ("changes", "complaint"),
     [
         ({"workload__0__batch_tolerance": 0.3}, "batch_tolerance = 0.3: .*at most 0.2"),
-        ({"workload__0__global_batch": [32, 64], "workload__0__batch_tolerance": 0.1}, "batch_tolerance = 0.1: .*single"),
+        ({"workload__0__global_batch": [32, 64], "workload__0__batch_tolerance": 0.1}, "tolerance = 0.1: .*single"),
         ({"workload__0__global_batch": 50_000, "workload__0__batch_tolerance": 0.1}, "leave 10,001 choices"),
         ({"cluster__gpus": 200_000, "cluster__idle_gpus": True}, "idle_gpus = true: leaves .*at most 1,000"),
         ({"sharing": {"mode": "partition"}, "cluster__idle_gpus": True}, "idle_gpus = true: .*partition"),
