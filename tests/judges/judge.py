@@ -41,7 +41,8 @@ class Judge:
     read: Callable[[Bench], str]
     packages: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()  # in place of those that the packages ask for, if any
-    registry: Literal["PyPI", "npm", "Debian"] = "PyPI"
+    registry: Literal["PyPI", "npm", "Debian", "GitHub"] = "PyPI"
+    system: tuple[str, ...] = ()  # packages of Debian that have to be there as well
     newest_python: bool = False
     may_be_skipped: bool = True
 
@@ -69,10 +70,12 @@ class Bench:
         self.folder.mkdir()
         if not self.judge.packages:
             return
-        if self.judge.registry == "Debian":
+        debian = [package.replace("==", "=") + "*" for package in self.judge.packages]
+        names = [*(debian if self.judge.registry == "Debian" else ()), *self.judge.system]
+        if names:
             self._run(["apt-get", "update", "-qq"])
-            names = [package.replace("==", "=") + "*" for package in self.judge.packages]
             self._run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
+        if self.judge.registry == "Debian":
             return
         if self.judge.registry == "npm":
             self._run(["npm", "install", "--silent", "--no-fund", "--prefix", str(self.folder), *self.judge.packages])
@@ -80,11 +83,26 @@ class Bench:
         self._run([self._interpreter, "-m", "venv", "--without-pip", str(self.folder / "venv")])
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "--quiet", "--disable-pip-version-check"]
         install = [*pip, "install", "--only-binary", ":all:"]
-        if self.judge.dependencies:
+        if self.judge.registry == "GitHub":
+            self._run([*pip, "install", "--prefer-binary", *self._checked_out(), *self.judge.dependencies])
+        elif self.judge.dependencies:
             self._run([*install, *self.judge.dependencies])
             self._run([*install, "--no-deps", *self.judge.packages])
         else:
             self._run([*install, *self.judge.packages])
+
+    def _checked_out(self) -> list[str]:
+        """What the repository at its tag requires, but what the judge has of its own; it is in `source`."""
+        name, tag = self.judge.packages[0].split("@")
+        url = f"https://github.com/{name}"
+        self._run(["git", "clone", "--quiet", "--depth", "1", "--branch", tag, url, str(self.source)])
+        own = tuple(re.split(r"[\[=]", one)[0] for one in self.judge.dependencies)
+        return [line for line in (self.source / "requirements.txt").read_text().split() if not line.startswith(own)]
+
+    @property
+    def source(self) -> Path:
+        """The repository of a judge that is checked out."""
+        return self.folder / "source"
 
     @property
     def _interpreter(self) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from random import Random
 
 import numpy as np
 
+from coopt import InstanceError
+from coopt.network.cabling import Cable, cables_of_plan
 from coopt.network.routing.layers import TwoLayer, spread_loads, striped_clos
+from coopt.report.cabling import cabling_text
 from tests.judges.exports import MOST_NODES, drawn, exported
 from tests.judges.judge import Bench, Judge, agree, js_answers
+from tests.judges.plans import cases
 
 NETWORKS = 30
+CABLED, MOST_CABLES = 10, 24  # lists that NetBox imports, at some 0.3 s a cable
 
 
 def _same_graph(bench: Bench, library: str) -> str:
@@ -60,6 +67,38 @@ def _most_flow(bench: Bench) -> str:
     return agree(faults, len(questions), "most flows")
 
 
+def _lists() -> Iterator[tuple[str, list[Cable], dict[str, str]]]:
+    """Names, cables and the three lists of parts of plans with few cables."""
+    for case in cases():
+        for part in case.parts:
+            try:
+                cables = list(cables_of_plan(case.instance, case.plan, part))
+            except InstanceError:
+                continue  # links into a shared core, which are in no list
+            if 0 < len(cables) <= MOST_CABLES:
+                forms = ("devices", "interfaces", "cables")
+                texts = {form: cabling_text(case.instance, case.plan, f"netbox-{form}", part) for form in forms}
+                yield f"{case.name} {part}", cables, texts
+
+
+def _imported(bench: Bench) -> str:
+    """NetBox takes the lists, and then has the devices, rates and cables of the plan."""
+    listed = list(islice(_lists(), CABLED))
+    answers = bench.answers("netbox", str(bench.source), question=[texts for *_, texts in listed])
+    faults = []
+    for (name, cables, _), said in zip(listed, answers, strict=True):
+        ends = [end for cable in cables for end in (cable.lower, cable.upper)]
+        expected = [
+            [cable.label, *([end.device, end.port] for end in (cable.lower, cable.upper)), cable.length_m]
+            for cable in cables
+        ]
+        speeds = sorted(round(cable.gbit_s * 1e6) for cable in cables for _ in "ab")  # kbit/s
+        same = sorted(said["cables"]) == sorted(expected) and said["speeds"] == speeds
+        if said["faults"] or not same or said["devices"] != len({end.device for end in ends}):
+            faults.append(f"{name}: {'; '.join(said['faults'][:2]) or 'other cables'}")
+    return agree(faults, len(listed), "networks")
+
+
 JUDGES = (
     Judge(
         program="networkx",
@@ -81,5 +120,15 @@ JUDGES = (
         packages=("ngraph==0.24.1",),
         read=_most_flow,
         may_be_skipped=False,
+    ),
+    Judge(
+        program="NetBox",
+        judged="lists of `coopt cabling`: devices, interfaces and cables by the forms of its import pages",
+        packages=("netbox-community/netbox@v4.6.8",),
+        dependencies=("psycopg[binary,pool]==3.3.4",),
+        registry="GitHub",
+        system=("postgresql",),
+        newest_python=True,
+        read=_imported,
     ),
 )

@@ -62,7 +62,12 @@ def worth(path: Path, values: dict[str, float]) -> float:
 
 
 def _programs(case: Case) -> Iterator[tuple[bool, dict[str, str]]]:
-    """Whether these are all programs of a plan, of which the answer is the best, and each in both formats."""
+    """Whether these are all programs of a plan, of which the answer is the best, and each in both formats.
+
+    One network with failures has none: its days are counted before the search.
+    """
+    if case.instance.availability is not None and not case.instance.beyond_one_network:
+        return
     forms = formulations_of(case.instance)
     count = len(list(programs_of(case.instance)(forms[0]))) if case.instance.beyond_one_network else 1
     for number in range(1, count + 1, -(-count // MOST)):
