@@ -46,7 +46,13 @@ def test_another_assumption_takes_as_long_as_the_fastest_plan_with_it(
     assert one.time_ratio == pytest.approx(times[0] / times[1], rel=1e-9)
     assert one.time_ratio != 1.0
     assert one.run is not None
-    for wrong in ({"time_ratio": one.time_ratio * 1.01}, {"run": None}, {"workload": "x"}, {"key": "network.x = 1"}):
+    told = [
+        {name: getattr(one.run, name) * 1.05} for name in ("tokens_per_s", "mfu_causal", "memory_limit_gib", "bound_s")
+    ]
+    runs = [{"run": one.run.model_copy(update=wrong)} for wrong in (*told, {"breakdown_s": {}})]
+    for wrong in (
+        {"time_ratio": one.time_ratio * 1.01}, {"run": None}, {"workload": "x"}, {"key": "network.x = 1"}, *runs
+    ):  # fmt: skip
         lie = plan.model_copy(update={"assumptions": (one.model_copy(update=wrong),)})
         assert not coopt.verify(instance, lie).accepted
 
