@@ -44,7 +44,7 @@ bench: $(STAMP)  ## run the benchmarks and rewrite their table
 	$(BIN)/python benchmarks/shared.py
 	$(BIN)/python benchmarks/all_kinds.py
 
-judges: $(STAMP)  ## let real programs read what coopt writes, and rewrite tests/judges/README.md
+judges: $(STAMP)  ## let real programs read what coopt writes, and rewrite docs/judges.md
 	$(BIN)/python -m tests.judges
 
 docs: $(STAMP)  ## write the generated pages of docs/ from code, catalog, schema and published runs, and draw docs/pictures

@@ -1,1 +1,1 @@
-"""Real programs that read what coopt writes: `make judges` (README.md)."""
+"""Real programs that read what coopt writes: `make judges` (docs/judges.md)."""

@@ -1,4 +1,4 @@
-"""Run all judges, and write their table in README.md: `python -m tests.judges [NAME ...]`.
+"""Run all judges, and write their table in docs/judges.md: `python -m tests.judges [NAME ...]`.
 
 Names of programs, or parts of them, run these alone, and write their rows.
 """
@@ -25,7 +25,7 @@ JUDGES = (
     *accessibility.JUDGES,
 )
 MOST_SKIPPED = 4
-PAGE = Path(__file__).with_name("README.md")
+PAGE = Path(__file__).parents[2] / "docs" / "judges.md"
 HEAD = "| program | version | what it judged | result |"
 
 

@@ -30,7 +30,7 @@ SCALED = {"fp8": "fp8-cs", "fp4": "nvfp4"}
 """What logs call a precision by, with how it scales."""
 LAUNCHES = 200
 SEED = 7
-SHOWN = 4  # reasons of refusals
+SHOWN = 2  # reasons of refusals
 OTHERS = ("--mock-data", "--tokenizer-type", "NullTokenizer", "--train-iters", "20", "--lr", "1e-4")
 STEP = (
     " iteration {i:8d}/      20 | consumed samples: {consumed:12d} | elapsed time per iteration (ms): 20000.0 |"

@@ -1,4 +1,4 @@
-"""The table of README.md is whole, and what judges compare can fail."""
+"""The table of docs/judges.md is whole, and what judges compare can fail."""
 
 from __future__ import annotations
 
