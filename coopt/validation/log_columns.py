@@ -50,6 +50,26 @@ EXPERT_COLUMNS = (
     "dense_ffn",
     "expert_latent",
 )
+OPEN_WITH_EXPERTS: dict[str, set[str]] = {
+    "dense_layers": {"expert_layers", "pattern"},
+    "shared_ffn": {"shared_ffn"},
+    "expert_groups": {"expert_groups"},
+    "expert_latent": {"expert_latent"},
+    "ep": {"ep"},
+    "ep_overlap": {"ep_overlap"},
+    "dispatcher": set(),
+}
+OPEN_COLUMNS: dict[str, set[str]] = {
+    "interleave": {"interleave", "layout"},
+    "head_dim": {"head_dim"},
+    "kv_heads": {"kv_heads", "grouped"},
+    "vocab": set(),
+    "extra_predictions": {"extra_predictions"},
+    "precision": set(),
+    "gradient_bytes": {"wide_gradients"},
+    "graphs": {"graphs_by"},
+}
+"""Columns that are told as not printed, with the properties that decide them."""
 LATENT_COLUMNS = ("q_rank", "kv_rank", "rope_dim", "value_dim")
 INDEX_COLUMNS = ("index_heads", "index_dim", "index_tokens")
 LINEAR_SIZES = ("heads", "head_dim", "groups", "state")
@@ -102,13 +122,33 @@ class _Reading:
             and (name in defaults or not log.get(name))
             and (name != "fp8_recipe" or log.get("fp8"))
         }
-        if silent:
-            stated = ", ".join(f"{column} {value}" for column, value in silent.items())
-            notes.append(f"not printed: {stated}")
+        stated = [f"{column} {value}" for column, value in silent.items()]
+        if stated := [*stated, *self._open_columns(cells)]:
+            notes.append(f"not printed: {', '.join(stated)}")
         repository = log.format.source.partition(",")[0]
         cells |= {"source_url": f"https://github.com/{repository}", "notes": "; ".join(notes)}
         cells |= {"parameters": log.get("parameters"), "reported": f"{log.tflops or 0.0:g}"}
         return {column: value for column, value in cells.items() if value}
+
+    def _open_columns(self, cells: Cells) -> list[str]:
+        """Return the columns that settings leave open, as defaults differ between releases."""
+        log = self.log
+        if not (log.lists_all and log.get("layers")):
+            return []
+        sources = OPEN_COLUMNS | (OPEN_WITH_EXPERTS if cells.get("experts") else {})
+        columns = [
+            column
+            for column, names in sources.items()
+            if not (cells.get(column) or log.printed.keys() & names)
+            and (column != "interleave" or self._degree("pp") > 1)
+        ]
+        recipe = log.printed.get("fp8_recipe")
+        further = {
+            "modules of recompute": cells["recompute"] == "selective" and not log.get("modules"),
+            "ffn of experts": bool(cells.get("experts")) and not log.get("expert_width"),
+            "fp8 of precision": bool(recipe and recipe.line) and "fp8" not in log.printed,
+        }
+        return [*columns, *(name for name, is_open in further.items() if is_open)]
 
     def _fault(self, text: str) -> InstanceError:
         return InstanceError(f"{self.name}: {text}")
@@ -151,7 +191,7 @@ class _Reading:
         }
         if self._flag("grouped") == "0":  # then num_query_groups is a default that nothing reads
             cells["kv_heads"] = ""
-        cells |= self._expert_cells(dense_width) if experts > 1 else self._dense_cells()
+        cells |= self._expert_cells(dense_width, notes) if experts > 1 else self._dense_cells()
         cells |= self._attention_cells()
         cells |= self._window_cells()
         cells |= self._hybrid_cells(cells, dense_width)
@@ -166,10 +206,10 @@ class _Reading:
     def _dense_cells(self) -> Cells:
         return dict.fromkeys(("experts", *EXPERT_COLUMNS), "")
 
-    def _expert_cells(self, dense_width: str) -> Cells:
+    def _expert_cells(self, dense_width: str, notes: list[str]) -> Cells:
         log = self.log
         width = log.get("expert_width") or dense_width
-        dense_layers = self._dense_layers()
+        dense_layers = self._dense_layers(notes)
         shared = self._number("shared_experts")
         return {
             "ffn": width,
@@ -179,21 +219,31 @@ class _Reading:
             or (str(shared * int(width)) if shared and width.isdecimal() else ""),
         }
 
-    def _dense_layers(self) -> int:
+    def _dense_layers(self, notes: list[str]) -> int:
         """Return the layers without experts, by their number or a list with a 0 for each."""
+        entry = self.log.printed.get("expert_layers")
         text, layers = self.log.get("expert_layers"), self._number("layers")
+        if not text and entry is not None and entry.value == "0":
+            raise self._fault(f"line {entry.line}: {entry.key} = 0: no layer has experts")
         if not text:
             return self._number("first_dense_layers")
         if text.isdecimal() and int(text):
             return layers - math.ceil(layers / int(text))  # every n-th has experts, from the first
         runs = re.findall(r"\[?([01](?:, ?[01])*)\]?(?: ?\* ?(\d{1,4}))?", text)
         kinds = [kind for kinds, times in runs for kind in kinds.split(",") * int(times or 1)]
+        if damaged := re.sub(r"[\d\[\](), *+]", "", text):
+            raise self._fault(f"moe_layer_freq has {damaged!r}, needs a 0 or 1 for each layer")
         if not kinds or len(kinds) > max(layers, 1):
             raise self._fault(
                 f"moe_layer_freq has {len(kinds)} entries, but num_layers = {layers}: needs one a"
                 " layer"
             )
         # the rest of a list that was cut is as its last entry
+        if len(kinds) < layers:
+            rest = layers - len(kinds)
+            notes.append(
+                f"not printed: moe_layer_freq of the last {rest} layers, as the one before"
+            )
         kinds += kinds[-1:] * (layers - len(kinds))
         if "1" not in map(str.strip, kinds):
             raise self._fault(f"moe_layer_freq = {text}: no layer has experts, needs some that do")

@@ -13,6 +13,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise, takewhile
@@ -22,13 +23,14 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from coopt.instance.base import Table, one_or_many
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, alternatives, both
 
 WARM_UP = 2  # iterations that load, compile and fill caches; judgement
 ON = ("True", "true", "1", "MLA")
 OFF = ("None", "none", "null", "False", "false", "0", "~", "", "-1", "[]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|#.*)?$")  # what may stand behind a value
+# what may stand behind a value
+DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|(?:^|(?<=\s))#.*)?$")
 ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
 ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
 # the rank that a launcher puts before a line: `0: `, `[rank0]:`, `[default63]:`, `[1,3]<stdout>:`
@@ -37,15 +39,18 @@ RANK = re.compile(
     r"|\[(?:rank|default)-?\d+(?:/\d+)?\]"
 )
 UNPRINTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
+BLOCK = ("arguments", "end of arguments")  # lines around all settings of Megatron-LM
 HEADER = re.compile(r"\[\w+\](?::\s*$| \w)")  # of a section of settings
-CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]{2,})$")  # a word that ends a line
+CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]*)$")  # a word that ends a line
+ALIKE_LETTERS = 12  # of a key that no other key of its software resembles by chance; judgement
+ALIKE_SHARE = 0.88  # of letters: one or two others in such a key
 MOST_DIGITS = 15  # of a whole number that means anything
 MLLOG = ":::MLLOG "
 # what cannot differ within one run
 OF_ONE_RUN = (
     *("gpu", "gpus", "tp", "pp", "cp", "ep", "dp", "dp_shard", "parameters"),
     *("layers", "hidden", "heads", "seq", "experts"),
-    *("micro_batch", "global_batch", "accumulation"),
+    *("micro_batch", "global_batch", "accumulation", "modules", "expert_layers"),
 )
 SWITCHES = (
     *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
@@ -76,6 +81,10 @@ class LogFormat(Table):
     needs: Annotated[
         dict[str, tuple[str, ...]] | None, Field(description="keys that go with one that is set")
     ] = None
+    values: Annotated[
+        dict[str, tuple[str, ...]],
+        Field(default_factory=dict, description="all that keys can be set to, beside none"),
+    ]
     section: str = ""
     ending: Annotated[str, Field(description="how lines below a header `section` end")] = ""
     empty: Annotated[bool, Field(description="a value may be nothing at all")] = False
@@ -107,7 +116,8 @@ def log_formats() -> FormatFile:
         for other in map(named.__getitem__, row.get("like", ())):
             for name in ("step", "needed", "needs", "other_steps"):
                 row.setdefault(name, other.get(name))
-            row["keys"] = other["keys"] | row.get("keys", {})
+            for name in ("keys", "values"):
+                row[name] = other.get(name, {}) | row.get(name, {})
             row["sentences"] = [*row.get("sentences", ()), *other.get("sentences", ())]
     return FormatFile.model_validate(_immutable(table))
 
@@ -202,7 +212,9 @@ def log_of(text: str, name: str) -> Log | None:
     printed: dict[str, Printed] = {}
     _check_whole(form, lines, name)
     for entry, column in _all_printed(form, lines, events):
+        _check_value(form, column, entry, name)
         _add(printed, column, entry, name)
+    _check_spelling(form, printed, lines, name)
     _check_listed(form, printed, text, name)
     steps = _steps(form, lines, name) or _steps_of_events(events, printed)
     if not steps:
@@ -241,12 +253,23 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
             in_section = re.search(form.section, line) is not None
         match = _setting(pattern, line)
         word = CUT.search(line) if match is None else None
-        is_cut = word is not None and (was_key or "_" in word[1])
         ends_early = (
-            is_cut and word is not None and any(key.startswith(word[1]) for key in form.keys)
+            word is not None
+            and (was_key or "_" in word[1])
+            and (len(word[1]) > 2 or word[1] == line.strip())
+            and any(key.startswith(word[1]) for key in form.keys)
         )
         if match is not None:
-            no_value = not match[2].strip() and not _value("", lines[number:])
+            items = [] if match[2].strip() else _items(lines[number:])
+            no_value = not items and (not match[2].strip() or match[2].startswith("#"))
+            last = number + len(items)
+            behind = lines[last] if last < len(lines) else ""
+            is_part = ":" not in behind if items else behind.lstrip().startswith("- ")
+            if is_part and behind[:1].isspace() and behind.strip():
+                raise InstanceError(
+                    f"{name}: line {last + 1}: {behind.strip()!r} behind {match[1]}, needs whole"
+                    " lists"
+                )
             ends_early = (no_value and not form.empty) or (
                 in_section and not re.search(form.ending, line)
             )
@@ -285,17 +308,31 @@ def _value(text: str, following: Sequence[str]) -> str:
     value = DEFAULT.sub("", text).strip().rstrip(",").strip().strip("'\"")
     if value:
         return value
+    return ", ".join(_items(following))
+
+
+def _items(following: Sequence[str]) -> list[str]:
+    """Return the items of a list in YAML."""
     items = takewhile(bool, (ITEM.search(line) for line in following))
-    return ", ".join(item[1].strip("'\"") for item in items if item)
+    return [item[1].strip("'\"") for item in items if item]
+
+
+def _check_value(form: LogFormat, column: str, entry: Printed, name: str) -> None:
+    """Refuse what a switch, or a setting with few values, cannot be."""
+    values = form.values.get(entry.key, ())
+    needs = "true or false" if column in SWITCHES else alternatives((*values, "none"))
+    known = {*ON} if column in SWITCHES else {*values, "torch"}  # as in `torch.float32`
+    is_limited = column in SWITCHES or values
+    words = re.findall(r"[^\s,.'\"\[\]]+", entry.value)
+    if is_limited and entry.value not in OFF and not known.issuperset(words):
+        raise InstanceError(
+            f"{name}: line {entry.line}: {entry.key} = {entry.value!r}, needs {needs}"
+        )
 
 
 def _add(printed: dict[str, Printed], column: str, entry: Printed, name: str) -> None:
     """Add a value; what is printed again has to be the same where one run has one value."""
     known = printed.get(column)
-    if column in SWITCHES and entry.value not in (*OFF, *ON):
-        raise InstanceError(
-            f"{name}: line {entry.line}: {entry.key} = {entry.value!r}, needs true or false"
-        )
     if known is None or (not known.is_set and entry.is_set):
         printed[column] = entry
     elif column in OF_ONE_RUN and entry.is_set and _plain(known.value) != _plain(entry.value):
@@ -309,6 +346,36 @@ def _plain(value: str) -> str:
     return value.replace(",", "").strip()
 
 
+def _check_spelling(
+    form: LogFormat, printed: Mapping[str, Printed], lines: Sequence[str], name: str
+) -> None:
+    """Refuse a line among settings with a key, or nearly one, that no line sets."""
+    settings = [entry.line for entry in printed.values() if entry.key in form.keys]
+    missing = [
+        key
+        for key, column in form.keys.items()
+        if column not in printed and len(key) >= ALIKE_LETTERS
+    ]
+    if not settings or not missing:
+        return
+    pattern, seen = _keys(form), {*form.keys} - {*missing}
+    for number in range(max(1, min(settings) - 1), min(len(lines), max(settings) + 1) + 1):
+        line = lines[number - 1]
+        if MLLOG in line or " | " in line or pattern.search(line):
+            continue
+        words = re.findall(r"[^\s:.=\"']+", line)
+        # a letter of a key may have become a blank
+        for word in (*words, *map("_".join, pairwise(words))):
+            if "_" not in word or word in seen:
+                continue
+            seen.add(word)
+            if close := get_close_matches(word, missing, n=1, cutoff=ALIKE_SHARE):
+                raise InstanceError(
+                    f"{name}: line {number}: {line.strip()!r} sets no key that is known, and"
+                    f" {close[0]} is not printed: needs the line as it was"
+                )
+
+
 def _check_listed(form: LogFormat, printed: Mapping[str, Printed], text: str, name: str) -> None:
     """Refuse a block of settings that lacks keys that its software always prints."""
     keys = {entry.key for entry in printed.values()}
@@ -317,6 +384,12 @@ def _check_listed(form: LogFormat, printed: Mapping[str, Printed], text: str, na
     is_block = (
         bool(columns & {form.keys.get(key, key) for key in needed}) or " arguments -----" in text
     )
+    begins, ends = (re.search(rf"-{{6,}} {words} -{{6,}}", text) for words in BLOCK)
+    if (begins is None) != (ends is None):
+        raise InstanceError(
+            f"{name}: {form.name}: its settings lack their {'end' if begins else 'beginning'},"
+            " needs them all"
+        )
     wanted = dict.fromkeys(needed if is_block else ())
     for key, others in (form.needs or {}).items():
         entry = printed.get(form.keys[key])

@@ -439,6 +439,9 @@ def test_any_launcher_may_stand_before_lines(read):
             "data-parallel size 4 x TP 8 x PP 4",
         ),
         (megatron().replace("  swiglu", "  swig"), {}, "lack swiglu, needs them all"),
+        (megatron().replace("-- end of arguments --", ""), {}, "its settings lack their end, needs them all"),
+        (megatron(fp8="e4m2"), {}, r"line \d+: fp8 = 'e4m2', needs e4m3, hybrid"),
+        (megatron(exp_avg_dtype="torch.float31"), {}, "exp_avg_dtype = 'torch.float31', needs float32"),
         (megatron(num_layers=40), {}, "it reports 400 TFLOP/s of a GPU, .* make 2"),
         (megatron(num_layers="8O"), {}, "num_layers = '8O', needs a whole number|layers = '8O'"),
         (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),
@@ -466,6 +469,60 @@ def test_any_launcher_may_stand_before_lines(read):
 def test_what_contradicts_itself_is_refused_with_both(read, text, stated, complaint):
     with pytest.raises(InstanceError, match=complaint):
         read(text, **stated)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        (
+            "gated_linear_unit",
+            "gated_lineax_unit",
+            "line 6: .*gated_lineax_unit.* and gated_linear_unit is not printed",
+        ),
+        ("gated_linear_unit", "gated_li ear_unit", "and gated_linear_unit is not printed"),
+        ("gated_linear_unit:", "gated_linear_unit~", "and gated_linear_unit is not printed"),
+        (
+            "granularity: selective",
+            "granularity: No",
+            "line 19: recompute_granularity = 'No', needs selective, full or",
+        ),
+        ("- moe_act", "- moe_ax", "recompute_modules = 'moe_ax, mla_up_proj', needs core_attn, moe_act"),
+        ("- mla_up_proj", "#mla_up_proj", "line 22: '#mla_up_proj' behind recompute_modules, needs whole lists"),
+        ("  moe_layer_freq:\n", "", "line 10: '- 0' behind moe_ffn_hidden_size, needs whole lists"),
+        ("  - 1\n", "", "line 10: moe_layer_freq = 0: no layer has experts"),
+        ("  - 1\n", "  - x1\n", "moe_layer_freq has 'x'"),
+        ("  num_moe_experts: 256\n", "", "lack num_moe_experts"),
+        ("  multi_latent_attention: true\n", "", "lack multi_latent_attention"),
+        ("18432", "18#32", "ffn_hidden_size|dense_ffn = '18#32'"),
+        ("kv_lora_rank: 512", "kv_lora_rank:#512", "'kv_lora_rank:#512' ends early"),
+        ("  fp8: null", "  fp", "line 5: 'fp' ends early"),
+    ],
+)
+def test_a_slip_of_one_line_of_yaml_is_refused(read, old, new, complaint):
+    assert old in BRIDGE_YAML
+    with pytest.raises(InstanceError, match=complaint):
+        read(lines(BRIDGE_YAML.replace(old, new, 1), steps()))
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        ("  gated_linear_unit: true\n", "gated 0"),
+        ("  moe_layer_freq:\n  - 0\n  - 1\n", "dense_layers"),
+        ("  recompute_modules:\n  - moe_act\n  - mla_up_proj\n", "modules of recompute"),
+        ("  moe_ffn_hidden_size: 2048\n", "ffn of experts"),
+        ("  expert_model_parallel_size: 64\n", "ep,"),
+    ],
+)
+def test_settings_that_are_lost_are_told(read, lost, told):
+    row = read(lines(BRIDGE_YAML.replace(lost, "", 1), steps()))
+    assert told in row.notes.partition("not printed: ")[2]
+    assert told not in read(lines(BRIDGE_YAML, steps())).notes
+
+
+def test_a_list_of_layers_that_is_cut_is_told(read):
+    row = read(lines(BRIDGE_YAML.replace("num_layers: 2", "num_layers: 5"), steps()))
+    assert (row.shape["dense_layers"], "moe_layer_freq of the last 3 layers" in row.notes) == (1, True)
 
 
 def columns(row):
