@@ -208,9 +208,16 @@ def minimum_times_s(
         sample_s = _fastest_s(pool.take(order[:FEW]), rate_choices, check)
         slowest_s = np.array([times.max(initial=0.0) for times in sample_s.values()])
         counts = np.searchsorted(floors_s[order], slowest_s * (1 + REORDERED), side="right")
+        # the sample has all rows that these contexts need
+        in_sample = counts <= FEW
+        minimum_s |= {
+            context: times
+            for (context, times), whole in zip(sample_s.items(), in_sample.tolist(), strict=True)
+            if whole
+        }
         # contexts whose numbers of rows agree within a factor of two are evaluated together
-        sizes = np.frexp(counts)[1]
-        for size in np.unique(sizes).tolist():
+        sizes = np.where(in_sample, 0, np.frexp(counts)[1])
+        for size in np.unique(sizes[~in_sample]).tolist():
             size_choices = {
                 context: rate_choices[context]
                 for context, context_size in zip(rate_choices, sizes.tolist(), strict=True)
@@ -241,6 +248,8 @@ def _of_rates(choices: Mapping[Context, Ints]) -> Iterator[tuple[float, dict[Con
 def _fastest_s(
     pool: Pool, choices: Mapping[Context, Ints], check: Callable[[], None]
 ) -> dict[Context, Floats]:
+    if not len(pool):
+        return {context: np.full(len(uplinks), np.inf) for context, uplinks in choices.items()}
     pool.load([context for context in choices if not context.layout.is_flat])
     fastest_s = {}
     for context, uplinks in choices.items():

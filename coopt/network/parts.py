@@ -605,6 +605,14 @@ def price(instance: Instance, family: Family, kind: ObjectiveKind) -> Affine:
     return open_bill(instance, family).price(instance.objective, kind)
 
 
+def least_worth(instance: Instance, family: Family, kind: ObjectiveKind) -> float:
+    """A family's capex (USD), power (W) or tco (USD) with its fewest uplinks, up to rounding."""
+    items = line_items(instance, family, family.uplink_choices[0])
+    return math.fsum(
+        item.units * weigh(instance.objective, item.unit_usd, item.unit_w, kind) for item in items
+    )
+
+
 def resources(instance: Instance, family: Family) -> dict[str, Affine]:
     """What a family uses of each limit the instance sets, in the unit of the limit."""
     if instance.limits == Limits():

@@ -7,6 +7,7 @@ place of its own.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
@@ -99,8 +100,9 @@ def _otherwise(key: str, network: PartNetwork, workload: Workload, run: Workload
     pool, row = _placed(network, workload, run, family)
     kept = workload_plan(pool, gpu, context, uplinks, row)
     trial = Trial.on_all(workload, family, value=gpus)
+    # the mapping that is kept is hardly slower than the fastest, so that no lower bounds are tried
     found = TrialNetwork(network.question.cluster, family, uplinks).fastest(
-        [trial], kept.iteration_time_s
+        [trial], kept.iteration_time_s, step=math.inf
     )
     other = kept if found is None else workload_plan(found.pool, gpu, context, uplinks, found.row)
     other = min(kept, other, key=attrgetter("iteration_time_s"))

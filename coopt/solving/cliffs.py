@@ -4,24 +4,27 @@ near the answer of one network.
 The front of cost against time falls in steps, and the answer may stand right before one. All
 designs that cost little more or take little longer are timed, as for the front; mappings that are
 too slow for that are no part of it, so that it takes a fraction of the time of the whole front.
-Products that cost hardly more are as good a choice where their prices may be off by as much.
+Products that cost hardly more are as good a choice where their prices may be off by as much. Of
+these only the cheapest design in time counts: the cheapest network of each choice is timed first,
+and others only where they are no dearer than what that finds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
+from functools import cached_property, partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from coopt.columns.grid import context_of
 from coopt.columns.table import Columns
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.parts import cost_of, price
+from coopt.network.parts import cost_of, least_worth, price
 from coopt.network.space import families
 from coopt.perf.mapping import Floats
 from coopt.plan.parts import Cost, Design, WorkloadPlan
@@ -78,37 +81,141 @@ def _bounded(question: Instance, answer: Plan) -> Instance:
 def _near(question: Instance, answer: Plan) -> _Near | None:
     """The designs near an answer; None where nothing is near, or too many are."""
     assert answer.cost is not None
+    assert answer.design is not None
     value = answer.cost.of(question.objective.minimize)
     # what stands costs nothing, of which nothing is a little
-    for reach in (NEAR_COST, LITTLE) if value else ():
-        near = tuple(_within_reach(question, value * (1.0 + reach)))
-        if sum(len(family.uplink_choices) for family in near) <= MOST_DESIGNS:
-            table = unbounded(question, near, lambda site: None, pace=1.0 + LITTLE)
-            designs = all_designs(question, near, table, lambda: None)
-            return None if designs is None else _Near(question, answer, value, designs, table)
-    return None
+    if not value:
+        return None
+    reach = tuple(_within_reach(question, value * (1.0 + NEAR_COST)))
+    if sum(len(priced.values) for priced in reach) > MOST_DESIGNS:
+        reach = _up_to(reach, lambda _: value * (1.0 + LITTLE))
+    if not reach or sum(len(priced.values) for priced in reach) > MOST_DESIGNS:
+        return None
+    cheapest: dict[Products, PricedFamily] = {}
+    for priced in sorted(reach, key=lambda priced: priced.values[0]):
+        cheapest.setdefault(priced.products, priced)
+    cheapest.pop(_products(answer.design), None)
+    little = value * (1.0 + LITTLE) * (1.0 + TIES)
+
+    def timed_up_to(priced: PricedFamily) -> float:
+        return math.inf if cheapest.get(priced.products) is priced else little
+
+    timed = TimedDesigns.of(question, _up_to(reach, timed_up_to))
+    return None if timed is None else _Near(question, answer, value, reach, timed_up_to, timed)
+
+
+@dataclass(frozen=True)
+class PricedFamily:
+    """A family with those of its uplinks that are within reach, and what each is worth."""
+
+    family: Family
+    values: Floats
+
+    @cached_property
+    def products(self) -> Products:
+        """Its choice of products."""
+        return _products_of(self.family)
+
+    def within(self, above: float, most: float) -> PricedFamily | None:
+        """The same with the uplinks that are worth more than one limit and no more than another;
+        None without any.
+        """
+        is_within = (self.values > above) & (self.values <= most)
+        if is_within.all():
+            return self
+        choices = tuple(np.array(self.family.uplink_choices)[is_within].tolist())
+        family = replace(self.family, uplink_choices=choices)
+        return PricedFamily(family, self.values[is_within]) if choices else None
+
+
+def _up_to(
+    reach: Iterable[PricedFamily], most: Callable[[PricedFamily], float]
+) -> tuple[PricedFamily, ...]:
+    """Families with the uplinks that are worth no more than a limit of each."""
+    narrowed = (priced.within(-math.inf, most(priced)) for priced in reach)
+    return tuple(priced for priced in narrowed if priced is not None)
+
+
+@dataclass(frozen=True)
+class TimedDesigns:
+    """Designs with their paces, and the mappings that they were timed with."""
+
+    question: Instance
+    designs: PacedDesigns
+    table: Columns
+
+    @classmethod
+    def of(cls, question: Instance, reach: Iterable[PricedFamily]) -> TimedDesigns | None:
+        """The designs of some families; None where none runs every workload."""
+        some = tuple(priced.family for priced in reach)
+        table = unbounded(question, some, lambda site: None, pace=1.0 + LITTLE)
+        is_quick = {site: True for _, site in table.pools}
+        for (_, site), pool in table.pools.items():
+            is_quick[site] &= len(pool) > 0
+        some = tuple(family for family in some if is_quick[context_of(family).site])
+        designs = all_designs(question, some, table, lambda: None)
+        return None if designs is None else cls(question, designs, table)
+
+    def cheapest_in_time(self) -> dict[Products, ChosenDesign]:
+        """The cheapest design in time of each choice of products."""
+        cheapest: dict[Products, ChosenDesign] = {}
+        designs = self.designs
+        in_time = np.flatnonzero(designs.pace <= ROUNDED)
+        for design in in_time[np.argsort(designs.value[in_time], kind="stable")].tolist():
+            products = _products_of(designs.families[designs.family[design]])
+            cheapest.setdefault(products, ChosenDesign(self, design))
+        return cheapest
+
+
+class ChosenDesign(NamedTuple):
+    """One of some designs."""
+
+    timed: TimedDesigns
+    number: int
+
+    @property
+    def value(self) -> float:
+        """What it is worth, up to rounding."""
+        return float(self.timed.designs.value[self.number])
+
+    @property
+    def cost(self) -> Cost:
+        """What it costs."""
+        designs = self.timed.designs
+        family = designs.families[designs.family[self.number]]
+        return cost_of(self.timed.question, family, int(designs.uplinks[self.number]))
+
+    def written_out(self, bound: float) -> Alternative:
+        """The design with its mappings, and a lower bound on what it asks for."""
+        timed = self.timed
+        return timed.designs.written_out(self.number, timed.question, bound, timed.table)
 
 
 @dataclass(frozen=True)
 class _Near:
-    """Designs near an answer, which is worth `value`."""
+    """Designs near an answer, which is worth `value`: all within `reach`, and those `timed`, up to
+    a value of each family: what costs little more, and the cheapest family of each choice of
+    products.
+    """
 
     question: Instance
     answer: Plan
     value: float
-    designs: PacedDesigns
-    table: Columns
+    reach: tuple[PricedFamily, ...]
+    timed_up_to: Callable[[PricedFamily], float]
+    timed: TimedDesigns
 
     def cliffs(self) -> Iterator[Cliff]:
         """What clearly saves time, and what clearly saves money."""
-        is_answer = self.designs.value <= self.value * (1.0 + TIES)
-        pace = float(self.designs.pace[is_answer].min(initial=math.inf))
+        designs = self.timed.designs
+        is_answer = designs.value <= self.value * (1.0 + TIES)
+        pace = float(designs.pace[is_answer].min(initial=math.inf))
         ways: dict[Literal["time", "money"], Callable[[PacedDesigns, float, float], int | None]]
         ways = {"time": _faster, "money": _cheaper}
         for buys, best in ways.items():
-            found = best(self.designs, pace, self.value)
+            found = best(designs, pace, self.value)
             if found is not None:
-                written = self._written_out(found)
+                written = ChosenDesign(self.timed, found).written_out(self.value)
                 taken = _share_taken(self.question, written.workloads)
                 yield Cliff(
                     buys=buys,
@@ -123,47 +230,64 @@ class _Near:
         """Of designs in time of other products, the cheapest of each choice, and of the best with
         another GPU, the one that prices turn soonest; None where money is not what is minimised.
         """
-        assert self.answer.design is not None
-        kind, designs, own = self.answer.objective.kind, self.designs, _products(self.answer.design)
+        kind = self.answer.objective.kind
         if kind not in ("capex", "tco"):
             return None
-        cheapest: dict[tuple[object, ...], int] = {}
-        in_time = np.flatnonzero(designs.pace <= ROUNDED)
-        for design in in_time[np.argsort(designs.value[in_time], kind="stable")].tolist():
-            cheapest.setdefault(_products_of(designs.families[designs.family[design]]), design)
-        cheapest.pop(own, None)
         assert self.answer.cost is not None
         turn_to = partial(Turn.of, instance, kind, self.answer.cost)
-        turns = {design: turn_to(self._cost(design)) for design in cheapest.values()}
-        soonest = max(turns, key=lambda design: turns[design].nearness, default=None)
-        if soonest is None or (best and turns[soonest].nearness <= turn_to(best.cost).nearness):
+        turns = [(design, turn_to(design.cost)) for design in self._cheapest_of_others()]
+        soonest, turn = max(turns, key=lambda at: at[1].nearness, default=(None, None))
+        if turn is None or soonest is None:
             return best
-        written = self._written_out(soonest)
+        if best and turn.nearness <= turn_to(best.cost).nearness:
+            return best
+        written = soonest.written_out(self.value)
         return NextBest(
             value=written.cost.of(kind),
             design=written.design,
             cost=written.cost,
             workloads=written.workloads,
-            **turns[soonest].figures,
+            **turn.figures,
         )
 
-    def _cost(self, design: int) -> Cost:
-        family = self.designs.families[self.designs.family[design]]
-        return cost_of(self.question, family, int(self.designs.uplinks[design]))
+    def _cheapest_of_others(self) -> list[ChosenDesign]:
+        """Of each other choice of products the cheapest design in time, by rising value."""
+        assert self.answer.design is not None
+        own, found = _products(self.answer.design), self.timed.cheapest_in_time()
+        most = {products: design.value * (1.0 + TIES) for products, design in found.items()}
+        most[own] = -math.inf
+        untimed = [
+            priced.within(self.timed_up_to(priced), most.get(priced.products, math.inf))
+            for priced in self.reach
+        ]
+        open_products = {priced.products for priced in untimed if priced is not None}
+        # where both rounds have designs of some products, they are timed together, so that ties
+        # go to the first of all
+        rest = [
+            priced.within(-math.inf, most[priced.products]) if priced.products in most else others
+            for priced, others in zip(self.reach, untimed, strict=True)
+            if priced.products in open_products
+        ]
+        again = TimedDesigns.of(self.question, [priced for priced in rest if priced is not None])
+        if again is not None:
+            found |= again.cheapest_in_time()
+        listed = dict.fromkeys(priced.products for priced in self.reach)
+        others = [found[products] for products in listed if products in found and products != own]
+        return sorted(others, key=lambda design: design.value)
 
-    def _written_out(self, design: int) -> Alternative:
-        return self.designs.written_out(design, self.question, self.value, self.table)
+
+Products = tuple[object, ...]
+"""What makes a choice of products: HB domain, fabric, NIC and switches."""
 
 
-def _products(design: Design) -> tuple[object, ...]:
-    """What makes a choice of products: HB domain, fabric, NIC and switches."""
+def _products(design: Design) -> Products:
     fabric = design.fabric
     names = frozenset(fabric.switch_names)
     named = (fabric.kind, fabric.nic.name, fabric.nic.planes, names)
     return (design.hb_domain.name, *(named if fabric.tiers else ()))
 
 
-def _products_of(family: Family) -> tuple[object, ...]:
+def _products_of(family: Family) -> Products:
     names = frozenset(switch.name for switch in family.switches)
     named = (family.fabric, family.nic.name, family.nic_planes, names)
     return (family.hb.name, *(named if family.tiers else ()))
@@ -179,14 +303,17 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
     )
 
 
-def _within_reach(question: Instance, most: float) -> Iterator[Family]:
+def _within_reach(question: Instance, most: float) -> Iterator[PricedFamily]:
     """The families with those of their uplinks that cost little more at most."""
+    kind = question.objective.minimize
     for family in families(question):
-        worth = price(question, family, question.objective.minimize)
-        choices = np.array(family.uplink_choices)
-        cheap = choices[np.asarray(worth.at(family, choices)) <= most]
-        if len(cheap):
-            yield replace(family, uplink_choices=tuple(cheap.tolist()))
+        # most families are out of reach with their fewest uplinks already
+        if least_worth(question, family, kind) <= most * (1.0 + TIES):
+            choices = np.array(family.uplink_choices)
+            values = np.asarray(price(question, family, kind).at(family, choices), dtype=np.float64)
+            priced = PricedFamily(family, values).within(-math.inf, most)
+            if priced is not None:
+                yield priced
 
 
 def _faster(designs: PacedDesigns, pace: float, value: float) -> int | None:

@@ -45,7 +45,7 @@ SAVED = 0.05
 """Share of the time of a training from which a better number is told."""
 CAPPED, FURTHER = ("cp", "micro_batch"), 2
 """Degrees of which a few are tried where none are given, and how often the longest is doubled."""
-STEP = 1.25
+STEP = 2.0
 """From one bound to the next, from the ideal time up to what has to be beaten."""
 
 
@@ -196,12 +196,16 @@ class TrialNetwork:
             saved=1.0 - time_s * trial.scale / now_s,
         )
 
-    def fastest(self, trials: list[Trial], below_s: float) -> FastestTrial | None:
-        """What takes least, below a limit (s, of the typed batch); None where nothing does."""
+    def fastest(
+        self, trials: list[Trial], below_s: float, step: float = STEP
+    ) -> FastestTrial | None:
+        """What takes least, below a limit (s, of the typed batch) that is neared in steps; None
+        where nothing does.
+        """
         least = [self._compute_s(trial) * trial.scale for trial in trials]
         bound_s = min((float(times.min(initial=math.inf)) for times in least), default=math.inf)
         while bound_s < below_s:
-            bound_s = min(bound_s * STEP, below_s)
+            bound_s = min(bound_s * step, below_s)
             found = [
                 candidate
                 for trial, times in zip(trials, least, strict=True)
