@@ -36,10 +36,12 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
         return []
     if workload.balance == "forced":
         return ["as busy on every GPU (balance = forced)"]
+    if ep == 1:
+        return [f"every GPU has all experts of a layer (balance = {workload.balance})"]
     from coopt.perf.mapping import unevenness  # loads arrays
 
     times = float(unevenness(workload, ep))
-    return [f"the busiest GPU's take {times:.2f} times the mean (balance = {workload.balance})"]
+    return [f"the busiest GPU takes {times:.2f} times the mean (balance = {workload.balance})"]
 
 
 def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:

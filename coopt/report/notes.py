@@ -363,7 +363,9 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
         exceeded = f"; iterations more than {more} longer exceed their bounds" if narrow else ""
         if narrow and len(runs) == 1:
             exceeded = f"; an iteration more than {narrow.popitem()[1]} longer exceeds its bound"
-        yield f"Times are estimates: off by {words.percent(error)} on average {basis}{exceeded}."
+        of = f" for {words.both(growths)}" if len(rooms) > 1 else ""
+        size = f"off by {words.percent(error)} on average{of}"
+        yield f"Times are estimates: {size} {basis}{exceeded}."
 
 
 def _nearest(run: WorkloadPlan) -> str:

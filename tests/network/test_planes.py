@@ -191,7 +191,7 @@ def test_ports_up_beyond_those_down_make_no_nic_faster() -> None:
     module = {"name": "whole", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 600, "w": 8}
     changes: dict[str, Any] = {
         "cluster__gpus": 32,
-        "workload__0__max_iteration_time_s": 0.1265,
+        "workload__0__max_iteration_time_s": 0.124,
         "network__fabrics": "clos",
         "network__nics": {"name": "split", "gbit_s": 400, "ports": [1, 2], "usd": 1500, "w": 20},
         "network__switches": [switch(16, 5698) | {"modes": [{"radix": 32, "port_gbit_s": 200}]}],

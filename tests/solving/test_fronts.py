@@ -300,7 +300,7 @@ def test_fronts_of_coupled_networks_say_what_nothing_keeps_what_time_left_and_wh
     named = r"over = 'third': no workload has this name, needs one of first, second, days, budget"
     with pytest.raises(InstanceError, match=named):
         coopt.pareto(asked("partition"), over=["third"])
-    with pytest.raises(InstanceError, match=r"robust\.aim = 'regret'"):
+    with pytest.raises(InstanceError, match=r"needs robust\.aim = 'worst-case'"):
         coopt.pareto(asked("regret"))
 
 

@@ -78,7 +78,7 @@ def test_a_rival_that_meets_its_bound_exactly_leaves_a_gap() -> None:
     claim = with_part(dearer, workloads=(run,)).model_copy(
         update={"instance": InstanceId(name=asked.name, sha256=asked.sha256)}
     )
-    check_doubted(asked, claim, rival, "% is proven, as")
+    check_doubted(asked, claim, rival, "the proven gap is ")
 
 
 def test_a_rival_that_meets_its_bound_exactly_is_named_where_nothing_is_said_to_be_feasible() -> None:
