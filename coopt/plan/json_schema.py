@@ -30,6 +30,7 @@ OUTSIDE_WORDS = {
     "lt": "exclusiveMaximum",
     "le": "maximum",
 }
+DATE = {"pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"}  # strict readers may not know formats
 LENGTHS = {"minLength": "minItems", "maxLength": "maxItems"}
 CATALOG_NAMES = "names of the catalog"
 TEXT = {"type": "string"}
@@ -105,11 +106,23 @@ def _changed(part: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> A
 
 
 def _in_schema_words(part: dict[str, Any]) -> dict[str, Any]:
-    """Translate bounds that pydantic leaves under its own names into JSON Schema."""
+    """Translate what pydantic says in its own words, or OpenAPI's, into JSON Schema."""
+    if part.get("format") == "date":
+        return {key: value for key, value in part.items() if key != "format"} | DATE
+    if "propertyName" in part.get("discriminator", ()):
+        part = {key: value for key, value in part.items() if key != "discriminator"}
     words = OUTSIDE_WORDS | (LENGTHS if part.get("type") == "array" else {})
-    # of a choice each list has its own
-    kept = {key: value for key, value in part.items() if not (key in LENGTHS and "anyOf" in part)}
-    return {words.get(key, key): value for key, value in kept.items()}
+    named = {words.get(key, key): value for key, value in part.items()}
+    if "anyOf" not in named:
+        return named
+    # of a choice each list, and each number, has its own
+    bounds = {key: named[key] for key in OUTSIDE_WORDS.values() if key in named}
+    options = [
+        option | bounds if option.get("type") in ("integer", "number") else option
+        for option in named["anyOf"]
+    ]
+    kept = {key: value for key, value in named.items() if key not in bounds | LENGTHS}
+    return kept | {"anyOf": options}
 
 
 def _with_names(schema: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -14,12 +16,40 @@ from coopt.instance.texts import InstanceError
 from coopt.plan.json_schema import VERSIONS, schema_json
 from coopt.plan.store import read_plan
 
+STRICT = {"$schema", "$id", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "examples"} | {
+    *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
+    *(
+        "anyOf",
+        "oneOf",
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "minLength",
+        "maxLength",
+        "pattern",
+    ),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+}
+"""Keywords that every strict reader knows; formats are additions."""
+
+
+def _keywords(schema: Any) -> Iterator[str]:
+    for key, value in schema.items() if isinstance(schema, dict) else ():
+        yield f"{key} of no type" if key.lower().endswith("imum") and "type" not in schema else key
+        named = key in ("properties", "patternProperties", "$defs")
+        if named or key in ("additionalProperties", "propertyNames", "items", "anyOf", "oneOf", "prefixItems"):
+            for part in value.values() if named else value if isinstance(value, list) else [value]:
+                yield from _keywords(part)
+
 
 @pytest.mark.parametrize("which", VERSIONS)
 def test_a_schema_says_its_version_and_documents_its_first_number(which: str) -> None:
     schema = json.loads(schema_json(which))
     assert re.fullmatch(r"\d+\.\d+\.\d+", VERSIONS[which])
     assert schema["$id"] == f"urn:coopt:{which}:{VERSIONS[which]}"
+    assert set(_keywords(schema)) <= STRICT
     major = schema["properties"]["schema"]["const"]
     assert VERSIONS[which].split(".")[0] == str(major).rpartition("/")[2]
 

@@ -67,7 +67,8 @@ def written(page: str, rows: list[Row]) -> str:
     lines = {name: f"| {name} | {' | '.join(others)} |" for name, *others in cells(page)}
     lines |= {row.judge.program: str(row) for row in rows}
     table = [HEAD, "|---|---|---|---|", *(lines[judge.program] for judge in JUDGES if judge.program in lines)]
-    return before + "\n".join(table) + rest[rest.index("\n\n") :]
+    _, blank, after = rest.partition("\n\n")
+    return before + "\n".join(table) + (blank + after or "\n")
 
 
 def main(names: list[str]) -> int:
