@@ -70,7 +70,7 @@ class Existing(PublishedDesign):
             tier.switch
             or Switch(
                 name=f"{UNNAMED}, {tier.ports} ports",
-                radix=max(tier.ports, 2),
+                radix=tier.ports,
                 port_gbit_s=tier.gbit_s or self.link_gbit_s,
                 usd=0.0,
                 w=0.0,

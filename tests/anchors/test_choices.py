@@ -1,0 +1,271 @@
+"""What a question leaves open or already has, by hand: idle GPUs, near batches, what stands, plans that stand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coopt.instance.base import Table
+from coopt.instance.catalog import entries, find
+from coopt.instance.couplings import Discount
+from coopt.instance.existing import Existing
+from coopt.instance.hardware import Gpu, HbDomain, Switch
+from coopt.instance.mixers import Attention, Encoder, ScanLayers
+from coopt.instance.network import Hall
+from coopt.instance.numerics import EQUAL, REORDERED, SOLVED
+from coopt.instance.question import Cluster
+from coopt.instance.reserves import largest_error
+from coopt.instance.schema import Instance, load, own_time, typed
+from coopt.instance.standing_plans import with_plans
+from coopt.instance.texts import InstanceError
+from coopt.instance.transformer import ScalingLaw, Software, Transformer
+from coopt.instance.workload import Workload
+from tests.anchors.test_defaults import GPU, SHAPE
+from tests.anchors.test_units import LLAMA, QUESTION, question
+
+IDLE = {  # of docs/reference/instance.md: true is up to a quarter; GPUs, size of a domain: those that train, domains
+    (16, True, 8): [(12, 2), (14, 2)],
+    (32, True, 72): [(gpus, 1) for gpus in range(24, 32)],
+    (48, True, 72): [(gpus, 1) for gpus in range(36, 48)],
+    (64, 3, 8): [],  # 61 to 63 fill no domains alike
+    (64, 8, 8): [(56, 7), (56, 8)],
+    (16, False, 8): [],
+}
+NOT_SAID: dict[type[Table], tuple[dict[str, Any], dict[str, Any]]] = {  # docs/reference/instance.md
+    Attention: (
+        {"heads": 25, "kv_heads": 25, "head_dim": 64},  # GPT-2 XL
+        dict.fromkeys(("value_dim", "q_rank", "kv_rank", "rope_dim", "window", "output_rank", "output_groups"), 0)
+        | dict.fromkeys(("index_heads", "index_dim", "index_tokens"), 0)
+        | {"causal": True, "output_gate": False, "shared_kv": False, "compression": 1},
+    ),
+    ScanLayers: (
+        {"kind": "mamba-2", "layers": 1, "heads": 64, "head_dim": 64, "groups": 8, "state": 128},
+        {"gate_rank": 0, "decay_rank": 0},
+    ),
+    Encoder: (
+        {"layers": 24, "hidden": 1024, "heads": 16, "head_dim": 64, "ffn": 4096, "tokens": 576},  # CLIP ViT-L/14
+        {"gated": False, "inputs": 1, "merge": 1, "projector": 0, "projectors": 1},
+    ),
+}
+STANDS: dict[str, Any] = {
+    **{"id": "ours", "hb_domain": "hgx-h100-8", "domains": 8, "gpus_per_domain": 8, "leaf_domains": 2},
+    **{"fabric": "clos", "nic": "cx7-400g", "tiers": [{"ports": 64, "down": 16, "up": 16}, {"ports": 64}]},
+}
+NIC = {"name": "cx7-400g", "per_gpu": 1, "planes": 1, "shared_by": 1}
+
+
+def tier(switches: int, down: int, up: int = 0) -> dict[str, Any]:
+    return {"switches": switches, "down_ports": down, "uplinks_per_switch": up} | dict.fromkeys(
+        ("switch", "optic", "optic_below"), "400g-sr4"
+    )
+
+
+PLANS: dict[str, tuple[str, int, list[dict[str, Any]], dict[str, Any], list[tuple[int, int]]]] = {
+    # fabric, domains of 8, tiers; how leaves are filled; ports in use of a switch and those of them that lead down
+    "a leaf of 32 links holds 4 domains": (
+        *("clos", 16, [tier(4, 32, 32), tier(2, 64)], {"leaf_domains": 4}),
+        [(64, 32), (64, 64)],
+    ),
+    "three spines share 32 uplinks unevenly": (
+        *("clos", 16, [tier(4, 32, 32), tier(3, 43)], {"leaf_domains": 4, "bundles": "any"}),
+        [(64, 32), (43, 43)],
+    ),
+    "spines of two leaves": ("clos", 2, [tier(2, 8, 8), tier(8, 2)], {"leaf_domains": 1}, [(16, 8), (2, 2)]),
+    "spines of one leaf": ("clos", 1, [tier(1, 8, 8), tier(8, 1)], {"leaf_domains": 1}, [(16, 8), (2, 1)]),
+    "three tiers are even": (
+        *("clos", 16, [tier(4, 32, 32), tier(4, 32, 32), tier(2, 64)], {"leaf_domains": 4}),
+        [(64, 32), (64, 32), (64, 64)],
+    ),
+    "two of 8 rails on each leaf": (
+        *("rail-optimized", 16, [tier(4, 32, 32), tier(2, 64)], {"rails": 4, "leaf_domains": 16}),
+        [(64, 32), (64, 64)],
+    ),
+    "a rail has several leaves": (
+        *("rail-optimized", 64, [tier(16, 32, 32), tier(8, 64)], {"leaf_domains": 32}),
+        [(64, 32), (64, 64)],
+    ),
+    "one switch a rail": ("rail-only", 16, [tier(8, 16)], {}, [(16, 16)]),
+    "two rails a switch": ("rail-only", 16, [tier(4, 16)], {}, [(32, 32)]),
+    "a domain alone": ("rail-only", 1, [tier(8, 1)], {}, [(2, 1)]),
+}
+
+
+def catalogued(kind: str, name: str, of: type[Any]) -> Any:
+    entry = find(kind, name)
+    assert isinstance(entry, of)
+    return entry
+
+
+@pytest.mark.parametrize("case", IDLE, ids=str)
+def test_gpus_that_may_be_idle(case: tuple[int, int | bool, int]) -> None:
+    gpus, idle, size = case
+    cluster = Cluster.model_validate({"gpu": GPU, "gpus": gpus, "idle_gpus": idle})
+    assert cluster.most_idle(gpus) == {True: gpus // 4, False: 0}.get(idle, idle)
+    assert sorted(cluster.idle_sites(gpus, size)) == IDLE[case]
+
+
+def test_the_least_number_that_is_enough_is_bought() -> None:
+    cluster = Cluster.model_validate({"gpu": GPU, "gpus": [8, 16], "idle_gpus": True})
+    assert [cluster.bought_for(gpus) for gpus in (5, 6, 8, 11, 12, 17)] == [None, 8, 8, None, 16, None]
+
+
+def test_two_percent_of_100_are_two_batches_up_and_down() -> None:
+    """The nearest first; docs/reference/instance.md: "number from 0 to 0.2", "0.02 is two percent"."""
+    asked = {"name": "w", "model": SHAPE, "global_batch": 100}
+    assert Workload.model_validate(asked | {"batch_tolerance": 0.02}).batches == (100, 101, 99, 102, 98)
+    assert len(Workload.model_validate(asked | {"batch_tolerance": 0.2}).batches) == 41
+    with pytest.raises(ValueError, match="batch_tolerance"):
+        Workload.model_validate(asked | {"batch_tolerance": 0.201})
+
+
+def test_a_list_in_the_wrong_table_is_told_its_own() -> None:
+    workload = QUESTION["workload"] | {"zero": [0, 1]}
+    with pytest.raises(InstanceError, match=r"workload.mapping.zero in its place"):
+        load(QUESTION | {"workload": workload})
+
+
+def test_nics_are_limited_where_their_bytes_exceed_the_way_to_them() -> None:
+    """400 Gbit/s are 50 GB/s."""
+    (domain,) = question().network.hb_domains
+    limited = [question().network.is_limited(domain.with_nics_at(gbyte_s)) for gbyte_s in (49.9, 50.0, 50.1)]
+    assert limited == [True, False, False]
+
+
+@pytest.mark.parametrize("of", NOT_SAID)
+def test_mixers_and_encoders_have_their_documented_defaults(of: type[Table]) -> None:
+    given, expected = NOT_SAID[of]
+    one = of.model_validate(given)
+    assert {key: getattr(one, key) for key in expected} == expected
+
+
+def test_a_vision_tower_has_no_vocabulary_and_no_mask() -> None:
+    encoder = Encoder.model_validate(NOT_SAID[Encoder][0])
+    ((_, tower),) = Transformer.model_validate(SHAPE | {"encoders": [encoder]}).towers
+    assert (tower.causal, tower.gated, tower.vocab, tower.seq, tower.kv_heads) == (False, False, 1, 576, 16)
+
+
+def test_a_model_may_have_mamba_layers_alone() -> None:
+    """Mamba-2 2.7B (arXiv 2405.21060): 64 layers of 2,560, 80 heads of 64, state 128, no attention."""
+    sizes = {"layers": 64, "mamba_layers": 64, "mamba_heads": 80, "mamba_head_dim": 64, "mamba_groups": 1}
+    table = SHAPE | sizes | {"hidden": 2560, "mamba_state": 128}
+    assert [(scan.kind, scan.layers) for scan in Transformer.model_validate(table).scans] == [("mamba-2", 64)]
+
+
+def test_words_for_flags_are_those_of_the_reference() -> None:
+    """`graphs`: true is a graph of the whole iteration; `compile`: whether FSDP2 has a compiler; prices hold for every
+    unit bought unless it is said.
+    """
+    for compiles, name in ((True, "fsdp"), (False, "fsdp-eager")):
+        software = {"framework": "fsdp", "compile": compiles}
+        one = Workload.model_validate({"name": "w", "model": SHAPE, "global_batch": 1, "software": software})
+        assert one.options.software.name == name
+    assert [Software(name="s", graphs=value).graphs for value in (True, False, "full")] == ["full", "none", "full"]
+    table = {"kind": "nic", "item": "n", "from": 1, "usd": 1.0}
+    assert Discount.model_validate(table).applies == "all-units"
+
+
+def test_chinchilla_reaches_its_loss_after_its_tokens() -> None:
+    """arXiv 2203.15556, equation 10: 70 B parameters, 1.4 T tokens: 1.69 + 0.083 + 0.163."""
+    law = catalogued("scaling_law", "chinchilla", ScalingLaw)
+    assert law.loss(70e9, 1.4e12) == pytest.approx(1.9366, abs=1e-4)
+    assert law.tokens(70e9, 1.9366) == pytest.approx(1.4e12, rel=2e-3)
+    parameters, tokens = law.best_for_compute(5.76e23)  # Gopher's; C = 6 N D
+    assert parameters * tokens == pytest.approx(9.6e22)
+    assert parameters == pytest.approx(32e9, rel=0.02)  # (.34 406.4 / .28 / 410.7)^(1/.62) 9.6e22^(.28/.62)
+
+
+def test_predicted_times_are_told_in_the_unit_of_the_bound_with_their_margin() -> None:
+    """2^24 tokens in 8 s are 2^21 a second; a quarter longer, four fifths of that."""
+    rate, seconds = ({"min_tokens_per_s": 1.0}, {"max_iteration_time_s": 1.0})
+    asked = [Workload.model_validate(LLAMA | bound).with_margin(0.25) for bound in (rate, seconds)]
+    assert [own_time(one, 8.0) for one in asked] == [pytest.approx(0.8 * 2**21), 10.0]
+    assert own_time(Workload.model_validate(LLAMA | rate), 8.0) == 2**21
+
+
+def test_half_a_thousand_batches_are_no_thousand_choices() -> None:
+    """A fifth of 1,250 is 250: 501 batches, once for a GPU and once beside another workload."""
+    near = LLAMA | {"global_batch": 1250, "batch_tolerance": 0.2, "max_iteration_time_s": 60.0}
+    several = [near, LLAMA | {"name": "other", "max_iteration_time_s": 60.0}]
+    assert [len(one.batches) for one in question(workload=several).workload] == [501, 0]
+
+
+def test_32_domains_of_a_rack_stand_in_the_first() -> None:
+    assert [Hall(racks_per_domain=1 / 32).rack_of(domain) for domain in (31, 32)] == [0, 1]
+
+
+def test_errors_of_own_and_of_catalogued_hardware() -> None:
+    """docs/days.md: one and a half times the error of the generation, or the largest known; experts across domains
+    are further from published runs than those inside.
+    """
+    moe = {"name": "w", "model": "mixtral-8x7b", "global_batch": 1024, "mapping": {"micro_batch": [1, 4]}}
+    h100 = catalogued("gpu", "h100-sxm", Gpu)
+    dense = Workload.model_validate(moe | {"model": SHAPE})
+    known = {name: getattr(entry, "left_out", 0.0) for name, entry in entries("model_error").items()}
+    own = Gpu.model_validate(GPU)
+    assert largest_error(own, dense, 64) == pytest.approx(1.5 * max(known.values()))
+    hopper = own.model_copy(update={"generation": "hopper"})
+    assert largest_error(hopper, dense, 64) == pytest.approx(1.5 * max(known["hopper 16-bit"], known["dense"]))
+    inside = Workload.model_validate(moe | {"mapping": {"micro_batch": [1, 4], "ep": 1}})
+    assert largest_error(h100, inside, 64) < largest_error(h100, Workload.model_validate(moe), 64)
+
+
+def test_what_stands_is_bought_for_nothing() -> None:
+    given: dict[str, Any] = {"cluster": {"gpu": "h100-sxm", "gpus": 64}, "network": {"given": True}}
+    workload = {"name": "w", "model": "gpt-22b", "global_batch": 64}
+    instance = Instance.model_validate(QUESTION | given | {"workload": workload, "existing": STANDS})
+    network = instance.network
+    assert instance.objective.minimize == "time"
+    assert {nic.usd for nic in network.nics} == {optic.usd for optic in network.optics} == {0.0}
+    assert [(one.usd_per_gpu, one.host_usd_per_gpu) for one in network.hb_domains] == [(0.0, 0.0)]
+    unnamed = [(one.radix, one.port_gbit_s, one.usd, one.w, one.optics_inside) for one in network.switches]
+    assert unnamed == [(64, 400.0, 0.0, 0.0, False)]
+    assert {(optic.gbit_s, optic.w) for optic in network.optics} == {(400.0, 0.0)}
+    assert (network.nics_per_gpu, network.nic_planes, network.buildable) == ((1,), (1,), False)
+
+
+def test_a_switch_that_stands_may_have_two_ports() -> None:
+    """`radix` (docs/reference/instance.md: integer from 2) and of a tier with as many."""
+    stands = Existing.model_validate(STANDS | {"domains": 1, "leaf_domains": None, "tiers": [{"ports": 2}]})
+    assert [(one.radix, one.usd, one.w) for one in stands.switches] == [(2, 0.0, 0.0)]
+    assert [(one.usd, one.w) for pair in stands.ends for one in pair] == [(0.0, 0.0)] * 2
+    assert not stands.holds(4)
+    assert [stands.holds(gpus) for gpus in (5, 8, 9)] == [True, True, False]
+
+
+@pytest.mark.parametrize("case", PLANS)
+def test_a_plan_stands_as_it_was_built(case: str, tmp_path: Path) -> None:
+    fabric, domains, tiers, fill, ports = PLANS[case]
+    planes = 8 if fabric == "rail-only" else 1
+    design = {
+        "hb_domain": {"name": "hgx-h100-8", "size": 8, "count": domains},
+        "fabric": {"kind": fabric, "tiers": len(tiers), "tier": tiers, "nic": NIC, "planes": planes, "pod_bundle": 1},
+    }
+    (tmp_path / "ours.json").write_text(json.dumps({"parts": [{"name": "network", "design": design}]}), "utf-8")
+    (row,) = with_plans({"existing": {"plan": "ours.json"}}, tmp_path)["existing"]
+    assert {key: row[key] for key in ("rails", "leaf_domains", "bundles") if key in row} == fill
+    assert [(one["ports"], one["down"]) for one in row["tiers"]] == ports
+    assert {one["gbit_s"] for one in row["tiers"]} == {400.0}
+    assert (row["domains"], row["gpus_per_domain"], row["nic_ports"], row["planes"]) == (domains, 8, 1, 1)
+
+
+def test_servers_that_are_not_known_cost_nothing_and_ports_are_all_in_use() -> None:
+    bare = HbDomain.model_validate({"name": "h", "size": 8, "gbyte_s": 450, "usd_per_gpu": 5, "w_per_gpu": 7})
+    assert (bare.with_hosts().usd_per_gpu, bare.with_hosts().w_per_gpu) == (5.0, 7.0)
+    switch = catalogued("switch", "64x400g", Switch)
+    assert switch.port_margin == 0.0
+
+
+def test_suggested_bounds_have_five_digits_and_whole_sums_stay() -> None:
+    values = [(5.017612, True), (5.017612, False), (1_234_567.0, True), (99_999.0, True)]
+    assert [typed(value, up=up) for value, up in values] == [5.0177, 5.0176, 1_234_567.0, 99_999.0]
+    assert [typed(1_234_567.5), typed(123_456.0)] == [1_234_600.0, 123_456.0]
+
+
+def test_tolerances_are_those_of_the_arithmetic_and_of_solvers() -> None:
+    """docs/verifier.md: 1e-9; doubles round to 2^-53, 9,007 times here; feasibility of Gurobi, CPLEX and SCIP: 1e-6."""
+    assert (EQUAL, SOLVED) == (1e-9, 1e-6)
+    assert pytest.approx(9007 * 2**-53, rel=1e-3) == REORDERED
+    assert question().solver.gap == 0.0
