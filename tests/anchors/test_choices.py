@@ -11,14 +11,15 @@ import pytest
 from coopt.instance.base import Table
 from coopt.instance.catalog import entries, find
 from coopt.instance.couplings import Discount
+from coopt.instance.doubts import price_doubt
 from coopt.instance.existing import Existing
-from coopt.instance.hardware import Gpu, HbDomain, Switch
+from coopt.instance.hardware import Gpu, HbDomain, Optic, Switch
 from coopt.instance.mixers import Attention, Encoder, ScanLayers
 from coopt.instance.network import Hall
 from coopt.instance.numerics import EQUAL, REORDERED, SOLVED
 from coopt.instance.question import Cluster
-from coopt.instance.reserves import largest_error
-from coopt.instance.schema import Instance, load, own_time, typed
+from coopt.instance.reserves import largest_error, practice_of
+from coopt.instance.schema import Instance, ample_s, load, own_time, typed
 from coopt.instance.standing_plans import with_plans
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
@@ -116,6 +117,7 @@ def test_two_percent_of_100_are_two_batches_up_and_down() -> None:
     """The nearest first; docs/reference/instance.md: "number from 0 to 0.2", "0.02 is two percent"."""
     asked = {"name": "w", "model": SHAPE, "global_batch": 100}
     assert Workload.model_validate(asked | {"batch_tolerance": 0.02}).batches == (100, 101, 99, 102, 98)
+    assert Workload.model_validate(asked).batches == ()
     assert len(Workload.model_validate(asked | {"batch_tolerance": 0.2}).batches) == 41
     with pytest.raises(ValueError, match="batch_tolerance"):
         Workload.model_validate(asked | {"batch_tolerance": 0.201})
@@ -174,7 +176,7 @@ def test_chinchilla_reaches_its_loss_after_its_tokens() -> None:
     assert law.tokens(70e9, 1.9366) == pytest.approx(1.4e12, rel=2e-3)
     parameters, tokens = law.best_for_compute(5.76e23)  # Gopher's; C = 6 N D
     assert parameters * tokens == pytest.approx(9.6e22)
-    assert parameters == pytest.approx(32e9, rel=0.02)  # (.34 406.4 / .28 / 410.7)^(1/.62) 9.6e22^(.28/.62)
+    assert parameters == pytest.approx(32.18986e9, rel=1e-6)  # (.34 406.4 / .28 / 410.7)^(1/.62) 9.6e22^(.28/.62)
 
 
 def test_predicted_times_are_told_in_the_unit_of_the_bound_with_their_margin() -> None:
@@ -208,6 +210,9 @@ def test_errors_of_own_and_of_catalogued_hardware() -> None:
     assert largest_error(own, dense, 64) == pytest.approx(1.5 * max(known.values()))
     hopper = own.model_copy(update={"generation": "hopper"})
     assert largest_error(hopper, dense, 64) == pytest.approx(1.5 * max(known["hopper 16-bit"], known["dense"]))
+    near = practice_of(h100, dense, experts_across=False, micro_batch=1, gpus=64)
+    far = near._replace(precision="fp8", micro_batch=4, gpus=512)
+    assert far.gaps_to(near) == {"precision": 1.0, "micro_batch": 1.0, "gpus": 2.0}  # 512 are 4 times 2 times 64
     inside = Workload.model_validate(moe | {"mapping": {"micro_batch": [1, 4], "ep": 1}})
     assert largest_error(h100, inside, 64) < largest_error(h100, Workload.model_validate(moe), 64)
 
@@ -231,6 +236,7 @@ def test_a_switch_that_stands_may_have_two_ports() -> None:
     stands = Existing.model_validate(STANDS | {"domains": 1, "leaf_domains": None, "tiers": [{"ports": 2}]})
     assert [(one.radix, one.usd, one.w) for one in stands.switches] == [(2, 0.0, 0.0)]
     assert [(one.usd, one.w) for pair in stands.ends for one in pair] == [(0.0, 0.0)] * 2
+    assert (stands.bundles, stands.domain_ends, stands.block) == ("even", 8, 8)
     assert not stands.holds(4)
     assert [stands.holds(gpus) for gpus in (5, 8, 9)] == [True, True, False]
 
@@ -256,6 +262,27 @@ def test_servers_that_are_not_known_cost_nothing_and_ports_are_all_in_use() -> N
     assert (bare.with_hosts().usd_per_gpu, bare.with_hosts().w_per_gpu) == (5.0, 7.0)
     switch = catalogued("switch", "64x400g", Switch)
     assert switch.port_margin == 0.0
+
+
+def test_margins_that_are_not_said_are_those_of_the_reference() -> None:
+    """docs/reference/instance.md: times with 80%, the memory that the framework's allocator needs, and every port."""
+    unsaid = Instance.model_validate({key: value for key, value in QUESTION.items() if key != "margin"}).kept_margin
+    assert (unsaid.time, unsaid.confidence, unsaid.memory, unsaid.ports) == ("model", 0.8, "software", 0.0)
+
+
+def test_prices_of_own_products_are_in_no_doubt() -> None:
+    nic = {"name": "own", "gbit_s": 400, "usd": 1000, "w": 20}
+    assert price_doubt(question(network=QUESTION["network"] | {"nics": nic}), ("nic", "own")) == 0.0
+
+
+def test_a_link_of_a_rounded_rate_is_one_link() -> None:
+    assert catalogued("optic", "800g-dr8", Optic).links_of(800 * (1 + 1e-12)) == 1
+
+
+def test_what_rules_no_plan_out_is_a_million_bounds() -> None:
+    """A million seconds at least, and no more than 1e15, the largest number of an instance."""
+    bounds = [{"max_iteration_time_s": 0.5}, {"max_iteration_time_s": 7.5}, {}]
+    assert [ample_s(Workload.model_validate(LLAMA | bound)) for bound in bounds] == [1e6, 7.5e6, 1e15]
 
 
 def test_suggested_bounds_have_five_digits_and_whole_sums_stay() -> None:
