@@ -7,6 +7,7 @@ the formats.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,11 +102,9 @@ def _only_part(plan: Plan, workload: str) -> dict[str, str]:
 def writers() -> dict[str, Callable[..., str | bytes]]:
     """What writes each format; only a command that writes waits for these imports."""
     from coopt.network.graph_files import network_dot, network_graphml
-    from coopt.report.bridge import bridge_yaml
+    from coopt.report import bridge, nemo, torchtitan
     from coopt.report.csv_files import bill_csv, ranks_csv
-    from coopt.report.megatron import megatron_script
-    from coopt.report.nemo import nemo_yaml
-    from coopt.report.torchtitan import torchtitan_module
+    from coopt.report.megatron import launch_file, megatron_script
     from coopt.solving.export_files import model_lp, model_mps
     from coopt.solving.route_files import routes_csv
     from coopt.traffic.files import chakra_traces, ns3_flows, ns3_topology
@@ -114,9 +113,11 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
         "graphml": network_graphml,
         "dot": network_dot,
         "megatron": megatron_script,
-        "bridge": bridge_yaml,
-        "nemo": nemo_yaml,
-        "torchtitan": torchtitan_module,
+        "bridge": partial(launch_file, "bridge", bridge.refusals, bridge.bridge_text),
+        "nemo": partial(launch_file, "nemo", nemo.refusals, nemo.nemo_text),
+        "torchtitan": partial(
+            launch_file, "torchtitan", torchtitan.refusals, torchtitan.torchtitan_text
+        ),
         "ranks": ranks_csv,
         "routes": routes_csv,
         "ns3-topology": ns3_topology,
@@ -159,9 +160,9 @@ def export(
 ) -> None:
     """Write PLAN.json for other programs.
 
-    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s. bom-
-    csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum is
-    that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
+    graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
+    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum
+    is that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
     torchtitan: configurations of Megatron Bridge, NeMo AutoModel and TorchTitan. ranks: which GPU
     runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
     flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an

@@ -190,13 +190,12 @@ def at_one_rate(box: Switch) -> dict[str, Switch]:
     """
     ways: dict[str, Switch] = {}
     for row in _tables("switch")["at_one_rate"]:
-        mode = next(
-            (way for way in box.in_each_mode if way.port_gbit_s == row["port_gbit_s"]), None
-        )
-        if row["box"] == box.name and mode is not None:
-            sources = tuple(source for source in mode.sources if source.fields != ("modes",))
-            named = {"name": row["name"], "description": row["description"]}
-            ways[row["name"]] = mode.model_copy(update={**named, "modes": (), "sources": sources})
+        for mode in box.in_each_mode if row["box"] == box.name else ():
+            if mode.port_gbit_s == row["port_gbit_s"]:
+                sources = tuple(source for source in mode.sources if source.fields != ("modes",))
+                named = {"name": row["name"], "description": row["description"]}
+                changes = {**named, "modes": (), "sources": sources}
+                ways[row["name"]] = mode.model_copy(update=changes)
     return ways
 
 

@@ -186,5 +186,5 @@ def outside(practice: Practice) -> tuple[str, ...]:
 
 def _distinct(practice: Practice) -> Iterator[str]:
     """Yield the properties to look for; a GPU stands for its generation where some run has it."""
-    measured = is_measured(practice.gpu)
-    yield from (name for name in practice._fields if not (measured and name == "generation"))
+    has_runs = is_measured(practice.gpu)
+    yield from (name for name in practice._fields if not (has_runs and name == "generation"))

@@ -160,7 +160,7 @@ def _complaints_of(
                 if isinstance(entry, Switch):
                     stated.add(entry.name)
                     ways = at_one_rate(entry)
-                    book[kind].update((name, ways[name]) for name in ways.keys() - stated)
+                    book[kind].update((n, way) for n, way in ways.items() if n not in stated)
     for key in bases:
         if text := _no_base(key, bases, placed, book):
             yield f"{placed[key].of(text)}: {text}"
@@ -255,13 +255,10 @@ def _no_base(
     if name == chain[-1]:
         is_first = all(order.index(key) <= order.index((kind, other)) for other in chain)
         circle = " extends ".join(map(repr, chain))
+        if not is_first:
+            return None
         return (
-            (
-                f"extends = {base!r}: the entries extend each other in a circle, needs an end:"
-                f" {circle}"
-            )
-            if is_first
-            else None
+            f"extends = {base!r}: the entries extend each other in a circle, needs an end: {circle}"
         )
     first = placed[kind, base].first
     where = f"line {first}" if first else "further down"

@@ -207,8 +207,11 @@ def error_names(gpu: Gpu, workload: Workload) -> tuple[str, str]:
     """Return the keys of the errors relevant to a workload: of its hardware and precision, and of
     its kind of model.
     """
-    precision = workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
-    return f"{gpu.generation} {precision}", model_kind(workload)
+    return f"{gpu.generation} {_precision_name(workload)}", model_kind(workload)
+
+
+def _precision_name(workload: Workload) -> str:
+    return workload.precision if workload.precision in ("fp8", "fp4") else "16-bit"
 
 
 def model_kind(workload: Workload) -> str:
@@ -264,7 +267,7 @@ def practice_of(
     return Practice(
         architecture=model_kind(workload),
         generation=gpu.generation,
-        precision=workload.precision if workload.precision in ("fp8", "fp4") else "16-bit",
+        precision=_precision_name(workload),
         gpu=_catalog_name(gpu) or f"{gpu.name} (own)",
         software=SAME_CODE.get(software.name, software.name),
         graphs=software.graphs,

@@ -8,13 +8,10 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from coopt.instance.schema import Instance
 from coopt.plan.parts import MappingChoice
-from coopt.plan.schema import Plan
 from coopt.report.megatron import (
     Values,
     environment,
-    launched,
     mapping_arguments,
     model_arguments,
     remarks,
@@ -78,20 +75,6 @@ IMPLIED = (
 DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.float32"}
 
 
-def bridge_yaml(
-    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
-) -> str:
-    """A configuration that `ConfigContainer.from_yaml` of Megatron Bridge reads.
-
-    Raises
-    ------
-    InstanceError
-        As `coopt.report.megatron.launched`.
-    """
-    split, mapping = launched(instance, plan, "bridge", refusals, workload=workload, part=part)
-    return bridge_text(instance.name, split, mapping)
-
-
 def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM refuses, and Bridge beside it."""
     yield from refusals_of_megatron(split, mapping)
@@ -100,7 +83,9 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
 
 
 def bridge_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
-    """The configuration of a workload with a mapping that Megatron-LM does not refuse."""
+    """The configuration of a workload with a mapping that Megatron-LM does not refuse, as
+    `ConfigContainer.from_yaml` of Megatron Bridge reads it.
+    """
     comments = [f"# {text}" for text in _comments(name, split, mapping)]
     config = {"_target_": f"{CONFIG}.ConfigContainer", **_sections(split, mapping)}
     text: str = yaml.safe_dump(config, sort_keys=False)

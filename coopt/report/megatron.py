@@ -498,16 +498,17 @@ def _kept_in_more_bits(workload: Workload) -> str:
     )
 
 
-def launched(
-    instance: Instance,
-    plan: Plan,
+def launch_file(
     tool: str,
     refused: Callable[[RankGrid, MappingChoice], Iterable[str]],
+    written: Callable[[str, RankGrid, MappingChoice], str],
+    instance: Instance,
+    plan: Plan,
     *,
-    workload: str | None,
-    part: str | None,
-) -> tuple[RankGrid, MappingChoice]:
-    """The workload that a launch file of a tool is for, split over its GPUs, and its mapping.
+    workload: str | None = None,
+    part: str | None = None,
+) -> str:
+    """A launch file of a tool, for a workload split over its GPUs with the mapping of a plan.
 
     Raises
     ------
@@ -527,7 +528,7 @@ def launched(
         raise InstanceError(
             f"{instance.name}: workload {run.name!r}: {reason} ({tool})" for reason in reasons
         )
-    return split, run.mapping
+    return written(instance.name, split, run.mapping)
 
 
 def megatron_script(
@@ -539,10 +540,11 @@ def megatron_script(
     Raises
     ------
     InstanceError
-        As `launched`.
+        As `launch_file`.
     """
-    split, mapping = launched(instance, plan, "megatron", refusals, workload=workload, part=part)
-    return launch_script(instance.name, split, mapping)
+    return launch_file(
+        "megatron", refusals, launch_script, instance, plan, workload=workload, part=part
+    )
 
 
 def launch_script(name: str, split: RankGrid, mapping: MappingChoice) -> str:

@@ -7,13 +7,15 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from coopt.instance.schema import Instance
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
-from coopt.plan.schema import Plan
-from coopt.report.megatron import launched
-from coopt.report.torchtitan import chunk_modules, refusals_of_fsdp, remarks_of_fsdp
+from coopt.report.torchtitan import (
+    chunk_modules,
+    comments_of_fsdp,
+    local_batch,
+    refusals_of_fsdp,
+)
 from coopt.traffic.ranks import RankGrid
 
 Values = dict[str, Any]
@@ -21,43 +23,23 @@ Values = dict[str, Any]
 COMPONENTS = "nemo_automodel.components"
 
 
-def nemo_yaml(
-    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
-) -> str:
-    """A configuration for `automodel FILE` of NeMo AutoModel.
-
-    Raises
-    ------
-    InstanceError
-        As `coopt.report.megatron.launched`.
-    """
-    split, mapping = launched(instance, plan, "nemo", refusals, workload=workload, part=part)
-    return nemo_text(instance.name, split, mapping)
-
-
 def nemo_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
-    """The configuration of a workload with a mapping that AutoModel does not refuse."""
-    title = " ".join(f"{name}, workload {split.workload.name}".split())
-    comments = [
-        f"# {title}: NeMo AutoModel on {split.ranks} GPUs, DP {mapping.dp}.",
-        "# Data, learning rate and steps stand for yours.",
-        *(f"# Not said here: {remark}." for remark in remarks_of_fsdp(split, mapping)),
-    ]
+    """The configuration of a workload with a mapping that AutoModel does not refuse, for
+    `automodel FILE`.
+    """
+    comments = comments_of_fsdp("NeMo AutoModel", name, split, mapping)
     text: str = yaml.safe_dump(_sections(split, mapping), sort_keys=False)
     return "\n".join(comments) + "\n" + text
 
 
 def _sections(split: RankGrid, mapping: MappingChoice) -> Values:
     workload, model = split.workload, split.workload.model
-    pipelined = mapping.pp > 1
     fp8: Values = {"enabled": True, "recipe_name": "tensorwise", "filter_fqns": ["lm_head"]}
     return {
         "recipe": "TrainFinetuneRecipeForNextTokenPrediction",
         "step_scheduler": {
             "global_batch_size": workload.global_batch,
-            "local_batch_size": workload.global_batch // mapping.dp
-            if pipelined
-            else mapping.micro_batch,
+            "local_batch_size": local_batch(workload, mapping),
             "max_steps": 20,
         },
         "dist_env": {"backend": "nccl"},

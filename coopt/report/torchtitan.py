@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
-from coopt.instance.schema import Instance
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
-from coopt.plan.schema import Plan
-from coopt.report.megatron import WIDE_STATES, chunk_layers, launched, unswitched
+from coopt.report.megatron import WIDE_STATES, chunk_layers, unswitched
 from coopt.traffic.ranks import RankGrid, rank_table
 
 QUANTIZED = {
@@ -33,28 +31,11 @@ UNSAID = (
 """Keys of a model that no builder of TorchTitan's takes, if they are not at their default."""
 
 
-def torchtitan_module(
-    instance: Instance, plan: Plan, *, workload: str | None = None, part: str | None = None
-) -> str:
-    """A module with a function `plan` for `--module` and `--config` of TorchTitan.
-
-    Raises
-    ------
-    InstanceError
-        As `coopt.report.megatron.launched`.
-    """
-    split, mapping = launched(instance, plan, "torchtitan", refusals, workload=workload, part=part)
-    return torchtitan_text(instance.name, split, mapping)
-
-
 def torchtitan_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
-    """The module of a workload with a mapping that TorchTitan does not refuse."""
-    title = " ".join(f"{name}, workload {split.workload.name}".split())
-    comments = [
-        f"# {title}: TorchTitan on {split.ranks} GPUs, DP {mapping.dp}.",
-        "# Data, tokenizer, learning rate and steps stand for yours.",
-        *(f"# Not said here: {remark}." for remark in remarks_of_fsdp(split, mapping)),
-    ]
+    """The module of a workload with a mapping that TorchTitan does not refuse; its function `plan`
+    is for `--module` and `--config`.
+    """
+    comments = comments_of_fsdp("TorchTitan", name, split, mapping)
     facts = [
         f"{key} = {pprint.pformat(value, width=96, sort_dicts=False)}"
         for key, value in _facts(split, mapping).items()
@@ -78,7 +59,6 @@ def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
     """What the builders take, by the names of their arguments."""
     workload, model = split.workload, split.workload.model
     replicates, pipelined = mapping.zero == 0, mapping.pp > 1
-    local_batch = workload.global_batch // mapping.dp if pipelined else mapping.micro_batch
     return {
         "NAME": workload.name,
         "MODEL": {
@@ -98,7 +78,7 @@ def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
         "LATENT": _latent(model),
         "EXPERT": _experts(workload, mapping),
         "TRAINING": {
-            "local_batch_size": local_batch,
+            "local_batch_size": local_batch(workload, mapping),
             "global_batch_size": workload.global_batch,
             "seq_len": model.seq,
             "steps": 20,
@@ -281,7 +261,22 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     yield from (reason for reason, holds in reasons.items() if holds)
 
 
-def remarks_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
+def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoice) -> list[str]:
+    """The first lines of a configuration of a tool that trains by FSDP2."""
+    title = " ".join(f"{name}, workload {split.workload.name}".split())
+    return [
+        f"# {title}: {tool} on {split.ranks} GPUs, DP {mapping.dp}.",
+        "# Data, tokenizer, learning rate and steps stand for yours.",
+        *(f"# Not said here: {remark}." for remark in _remarks(split, mapping)),
+    ]
+
+
+def local_batch(workload: Workload, mapping: MappingChoice) -> int:
+    """The sequences of a DP rank that FSDP2 takes at once: all where a pipeline divides them."""
+    return workload.global_batch // mapping.dp if mapping.pp > 1 else mapping.micro_batch
+
+
+def _remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What the plan counts on and a configuration does not say."""
     options, table = split.workload.options, rank_table(split)
     said = {

@@ -20,7 +20,6 @@ from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.reserves import MAX_SPARES, published_failures
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.network.family import Family
 from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.network.space import outages_of
 from coopt.plan.couplings import Part
@@ -97,7 +96,7 @@ def _otherwise(key: str, network: PartNetwork, workload: Workload, run: Workload
     """How long an iteration takes on a network, by the mapping that is the fastest there."""
     family, gpus, gpu = network.family, network.family.gpus, network.question.cluster.gpu
     context, uplinks = context_of(family), network.uplinks
-    pool, row = _placed(network, workload, run, family)
+    pool, row = _placed(network, workload, run)
     kept = workload_plan(pool, gpu, context, uplinks, row)
     trial = Trial.on_all(workload, family, value=gpus)
     # the mapping that is kept is hardly slower than the fastest, so that no lower bounds are tried
@@ -111,10 +110,9 @@ def _otherwise(key: str, network: PartNetwork, workload: Workload, run: Workload
     return Assumption(key=key, workload=run.name, time_ratio=ratio, run=other)
 
 
-def _placed(
-    network: PartNetwork, workload: Workload, run: WorkloadPlan, family: Family
-) -> tuple[Pool, int]:
+def _placed(network: PartNetwork, workload: Workload, run: WorkloadPlan) -> tuple[Pool, int]:
     """The placements of a run's mapping, and the row of its own."""
+    family = network.family
     alone = network.question.model_copy(update={"workload": (workload,)})
     (narrowed,) = pinned(alone, [run.mapping])
     choices, _ = every_mapping(narrowed, family.gpus)
@@ -131,7 +129,7 @@ def _failures(network: PartNetwork, workload: Workload, run: WorkloadPlan) -> It
     question = network.question.having(availability=published)
     outages = outages_of(question, network.family.nic_planes)
     family = replace(network.family, outages=outages)
-    pool, row = _placed(network, workload, run, family)
+    pool, row = _placed(replace(network, family=family), workload, run)
     pace = pace_of(pool, context_of(family), network.uplinks, row) if workload.calendar else 1.0
     loss = family_domain_lost(published, family)
     enough = bisect_left(

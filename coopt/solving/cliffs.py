@@ -4,9 +4,9 @@ near the answer of one network.
 The front of cost against time falls in steps, and the answer may stand right before one. All
 designs that cost little more or take little longer are timed, as for the front; mappings that are
 too slow for that are no part of it, so that it takes a fraction of the time of the whole front.
-Products that cost hardly more are as good a choice where their prices may be off by as much. Of
-these only the cheapest design in time counts: the cheapest network of each choice is timed first,
-and others only where they are no dearer than what that finds.
+Other products that cost up to a fifth more are as good a choice where their prices may be off by as
+much. Of these only the cheapest design in time counts: the cheapest network of each choice is timed
+first, and others only where they are no dearer than what that finds.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
 
 
 def _within_reach(question: Instance, most: float) -> Iterator[PricedFamily]:
-    """The families with those of their uplinks that cost little more at most."""
+    """The families with those of their uplinks that are worth no more than a limit."""
     kind = question.objective.minimize
     for family in families(question):
         # most families are out of reach with their fewest uplinks already

@@ -2,10 +2,11 @@
 faster, since more divides them, and degrees beyond those that are tried by default.
 
 What was typed is kept by the search. Beside its answer this looks on the network of the answer,
-with the model alone: at batches within two percent, and at fewer GPUs, the others idle. Of the
-batches only those can help that have a factor which a split can use and the typed one has not; of
-each such set of factors the largest batch stands for all. Bounds on compute come first: mappings
-are timed from the ideal time on, in steps, until one is found or the typed numbers are no worse.
+with the model alone: at batches within two percent, at fewer GPUs, the others idle, and at the next
+two doublings of CP and micro-batch. Of the batches only those can help that have a factor which a
+split can use and the typed one has not; of each such set of factors the largest batch stands for
+all. Bounds on compute come first: mappings are timed from the ideal time on, in steps, until one is
+found or the typed numbers are no worse.
 """
 
 from __future__ import annotations

@@ -34,11 +34,10 @@ class Turn:
         for items, sign in ((cost.items, 1.0), (other.items, -1.0)):
             for item in items:
                 more_usd[item.product] += sign * item.usd
-        terms = instance.objective
         # each dollar of purchase is labour and support, too
-        works = terms.labour_share + terms.support_share * terms.years if kind == "tco" else 0.0
+        owned = instance.objective.owned_share if kind == "tco" else 1.0
         return cls(
-            missing_usd=(other.of(kind) - cost.of(kind)) / (1.0 + works),
+            missing_usd=(other.of(kind) - cost.of(kind)) / owned,
             more_usd={of: usd for of, usd in more_usd.items() if usd},
             doubts={of: price_doubt(instance, of) for of in more_usd},
         )

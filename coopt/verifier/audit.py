@@ -357,16 +357,16 @@ def verify(
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
         check_margin(ledger, instance)
         check_tp_is_open(ledger, instance, plan)
-        questions = list(check_chosen(ledger, with_tp(instance, across=plan.tp_across), plan))
+        placed = with_tp(instance, across=plan.tp_across)
+        questions = list(check_chosen(ledger, placed, plan))
         if questions:
             _check(ledger, questions, plan)
             check_none_inside(ledger, instance, plan)
             if plan.next_best is not None and plan.design is not None and plan.cost is not None:
                 chosen, others = plan.next_best.chosen, iter(questions)
                 if chosen != Chosen():  # else it is another plan of the same choice
-                    inside = with_tp(instance, across=plan.tp_across)
                     elsewhere = plan.model_copy(update={"chosen": chosen})
-                    others = check_chosen(ledger, inside, elsewhere)
+                    others = check_chosen(ledger, placed, elsewhere)
                 for other in islice(others, 1):
                     check_next_best(ledger, instance, other, plan)
         if questions and routes is not None and all(check.ok for check in ledger.checks):

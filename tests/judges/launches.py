@@ -217,8 +217,7 @@ def differs(launch: Launch, said: dict[str, Any]) -> str:
         expected["quantized"] = [*([grouped] if model.experts else []), linear] if workload.precision == "fp8" else []
     else:
         kind = {"norm+act": "selective", "norm+ffn": "selective", "none": None}
-        modules = said["recompute"][1]
-        expected["recompute"] = [kind.get(mapping.recompute, mapping.recompute), modules]
+        expected["recompute"] = kind.get(mapping.recompute, mapping.recompute)
         sharding = {2: "optim_grads", 3: "optim_grads_params"}
         expected["zero"] = [mapping.zero > 0, sharded_fully(mapping) and sharding[mapping.zero]]
         narrow = {"fp8": ["hybrid", None], "fp4": [None, "e2m1"]}.get(workload.precision, [None, None])

@@ -199,4 +199,4 @@ def test_what_torchtitan_has_no_key_for_is_refused_by_name(changes: dict[str, An
 
 def test_a_plan_that_torchtitan_cannot_train_is_refused_in_a_sentence_each() -> None:
     with pytest.raises(InstanceError, match=r"workload 'w': gated = false.* \(torchtitan\)"):
-        torchtitan.torchtitan_module(*solved())
+        megatron.launch_file("torchtitan", torchtitan.refusals, torchtitan.torchtitan_text, *solved())

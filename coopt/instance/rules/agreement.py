@@ -52,7 +52,7 @@ def _switches(instance: Question) -> Iterator[str]:
             (
                 switch.w > 1e3 * most_kw,
                 f"network.hall.switch_rack_kw = {most_kw:g}: switch {switch.name!r} draws"
-                f" {switch.w / 1000.0:g} kW, needs at least that",
+                f" {switch.w / 1e3:g} kW, needs at least that",
             ),
             (
                 switch.optics_inside,
@@ -92,7 +92,7 @@ def _ports(instance: Question) -> Iterator[str]:
         yield (
             f"network.{_mating_key(network)}: no NIC mates with any listed switch and optic of"
             " its rate (protocol, lane_gbit_s), needs network.switches and network.optics with"
-            f" its lanes{(', or buildable = false' if network.buildable else '')}"
+            f" its lanes{', or buildable = false' if network.buildable else ''}"
         )
         return
     yield _missing_joint(network, nic_runs, reach_m)

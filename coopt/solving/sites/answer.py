@@ -247,7 +247,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
         return (
             (
                 f"site: even one of the {all_shares} shares takes"
-                f" {gpus_w(instance, 1) / 1000000.0:.6g} MW times the PUE, more than any site can"
+                f" {gpus_w(instance, 1) / 1e6:.6g} MW times the PUE, more than any site can"
                 " feed: needs more power, more and smaller shares, or fewer GPUs"
             ),
         )

@@ -393,13 +393,8 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         )
         return text, None
     if links_bound.least is None:
-        by_lengths = "link lengths prove the bound on direct links"
-        return (
-            by_lengths
-            if lengths
-            else "the number of whole links that traffic requires proves the bound on direct links",
-            None,
-        )
+        by = "link lengths prove" if lengths else "the whole links that traffic requires prove"
+        return f"{by} the bound on direct links", None
     share = (
         ""
         if denied

@@ -364,7 +364,7 @@ def check_uptime(
             claim is expected,
             claim is not None,
             expected is not None,
-            f"Failures are {('not ' if expected is None else '')}part of the question, but the"
+            f"Failures are {'not ' if expected is None else ''}part of the question, but the"
             f" plan says otherwise for {subject}.",
         )
         return

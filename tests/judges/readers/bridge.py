@@ -76,17 +76,15 @@ def judged(launch: dict) -> dict:
         "cp": model.context_parallel_size,
         "dp": config.data_parallel_size,
         "ep": model.expert_model_parallel_size,
-        "expert_tp": model.expert_tensor_parallel_size,
         "interleave": model.virtual_pipeline_model_parallel_size or 1,
         "micro_batch": config.train.micro_batch_size,
         "global_batch": config.train.global_batch_size,
         "sequence_parallel": model.sequence_parallel,
-        "recompute": [model.recompute_granularity, list(model.recompute_modules or [])],
+        "recompute": model.recompute_granularity,
         "zero": [
             ddp.use_distributed_optimizer,
             ddp.use_megatron_fsdp and ddp.data_parallel_sharding_strategy,
         ],
-        "moments": str(config.optimizer.exp_avg_dtype),
         "gradients": ddp.grad_reduce_in_fp32,
         "precision": [model.bf16, model.fp16, model.fp8, model.fp4],
         "dispatcher": model.num_moe_experts and model.moe_token_dispatcher_type,
@@ -96,7 +94,6 @@ def judged(launch: dict) -> dict:
         "heads": model.num_attention_heads,
         "experts": model.num_moe_experts or 0,
         "seq": config.dataset.sequence_length,
-        "layout": str(model.pipeline_model_parallel_layout or ""),
     }
 
 
