@@ -1,10 +1,10 @@
 """Small questions of one workload under limits that bind, run by hand.
 
-`python -m tests.solving.own_listing COUNT [SEED] [days]` asks so many, on request in days alone, and compares with what
-is best of all networks (`tests/solving/own_networks.py`), numbers of spare domains, mappings and placements. They
-are listed here: every product of degrees, every way to put each degree into and across domains, whatever the listings
-of planner and verifier hold. The verifier's rules say whether a mapping is allowed, and its scalar model what it takes;
-nothing is left out as dominated.
+`python -m tests.solving.own_listing COUNT [SEED] [days] [OBJECTIVE ...]` asks so many, on request in days or by some
+objectives alone, and compares with what is best of all networks (`tests/solving/own_networks.py`), numbers of spare
+domains, mappings and placements. They are listed here: every product of degrees, every way to put each degree into and
+across domains, whatever the listings of planner and verifier hold. The verifier's rules say whether a mapping is
+allowed, and its scalar model what it takes; nothing is left out as dominated.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def enumerated(instance: Instance, found: list[Offer]) -> float:
 
 
 @st.composite
-def questions(draw: st.DrawFn) -> Asked:
+def questions(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Asked:
     """A small question of one workload, and limits in the order in which they are tried, with the share of networks
     that each leaves."""
     table = draw(instances(16)).model_dump(by_alias=True, exclude_unset=True)
@@ -208,7 +208,7 @@ def questions(draw: st.DrawFn) -> Asked:
         table["availability"] = draw(failures())
         if draw(st.integers(0, 3)):
             table["workload"] = [workload := in_days(workload, 100.0)]
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(st.sampled_from(kinds))
     table["objective"] |= {"minimize": kind, "years": draw(st.sampled_from([1.0, 4.0])), "kg_co2_per_kwh": 0.4}
     table["limits"] = {}
     bound = "train_days" if workload.get("train_days") else "max_iteration_time_s"
@@ -254,12 +254,14 @@ def outcome(asked: Asked) -> str:
     return f"right, {instance.objective.minimize}{kind}{' and spares' * spared}, {bound}"
 
 
-def campaign(count: int, start: int = 0, *, days: bool = False) -> Counter[str]:
+def campaign(count: int, start: int = 0, *, days: bool = False, kinds: tuple[str, ...] = KINDS) -> Counter[str]:
     """How many questions were answered right, and wrong, by what they asked for; of those in days alone on request."""
     counts: Counter[str] = Counter()
-    in_days_alone = questions().filter(lambda asked: asked[0].workload[0].calendar)
+    asking = questions(kinds)
+    if days:
+        asking = asking.filter(lambda asked: asked[0].workload[0].calendar)
 
-    for asked in drawn(in_days_alone if days else questions(), count, start):
+    for asked in drawn(asking, count, start):
         said = outcome(asked)
         counts[said.split(":")[0]] += 1
         if said.startswith("wrong"):
@@ -269,7 +271,8 @@ def campaign(count: int, start: int = 0, *, days: bool = False) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    numbers = [int(word) for word in sys.argv[1:] if word != "days"]
-    found = campaign(*numbers[:2], days="days" in sys.argv)
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
+    kinds = tuple(word for word in sys.argv[1:] if word in KINDS) or KINDS
+    found = campaign(*numbers[:2], days="days" in sys.argv, kinds=kinds)
     sys.stdout.write("".join(f"{name}: {count}\n" for name, count in sorted(found.items())))
     sys.exit(int(found["wrong"] > 0))
