@@ -51,7 +51,6 @@ ONLY_IN_ROOMS = {
     "highspy": {"solving", "cli"},
     "matplotlib": {"report", "plan"},
     "jinja2": {"report"},
-    "plotly": {"report"},
     "pyarrow": {"suite"},
     "starlette": {"serve"},
     "tomlkit": {"serve"},

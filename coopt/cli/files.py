@@ -266,7 +266,7 @@ def cabling(
 @click.option(
     "--no-front",
     is_flag=True,
-    help="Leave out cost against time: a smaller page, and no more solves for it.",
+    help="Leave out cost against time, which takes more solves.",
 )
 @click.option(
     "--no-sensitivity",

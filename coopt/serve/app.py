@@ -107,7 +107,8 @@ class Endpoints:
         self._readers = Workers(READERS, desk.catalog, MOST_WAITING)
         self._files = {
             file.name: file.read_bytes()
-            for file in files("coopt").joinpath("serve", "page").iterdir()
+            for room, folder in (("serve", "page"), ("report", "browser"))
+            for file in files("coopt").joinpath(room, folder).iterdir()
         }
         self._begin = json.dumps(_start(desk), separators=(",", ":")).encode()
 

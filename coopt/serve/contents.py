@@ -13,7 +13,6 @@ from rich.console import RenderableType
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
-from coopt.plan.front import Front
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import MappingRanking, plan_checks
@@ -27,18 +26,6 @@ from coopt.report.explanation import (
     verdict_headline,
 )
 from coopt.report.facts import BILL, bill_table, label, plan_facts
-from coopt.report.fronts.text import (
-    amount_of,
-    bound_of,
-    built_from,
-    details,
-    front_sentences,
-    time_label,
-    time_of,
-    time_words,
-    value_of,
-    value_scale,
-)
 from coopt.report.notes import first_sentences, margins_table, remarks
 from coopt.report.page.evidence import planes, time_bar
 from coopt.report.plan import headline, parts_table, plan_sections, ranking_report
@@ -136,32 +123,6 @@ def verdict_contents(verdict: Verdict) -> Document:
         "trusted": bool(verdict.on_trust),
         "headline": verdict_headline(verdict),
         "checks": _table(checks_table(verdict)),
-    }
-
-
-def front_contents(instance: Instance, front: Front) -> Document:
-    """Cost against time: points in order, each with its pace, from which the page reckons
-    bounds.
-    """
-    size, label = value_scale(front)
-    return {
-        "sentences": front_sentences(front, instance),
-        "complete": front.complete,
-        "time_label": time_label(instance),
-        "value_label": label,
-        "bound": bound_of(instance),
-        "points": [
-            {
-                "pace": point.pace,
-                "knee": point.knee,
-                "time": time_of(point),
-                "value": value_of(front, point) / size,
-                "words": f"{time_words(instance, time_of(point))}, {amount_of(front, point)}",
-                "built": built_from(instance, point),
-                "details": list(details(instance, front, point)),
-            }
-            for point in front.points
-        ],
     }
 
 

@@ -23,11 +23,11 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, names_in, toml_of
 from coopt.plan.schema import OnProgress, Plan
 from coopt.plan.store import decided
+from coopt.report.fronts.files import front_contents
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.words import progress_line, throttled
 from coopt.serve.contents import (
     explanation_contents,
-    front_contents,
     plan_contents,
     verdict_contents,
 )

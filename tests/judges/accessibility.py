@@ -15,7 +15,7 @@ import coopt
 from coopt.report.fronts.files import front_page
 from tests.judges.judge import Bench, Judge, NotInstalledError, agree
 from tests.pages import chromium
-from tests.pages.planner import SETTLED, prefer, resize, until
+from tests.pages.planner import DRAWN, SETTLED, prefer, resize, until
 from tests.pages.written import write_reports
 from tests.report.test_fronts import rail_only_study
 from tests.serve.conftest import served
@@ -23,7 +23,6 @@ from tests.serve.conftest import served
 CONFIG = Path(__file__).parents[2] / "docs" / "site" / "mkdocs.yml"
 WIDTHS, SCHEMES = (1280, 390), ("light", "dark")
 POINTS = 6
-DRAWN = "return !document.querySelector('.front-plot') || document.querySelector('.front-details dt') !== null"
 VIOLATIONS = """
 const [done] = [...arguments].slice(-1);
 axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.pages import chromium
-from tests.pages.planner import HANGING, NUMBER, SETTLED, prefer, resize, until
+from tests.pages.planner import DRAWN, HANGING, NUMBER, SETTLED, prefer, resize, until
 from tests.pages.written import write_reports
 from tests.serve.conftest import Client, served
 
@@ -41,8 +41,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Callable[..., Any]:
         for log in ("browser", "performance"):
             browser.get_log(log)
         browser.get(pages[name].as_uri())
-        drawn = "return !document.querySelector('.front-plot') || document.querySelector('.front-details dt') !== null"
-        until(browser, drawn)
+        until(browser, DRAWN)
         return browser
 
     return look

@@ -11,6 +11,7 @@ const answer = document.getElementById('answer');
 return answer.ariaBusy === 'false' && document.querySelector('.decision') && !answer.classList.contains('stale')
   && !document.querySelector('#front.stale, #why.stale, #reasons.stale');
 """
+DRAWN = "return !document.querySelector('.front-chart') || document.querySelector('.point dt') !== null"
 ANSWERED = "return document.querySelector('.decision') !== null"
 """The plan is there; its front and its reasons, which take most of the time, are still sought."""
 HANGING = """

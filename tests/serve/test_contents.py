@@ -9,7 +9,8 @@ import pytest
 import coopt
 from coopt.instance.schema import load
 from coopt.report.catalog import NONE, OWN, TAG_WORDS, UNKNOWN
-from coopt.serve.contents import front_contents, plan_contents, verdict_contents
+from coopt.report.fronts.files import front_contents
+from coopt.serve.contents import plan_contents, verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fronts.sweep import pareto
 from coopt.verifier.audit import verify

@@ -1,13 +1,13 @@
 """A front as files of one folder: data, spreadsheet, pictures, and a page that loads nothing from
 anywhere.
 
-On its chart, point at a design to see it, and click to see all of it.
+On its chart, point at a design to see it.
 """
 
 from __future__ import annotations
 
 import json
-from html import escape
+import re
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both, write_text
-from coopt.plan.front import Front, FrontPoint
+from coopt.plan.front import Front
+from coopt.report import words
 from coopt.report.csv_files import front_csv
 from coopt.report.fronts.text import (
     amount_of,
-    answer_to,
     bound_of,
     built_from,
     columns,
     details,
     front_headline,
     front_sentences,
+    in_days,
+    in_seconds,
     points_label,
     row,
     time_label,
@@ -44,10 +46,11 @@ BEND = "#bd1f01"
 LINE_LENGTH = 98
 ROOM = 0.65  # of the axis, beyond which a name goes to the left of its knee
 NAMES = ("front.json", "front.csv", "front.png", "front.svg", "front.html")
-NEEDED = ("jinja2", "matplotlib", "plotly")
+NEEDED = ("jinja2", "matplotlib")
+CHART = ("dom", "chart", "charts")
+IMPORTED = re.compile(r"^import .*\n|^export ", re.MULTILINE)
 
-INK, LINE, DOT, KNEE, BOUND, GRID = "#1b2430", "#9db4cf", "#174f93", "#a31515", "#4c5866", "#e4e8ee"
-FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+LINE, DOT, BOUND = "#9db4cf", "#174f93", "#4c5866"
 
 
 def draw_front(front: Front, instance: Instance, path: str) -> None:
@@ -78,6 +81,9 @@ def _points(axes: Axes, front: Front, instance: Instance, size: float) -> None:
     """Steps between points, since what is not shown costs no more than the point before it."""
     x = [time_of(point) for point in front.points]
     y = [value_of(front, point) / size for point in front.points]
+    if (band := band_of(instance))["says"]:
+        low, high = ([band[end] * time for time in x] for end in ("from", "to"))
+        axes.fill_betweenx(y, low, high, step="pre", color=LINE, alpha=0.3, lw=0, label="margin")
     axes.plot(x, y, drawstyle="steps-post", color=LINE, lw=1.4, zorder=2)
     axes.scatter(x, y, s=20, color=DOT, zorder=3, label=points_label(front))
     axes.margins(x=0.06, y=0.10)
@@ -137,6 +143,8 @@ def front_page(front: Front, instance: Instance) -> str:
         headline=headline,
         sentences=sentences,
         chart=Markup(front_chart(front, instance)) if front.points else "",
+        style=Markup(browser_style()),
+        script=Markup(browser_script(*CHART)),
         columns=columns(front, instance),
         rows=[row(front, instance, point) for point in front.points],
     )
@@ -179,124 +187,63 @@ def write_front(front: Front, instance: Instance, folder: str | Path) -> None:
     write_text(place / "front.html", front_page(front, instance))
 
 
-def front_chart(front: Front, question: Instance, *, plotly_js: bool = True) -> str:
-    """An HTML fragment that loads nothing from anywhere.
-
-    Parameters
-    ----------
-    plotly_js
-        Whether to bring the code of plotly along; once on a page, before all charts, is enough.
-    """
-    from plotly.offline import get_plotlyjs
-
-    folder = files("coopt").joinpath("report", "fronts")
-    style, script = (folder.joinpath(name).read_text("utf-8") for name in ("front.css", "front.js"))
-    options = "".join(
-        f'<option value="{n}">{escape(_point_text(front, question, point))}</option>'
-        for n, point in enumerate(front.points)
-    )
-    code = f"<script>{get_plotlyjs()}</script>\n" if plotly_js else ""
+def front_chart(front: Front, question: Instance) -> str:
+    """An HTML element that `browser/charts.js` draws, with the data that it draws."""
     # JSON that cannot end the script it stands in
-    data = json.dumps(_data(front, question)).replace("<", "\\u003c")
+    data = json.dumps(front_contents(question, front)).replace("<", "\\u003c")
     return (
-        f"<style>{style}</style>\n"
-        '<div class="front-chart">\n'
-        '<div class="front-plot" role="img"'
-        f' aria-label="{escape(front_headline(front, question))}"></div>\n'
-        '<div class="front-point"><label>Point <select class="front-select">'
-        f'{options}</select></label><dl class="front-details" aria-live="polite"></dl></div>\n'
-        '<script type="application/json"'
-        f' class="front-data">{data}</script>\n'
-        f"</div>\n{code}<script>{script}</script>\n"
+        '<div class="front-chart"><div class="chart"></div>'
+        '<div class="point" aria-live="polite"></div>'
+        f'<script type="application/json">{data}</script></div>'
     )
 
 
-def _point_text(front: Front, question: Instance, point: FrontPoint) -> str:
-    knee = ", knee" if point.knee else ""
-    return f"{time_words(question, time_of(point))}, {amount_of(front, point)}{knee}"
-
-
-def _data(front: Front, question: Instance) -> dict[str, Any]:
-    """Traces and layout as plotly takes them, the list of every point, and the point that is shown
-    first.
+def front_contents(instance: Instance, front: Front) -> dict[str, Any]:
+    """Cost against time: points in order, each with its pace, from which the page reckons
+    bounds.
     """
-    places = range(len(front.points))
-    knees = [n for n in places if front.points[n].knee]
-    curve = _trace(front, question, list(places), points_label(front))
-    curve |= {"mode": "lines+markers", "line": {"shape": "hv", "color": LINE, "width": 2}}
-    curve["marker"] = {"size": 8, "color": DOT}
-    knee_marks = _trace(front, question, knees, "knee") | {"mode": "markers"}
-    knee_marks["marker"] = {
-        "size": 15,
-        "symbol": "diamond-open",
-        "color": KNEE,
-        "line": {"width": 2.5},
-    }
+    size, label = value_scale(front)
     return {
-        "traces": [curve, knee_marks] if knees else [curve],
-        "layout": _layout(front, question),
-        "start": front.points.index(answer) if (answer := answer_to(front, question)) else 0,
-        "details": [list(details(question, front, point)) for point in front.points],
-    }
-
-
-def _trace(front: Front, question: Instance, places: list[int], name: str) -> dict[str, Any]:
-    size, _ = value_scale(front)
-    points = [front.points[n] for n in places]
-    return {
-        "type": "scatter",
-        "name": name,
-        "x": [time_of(point) for point in points],
-        "y": [value_of(front, point) / size for point in points],
-        "customdata": places,
-        "text": [
-            f"<b>{escape(_point_text(front, question, point))}</b><br>"
-            f"{escape(built_from(question, point))}"
-            for point in points
+        "sentences": front_sentences(front, instance),
+        "complete": front.complete,
+        "time_label": time_label(instance),
+        "value_label": label,
+        "bound": bound_of(instance),
+        "band": band_of(instance),
+        "points": [
+            {
+                "pace": point.pace,
+                "knee": point.knee,
+                "time": time_of(point),
+                "value": value_of(front, point) / size,
+                "words": f"{time_words(instance, time_of(point))}, {amount_of(front, point)}",
+                "built": built_from(instance, point),
+                "details": list(details(instance, front, point)),
+            }
+            for point in front.points
         ],
-        "hovertemplate": "%{text}<extra></extra>",
     }
 
 
-def _layout(front: Front, question: Instance) -> dict[str, Any]:
-    _, label = value_scale(front)
-    axis = {
-        "gridcolor": GRID,
-        "zeroline": False,
-        "linecolor": BOUND,
-        "ticks": "outside",
-        "automargin": True,
-    }
-    layout: dict[str, Any] = {
-        "font": {"family": FONT, "size": 14, "color": INK},
-        "margin": {"l": 20, "r": 16, "t": 48, "b": 20},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-        "hovermode": "closest",
-        "hoverlabel": {
-            "bgcolor": "#fff",
-            "bordercolor": DOT,
-            "font": {"color": INK, "family": FONT},
-            "align": "left",
-        },
-        "paper_bgcolor": "#fff",
-        "plot_bgcolor": "#fff",
-        "xaxis": axis | {"title": {"text": time_label(question)}},
-        "yaxis": axis | {"title": {"text": label}, "tickformat": ",~r"},
-    }
-    if (bound := _bound_inside(front, question)) is not None:
-        shape = {"type": "line", "x0": bound, "x1": bound, "yref": "paper", "y0": 0, "y1": 1}
-        note = {
-            "text": f" bound {time_words(question, bound)}",
-            "font": {"color": BOUND},
-            "x": bound,
-            "yref": "paper",
-            "y": 0.98,
-            "xanchor": "left",
-            "yanchor": "top",
-            "showarrow": False,
-        }
-        layout |= {
-            "shapes": [shape | {"line": {"color": BOUND, "dash": "dash", "width": 1.5}}],
-            "annotations": [note],
-        }
-    return layout
+def band_of(instance: Instance) -> dict[str, Any]:
+    """The factors on times between which a run may end: the model's own, and with the margin.
+
+    Iterations are the model's own, and days and shares of bounds have the margin already.
+    """
+    share = max(workload.time_margin for workload in instance.workload)
+    plain = in_seconds(instance) and not in_days(instance)
+    low, high = (1.0, 1.0 + share) if plain else (1.0 / (1.0 + share), 1.0)
+    says = f"From the model's own time to that with the margin of {words.percent(share)}"
+    return {"from": low, "to": high, "says": says if share else ""}
+
+
+def browser_script(*modules: str) -> str:
+    """Modules of `coopt/report/browser` as one that imports nothing."""
+    folder = files("coopt").joinpath("report", "browser")
+    texts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in modules]
+    return IMPORTED.sub("", "".join(texts))
+
+
+def browser_style() -> str:
+    """How charts and drawings look on every page."""
+    return files("coopt").joinpath("report", "browser", "drawings.css").read_text("utf-8")

@@ -34,7 +34,13 @@ from coopt.report.explanation import (
     verdict_headline,
 )
 from coopt.report.facts import plan_facts
-from coopt.report.fronts.files import front_chart
+from coopt.report.fronts.files import (
+    CHART,
+    band_of,
+    browser_script,
+    browser_style,
+    front_chart,
+)
 from coopt.report.fronts.text import front_sentences, front_table
 from coopt.report.notes import first_sentences
 from coopt.report.page.evidence import (
@@ -132,7 +138,10 @@ def page_contents(case: PageCase) -> Contents:
     instance, plan = case.instance, case.plan
     verdict, decision = opening(case)
     known = plan_facts(instance, plan)
+    has_chart = case.front is not None and len(case.front.points) > 1
     contents: Contents = {
+        "style": browser_style(),
+        "script": browser_script(*CHART) if has_chart else "",
         "name": instance.name,
         "description": " ".join(instance.description.split()),
         "headline": decision,
@@ -156,7 +165,8 @@ def page_contents(case: PageCase) -> Contents:
     if case.front is not None:
         contents |= {
             "front_sentences": front_sentences(case.front, instance),
-            "front_chart": front_chart(case.front, instance) if len(case.front.points) > 1 else "",
+            "front_chart": front_chart(case.front, instance) if has_chart else "",
+            "band": band_of(instance)["says"],
             "front_table": front_table(case.front, instance) if case.front.points else None,
         }
     if case.explanation is not None:

@@ -48,9 +48,4 @@ for (const table of document.querySelectorAll("main .scroll > table, .top .scrol
   table.parentElement.before(copy);
 }
 
-const plots = document.querySelectorAll(".front-plot");
-addEventListener("beforeprint", () => {
-  document.querySelectorAll("details").forEach((one) => { one.open = true; });
-  plots.forEach((one) => Plotly.relayout(one, { width: 660 }));
-});
-addEventListener("afterprint", () => plots.forEach((one) => Plotly.relayout(one, { width: null, autosize: true })));
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));

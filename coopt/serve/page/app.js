@@ -5,7 +5,7 @@ import { apartFromBounds, Bounds, boundsOf, paced, paceOf } from "./bounds.js";
 import { showComparison } from "./compare.js";
 import { Editor } from "./editor.js";
 import { QuestionForm, showField } from "./form.js";
-import { Chart } from "./front.js";
+import { Front } from "./front.js";
 import { Form, pathOf, valueOf } from "./schema.js";
 import { keepInTab, onLink, save, showLink, textOfAddress, textOfTab } from "./share.js";
 import { showComplaints, showDecision, showEvidence, showReasons } from "./answer.js";
@@ -17,7 +17,7 @@ const YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
 const question = { text: "", table: null, complaints: [] };
 const NOTHING = { text: null, table: null, plan: null, verdict: null, front: null, reasons: null };
 const answer = { ...NOTHING };
-let kept = null, starter = "", saved = "", bounds, editor, form, chart;
+let kept = null, starter = "", saved = "", bounds, editor, form, front;
 
 // The question: edits go to the server one after the other; those that come meanwhile go together with the next.
 
@@ -86,7 +86,7 @@ function forget() {
   stop();
   Object.assign(answer, NOTHING);
   bounds.forget();
-  chart.update(null);
+  front.update(null);
   for (const id of ["comparison", "decision", "reasons", "why", "evidence"]) show(byId(id));
 }
 
@@ -101,7 +101,7 @@ function showQuestion() {
   editor.update(text, complaints);
   show(byId("complaints"), complaints.map((one) => h("li", {}, one.sentence)));
   showComplaints(byId("wrong"), complaints, showField);
-  chart.place(paceOf(answer.front, table));
+  front.place(paceOf(answer.front, table));
   if (complaints.length) {
     stop();
     tell("question", `The question has errors${answer.plan ? "; below is the answer to the last one without" : ""}.`);
@@ -267,9 +267,9 @@ function showAnswer() {
 
 function showFront() {
   const { refused } = answer.front;
-  chart.update(refused ? null : answer.front);
+  front.update(refused ? null : answer.front);
   if (refused) show(byId("front"), h("p", { class: "help" }, `Cost against time: ${refused}`));
-  chart.place(paceOf(answer.front, question.table));
+  front.place(paceOf(answer.front, question.table));
 }
 
 function showWhy() {
@@ -287,7 +287,7 @@ function showSought() {
   if (fresh && !isLive() && !extras.has("front")) answer.front = null;
   const pending = (name) => extras.has(name) && h("section", { class: "part pending" }, h("h2", {}, EXTRAS[name][0]), h("p", { class: "remark" }, EXTRAS[name][2]));
   if (!answer.front) {
-    chart.update(null);
+    front.update(null);
     show(byId("front"), pending("front"));
   }
   if (answer.reasons) return;
@@ -392,7 +392,7 @@ async function begin() {
   bounds = new Bounds(byId("bounds"), names, (path, value) => change([[path, value]]));
   form = new QuestionForm(byId("form"), names, change);
   editor = new Editor(byId("text"), names, settled(250, put));
-  chart = new Chart(byId("front"), (pace) => moveBounds(pace));
+  front = new Front(byId("front"), (pace) => moveBounds(pace));
   await put((await textOfAddress()) ?? textOfTab(start.text));
 }
 

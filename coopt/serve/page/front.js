@@ -1,129 +1,30 @@
-// Cost against time: the steps of the front, its points, and the bound, which one drags.
+// Cost against time: the chart of the front between what is said of it.
 
-import { h, s, byId, show, tied } from "./dom.js";
+import { Chart } from "./chart.js";
+import { h, byId, show, tied } from "./dom.js";
 
-const HEIGHT = 300, ROOM = { left: 64, right: 18, top: 22, bottom: 44 }, STEP = 0.01;
-
-/** The chart of a front. `move(pace, dragging)` hears where the bound goes, as a multiple of where it was for this front. */
-export class Chart {
+/** The front of a question in `root`; `move(pace, dragging)` hears where its bound goes. */
+export class Front {
   constructor(root, move) {
-    Object.assign(this, { root, move, front: null, pace: 1 });
-    new ResizeObserver(() => { if (this.front && root.clientWidth !== this.width) this.draw(); }).observe(root);
+    Object.assign(this, { root, move, chart: null });
   }
 
   update(front) {
-    this.front = front;
-    this.pace = 1;
-    this.chosen = null;
+    this.chart = null;
     if (!front) return show(this.root);
-    const [headline, ...others] = front.sentences;
+    const [headline, ...others] = front.sentences, several = front.points.length > 1;
     show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, "Cost against time")),
       h("p", { class: "front-headline" }, tied(headline)),
-      front.points.length > 1 ? [h("p", { class: "remark" }, front.bound === null ? "Take a point to read what it builds." : "Drag the line, or take a point, to move every bound by the same factor.",
-          front.points.some((one) => one.knee) ? " A ring is a knee: beyond it, more time saves much less." : ""),
-        h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
+      several ? [h("p", { class: "remark" }, front.bound === null ? "Take a point to read what it builds." : "Drag the line, or take a point, to move every bound by the same factor.",
+        front.points.some((one) => one.knee) ? " A ring is a knee: beyond it, more time saves much less." : "",
+        front.band.says ? ` Shaded: ${tied(front.band.says)}.` : ""),
+      h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
       h("details", { class: "more" }, h("summary", {}, "What else it says"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
-    return this.draw();
+    if (several) this.chart = new Chart(byId("chart"), byId("point"), front, this.move);
   }
 
   /** The bound moved elsewhere, by a slider. */
   place(pace) {
-    this.pace = pace;
-    const handle = byId("front-bound");
-    if (handle) this.put(handle);
+    this.chart?.place(pace);
   }
-
-  draw() {
-    const place = byId("chart");
-    if (!place) return;
-    const { points } = this.front, width = Math.max(260, place.clientWidth);
-    this.width = this.root.clientWidth;
-    const times = points.map((one) => one.time), values = points.map((one) => one.value);
-    const bounded = this.front.bound !== null, shown = bounded ? [...times, this.front.bound] : times;
-    const low = Math.min(...shown), high = Math.max(...shown), margin = (high - low) * 0.05 || 1;
-    const dear = Math.max(...values), cheap = Math.min(...values), over = (dear - cheap) * 0.1 || 1;
-    this.x = scale(low - margin, high + margin, ROOM.left, width - ROOM.right);
-    this.y = scale(cheap - over, dear + over, HEIGHT - ROOM.bottom, ROOM.top);
-    const steps = points.map((one, n) => `${n ? `H${this.x(one.time)}V` : `M${this.x(one.time)},`}${this.y(one.value)}`).join("") + `H${width - ROOM.right}`;
-    const marks = points.map((one, n) => this.mark(one, n));
-    this.handle = bounded ? this.bound() : null;
-    place.replaceChildren(s("svg", { width, height: HEIGHT, viewBox: `0 0 ${width} ${HEIGHT}`, role: "group", "aria-label": this.front.sentences[0] },
-      this.axes(width), s("path", { class: "steps", d: steps }), marks, this.handle));
-    if (bounded) this.put(this.handle);
-    this.say(this.chosen ?? (bounded ? this.nearest() : 0));
-  }
-
-  axes(width) {
-    const across = ticks(this.x.from, this.x.to, width < 500 ? 4 : 7), up = ticks(this.y.from, this.y.to, 5);
-    return s("g", { class: "axes", "aria-hidden": "true" },
-      up.map((one) => [s("line", { x1: ROOM.left, x2: width - ROOM.right, y1: this.y(one), y2: this.y(one) }), s("text", { x: ROOM.left - 8, y: this.y(one) + 4, "text-anchor": "end" }, one.toLocaleString("en"))]),
-      across.map((one) => s("text", { x: this.x(one), y: HEIGHT - ROOM.bottom + 18, "text-anchor": "middle" }, one.toLocaleString("en"))),
-      s("text", { x: width - ROOM.right, y: HEIGHT - 6, "text-anchor": "end" }, this.front.time_label),
-      s("text", { x: 4, y: 13 }, this.front.value_label));
-  }
-
-  mark(point, number) {
-    const take = () => { this.chosen = number; this.say(number); if (this.front.bound !== null) this.move(point.pace, false); };
-    const look = () => this.say(number);
-    const x = this.x(point.time), y = this.y(point.value);
-    return s("g", { class: point.knee ? "dot knee" : "dot", role: "button", tabindex: 0, "aria-label": `${point.words}: ${point.built}.${this.front.bound === null ? "" : " Set the bounds to this"}`,
-      click: take, mouseenter: look, focus: look, keydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); take(); } } },
-    s("circle", { class: "reach", cx: x, cy: y, r: 14 }), s("circle", { class: "disc", cx: x, cy: y, r: point.knee ? 6.5 : 4.5 }));
-  }
-
-  bound() {
-    const [first, last] = [this.front.points[0].pace, Math.max(1, this.front.points.at(-1).pace)];
-    const handle = s("g", { id: "front-bound", class: "front-bound", role: "slider", tabindex: 0, "aria-label": "Bounds, as a multiple of those of this front", "aria-valuemin": first.toFixed(3), "aria-valuemax": last.toFixed(3) },
-      s("rect", { x: -9, y: ROOM.top, width: 18, height: HEIGHT - ROOM.top - ROOM.bottom, class: "grip" }),
-      s("line", { x1: 0, x2: 0, y1: ROOM.top, y2: HEIGHT - ROOM.bottom }), s("circle", { cx: 0, cy: ROOM.top, r: 6 }));
-    const to = (pace, dragging) => { this.place(pace); this.move(pace, dragging); this.say(this.nearest()); };
-    const paceAt = (event) => {
-      const left = event.clientX - byId("chart").getBoundingClientRect().left;
-      return Math.max(this.x.back(left) / this.front.bound, 1e-3);
-    };
-    handle.addEventListener("pointerdown", (event) => { handle.setPointerCapture(event.pointerId); event.preventDefault(); handle.focus(); });
-    handle.addEventListener("pointermove", (event) => { if (handle.hasPointerCapture(event.pointerId)) to(paceAt(event), true); });
-    handle.addEventListener("pointerup", (event) => { if (handle.hasPointerCapture(event.pointerId)) to(paceAt(event), false); });
-    handle.addEventListener("keydown", (event) => {
-      const by = { ArrowRight: STEP, ArrowUp: STEP, ArrowLeft: -STEP, ArrowDown: -STEP, PageUp: 10 * STEP, PageDown: -10 * STEP }[event.key];
-      if (by) { event.preventDefault(); to(this.pace * (1 + by), false); }
-    });
-    return handle;
-  }
-
-  put(handle) {
-    const left = Math.min(Math.max(this.x(this.pace * this.front.bound), ROOM.left), this.x(this.x.to));
-    handle.setAttribute("transform", `translate(${left} 0)`);
-    handle.setAttribute("aria-valuenow", this.pace.toFixed(3));
-    handle.setAttribute("aria-valuetext", `${Math.round(100 * this.pace)}% of the bounds`);
-  }
-
-  /** The cheapest point within the bound. */
-  nearest() {
-    const within = this.front.points.filter((one) => one.pace <= this.pace * (1 + 1e-9));
-    return Math.max(0, within.length - 1);
-  }
-
-  say(number) {
-    const point = this.front.points[number], fast = this.front.bound !== null && this.pace < this.front.points[0].pace * (1 - 1e-9);
-    const rows = point.details.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, tied(value))));
-    const open = byId("point").querySelector("details")?.open ?? false;
-    byId("point").replaceChildren(
-      h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; the bound is tighter than any design can meet" : ""),
-      h("details", { class: "more", open }, h("summary", {}, "All of this point"), h("dl", { class: "facts" }, rows)));
-  }
-}
-
-function scale(from, to, start, end) {
-  const place = (value) => start + (value - from) / (to - from) * (end - start);
-  return Object.assign(place, { from, to, back: (at) => from + (at - start) / (end - start) * (to - from) });
-}
-
-/** Round numbers between two others, about as many as asked for. */
-function ticks(from, to, count) {
-  const rough = (to - from) / count, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= rough);
-  const found = [];
-  for (let n = Math.ceil(from / step); n * step <= to; n += 1) found.push(Number((n * step).toPrecision(12)));
-  return found;
 }
