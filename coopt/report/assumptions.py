@@ -26,7 +26,7 @@ def routing_words(routing: str | float) -> str:
     return (
         ROUTING[routing]
         if isinstance(routing, str)
-        else f"busiest links carry {routing:g} times the mean"
+        else f"the busiest links carry {routing:g} times the mean"
     )
 
 
@@ -35,13 +35,13 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
     if not workload.model.experts:
         return []
     if workload.balance == "forced":
-        return ["as busy on every GPU (balance = forced)"]
+        return ["the load is equal on all GPUs (balance = forced)"]
     if ep == 1:
-        return [f"every GPU has all experts of a layer (balance = {workload.balance})"]
+        return [f"every GPU holds all experts of a layer (balance = {workload.balance})"]
     from coopt.perf.mapping import unevenness  # loads arrays
 
     times = float(unevenness(workload, ep))
-    return [f"the busiest GPU takes {times:.2f} times the mean (balance = {workload.balance})"]
+    return [f"the busiest GPU has {times:.2f} times the mean load (balance = {workload.balance})"]
 
 
 def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
@@ -49,12 +49,10 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     fact = partial(PlanFact, "rests", "")
     from coopt.report.notes import accuracy, certainty, outside_note  # loads arrays
 
-    errors = (said.removeprefix("Times are estimates: ") for said in accuracy(instance, plan.runs))
-    sentences = [text[:1].upper() + text[1:] for text in errors]
-    if sentences:
-        yield fact("Times", " ".join([*certainty(instance, plan.runs), *sentences]))
+    if errors := [*accuracy(instance, plan.runs)]:
+        yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
     for outside in outside_note(plan.runs):
-        yield fact("Unmeasured", outside)
+        yield fact("Unmeasured", outside.removeprefix("Outside what was measured: "))
     by_key: dict[str, list[Assumption]] = {}
     for assumption in plan.assumptions:
         by_key.setdefault(assumption.key.partition(" = ")[0], []).append(assumption)
@@ -113,13 +111,16 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
 
     def taken(one: Assumption) -> str:
         if one.time_ratio is None:
-            return "hardly ever trains" if one is built else "hardly more"
+            return "the cluster would hardly ever train" if one is built else "hardly more"
         if dated:
-            return _took(instance, plan, one)
-        return f"{'trains ' * (one is built)}{words.percent(1.0 / one.time_ratio)} of the time"
+            return f"{'training would take ' * (one is built)}{_took(instance, plan, one)}"
+        share = words.percent(1.0 / one.time_ratio)
+        return f"the cluster would train {share} of the time" if one is built else share
 
-    more = [f", {taken(one)} with {words.counted(one.spare_domains, 'spare')}" for one in spared]
-    return f"none counted; {taken(built)} at published rates ({built.key}){''.join(more)}"
+    more = [
+        f", {taken(one)} with {words.counted(one.spare_domains, 'spare domain')}" for one in spared
+    ]
+    return f"not counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
 
 
 ALIKE = 1e-4  # of the time
@@ -138,16 +139,14 @@ def _prices(plan: Plan, other: NextBest) -> str:
     what = other.chosen.text or "; ".join(changes(plan, other)) or "the same parts, wired otherwise"
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
-        return f"an equally good choice is {what}"
+        return f"another choice is as good: {what}"
     call = ", a close call" if other.close else ""
-    turn = "no change of a single price near its own reverses the choice"
+    verb = "draws" if plan.objective.kind == "power" else "costs"
+    more = f"the next best choice {verb} {words.percent(share)} more{call}"
+    turn = "No single price that is halved or doubled reverses the choice"
     if other.product:
-        source = (
-            f", and its source leaves an uncertainty of {words.percent(other.doubt)}"
-            if other.doubt
-            else ""
-        )
+        source = f" (its source leaves {words.percent(other.doubt)} open)" if other.doubt else ""
         rise = words.percent(abs(other.turns_at - 1.0))
-        higher = "dearer" if other.turns_at > 1.0 else "cheaper"
-        turn = f"both cost the same with {other.product} {rise} {higher}{source}"
-    return f"chosen by {words.percent(share)} over {what}{call}: {turn}"
+        higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
+        turn = f"Both are worth the same if {other.product} is {rise} {higher}{source}"
+    return f"{more}: {what}. {turn}."

@@ -580,7 +580,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     """How a workload runs: time, split, schedule, memory and utilisation."""
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
     trained, uptime = trained_text(run, workload), run.uptime
-    took = words.allowed(run.iteration_time_s, run.bound_s)
+    took = words.allowed(run.iteration_time_s, run.bound_s, workload.time_margin)
     iteration = f"{took}{f' ({trained})' if trained else ''}, {words.model_utilisation(run)}"
     held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"

@@ -23,6 +23,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import alternatives, spoken
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
+from coopt.instance.workload import Workload
 from coopt.network.halls import NetworkHall
 from coopt.network.optics import first_unmated
 from coopt.network.orders import (
@@ -176,7 +177,9 @@ def leaf_notes(designs: Sequence[Design]) -> list[str]:
     """What the loss of a leaf means for training, in one line of 80 columns."""
     notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
     return (
-        notes if len(notes) < 2 else ["Networks differ in what losing a leaf does (coopt faults)."]
+        notes
+        if len(notes) < 2
+        else ["What losing a leaf does differs between the networks (coopt faults)."]
     )
 
 
@@ -335,42 +338,53 @@ def domains_of(instance: Instance, parts: Iterable[Part]) -> Iterator[HbDomain]:
 
 
 def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """How far the model is off where that is known, and which times exceed their bounds if they are
-    off by as much.
+    """How far the model is off where that is known, of several workloads from the least to the
+    most, and which times exceed their bounds if they are off by as much.
     """
-    gpu = instance.cluster.gpu
     # Of several runs of a workload the one with the least slack counts.
     runs = {run.name: run for run in sorted(workloads, key=lambda run: -run.slack)}
-    rooms: dict[tuple[float, str], dict[str, float]] = {}
-    for workload in instance.workload:
-        run = runs.get(workload.name)
-        if run is not None and run.error is not None and run.nearest:
-            of_fit = own_error(gpu, workload) is not None
-            basis = f"on the runs that {gpu.name} was fitted to" if of_fit else _nearest(run)
-            # What the margin keeps free is there for the error.
-            allowed_s, time_s = run.bound_s * (1.0 + workload.time_margin), run.iteration_time_s
-            growth = allowed_s / time_s - 1.0 if time_s > 0.0 else math.inf
-            rooms.setdefault((run.error, basis), {})[run.name] = growth
-    for (error, basis), growths in rooms.items():
-        # A bound that is exceeded already is reported elsewhere; here only those count that the
-        # error would exceed.
-        narrow = {
-            name: words.percent(max(growth, 0.001))
-            for name, growth in growths.items()
-            if 0.0 <= growth < error
-        }
-        more = words.both(f"{growth} ({name})" for name, growth in narrow.items())
-        exceeded = f"; iterations more than {more} longer exceed their bounds" if narrow else ""
-        if narrow and len(runs) == 1:
-            exceeded = f"; an iteration more than {narrow.popitem()[1]} longer exceeds its bound"
-        of = f" for {words.both(growths)}" if len(rooms) > 1 else ""
-        size = f"off by {words.percent(error)} on average{of}"
-        yield f"Times are estimates: {size} {basis}{exceeded}."
+    known = [
+        (run.error, run, workload)
+        for workload in instance.workload
+        if (run := runs.get(workload.name)) and run.error is not None and run.nearest
+    ]
+    if not known:
+        return
+    (least, nearer, _), (most, run, workload) = (
+        of(known, key=lambda each: each[0]) for of in (min, max)
+    )
+    size, of_run, gpu = words.percent(most), "", instance.cluster.gpu
+    if least < most:
+        size = f"{words.percent(least)} ({nearer.name}) to {size} ({run.name})"
+        of_run = f" to {run.name}"
+    basis = f"nearest published run{of_run}: {words.nearest_run(run.nearest[0])}"
+    if own_error(gpu, workload) is not None:
+        basis = f"on the runs that {gpu.name} was fitted to"
+    yield f"Time estimates are off by {size} on average ({basis}){_exceeded(known)}."
 
 
-def _nearest(run: WorkloadPlan) -> str:
-    """`(nearest published run: dgxc-..., on h100-sxm)`."""
-    return f"(nearest published run: {words.nearest_run(run.nearest[0])})"
+MOST_EXCEEDED = 3
+"""Workloads whose bounds are named as the first to be exceeded."""
+
+
+def _exceeded(known: Sequence[tuple[float, WorkloadPlan, Workload]]) -> str:
+    """The bounds that a time exceeds if it is longer by the error, the nearest first."""
+    narrow = {}
+    for error, run, workload in known:
+        # What the margin keeps free is there for the error.
+        allowed_s, time_s = run.bound_s * (1.0 + workload.time_margin), run.iteration_time_s
+        growth = allowed_s / time_s - 1.0 if time_s > 0.0 else math.inf
+        # A bound that is exceeded already is reported elsewhere.
+        if 0.0 <= growth < error:
+            narrow[run.name] = max(growth, 0.001)
+    if not narrow:
+        return ""
+    nearest = sorted(narrow, key=narrow.__getitem__)[:MOST_EXCEEDED]
+    shares = [words.percent(narrow[name]) for name in nearest]
+    if len(known) == 1:
+        return f"; an iteration more than {shares[0]} longer exceeds its bound"
+    named = alternatives(f"{share} ({of})" for share, of in zip(shares, nearest, strict=True))
+    return f"; iterations exceed the nearest bounds if they take {named} longer"
 
 
 OUTSIDE = 3
@@ -378,10 +392,22 @@ OUTSIDE = 3
 
 
 def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
-    """What no published run has, of the hardware and mapping of each workload."""
-    missing = dict.fromkeys(text for run in workloads for text in run.outside[:OUTSIDE])
+    """What no published run has, of the hardware and mapping of each workload; what differs in the
+    number of GPUs alone is said once, from the least to the most.
+    """
+    sizes: dict[str, set[int]] = {}
+    for text in dict.fromkeys(text for run in workloads for text in run.outside[:OUTSIDE]):
+        sized = re.fullmatch(r"(.*\bon) ([\d,]+) GPUs", text)
+        counts = sizes.setdefault(sized[1] if sized else text, set())
+        counts |= {int(sized[2].replace(",", ""))} if sized else set()
+    missing = [
+        f"{text} {' to '.join(map(words.count, sorted({min(counts), max(counts)})))} GPUs"
+        if counts
+        else text
+        for text, counts in sizes.items()
+    ]
     if missing:
-        yield f"Outside what was measured: no published run {alternatives(missing)}."
+        yield f"No published run is {alternatives(missing)}."
 
 
 SURE = 0.80, 0.95
@@ -400,7 +426,7 @@ def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator
         dated = workload.train_tokens is not None
         times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
         name = f" ({run.name})" if len(asked_of) > 1 else ""
-        yield f"{SURE[0]:.0%} sure of {times[0]}, {SURE[1]:.0%} of {times[1]}{name}."
+        yield f"{SURE[0]:.0%} likely within {times[0]}, {SURE[1]:.0%} within {times[1]}{name}."
 
 
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -513,8 +539,8 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         if switch.free_ports and switch.name in built
     )
     of_switches = f" ({ports})" if ports else ""
-    by_default = "" if instance.margin else " by default (margin = 'none' keeps nothing)"
-    return [f"Kept free{by_default}: {kept_free(instance, margin)}{of_switches}{cost}."]
+    by_default = "" if instance.margin else " This is the default; margin = 'none' keeps nothing."
+    return [f"Kept free: {kept_free(instance, margin)}{of_switches}{cost}.{by_default}"]
 
 
 def counting_sentence(instance: Instance) -> str:
@@ -527,18 +553,18 @@ def counting_sentence(instance: Instance) -> str:
 
 
 def kept_free(instance: Instance, margin: Margin) -> str:
-    """`12.3% on top of iteration times (the error of the model: in time with 80%)`."""
+    """`12.3% on top of iteration times (80.0% likely to be in time)`."""
     chance = words.percent(margin.chance)
-    error = f" (the error of the model: in time with {chance})" if margin.time == "model" else ""
+    error = f" ({chance} likely to be in time)" if margin.time == "model" else ""
     times = dict.fromkeys(
         words.percent(workload.time_margin) for workload in instance.workload if workload.bounded
     )
     shares = {
         f"{words.both(times)} on top of iteration times{error}": margin.time and times,
-        f"{words.percent(instance.cluster.gpu.memory_margin)} of the memory": margin.memory,
+        f"{words.percent(instance.cluster.gpu.memory_margin)} of GPU memory": margin.memory,
         f"{words.percent(margin.ports)} of the ports of each switch": margin.ports,
     }
-    return ", ".join(text for text, share in shares.items() if share)
+    return words.both(text for text, share in shares.items() if share)
 
 
 FAR = 100.0

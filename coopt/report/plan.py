@@ -139,9 +139,9 @@ def headline(instance: Instance, plan: Plan) -> str:
             f" {searched}."
         )
     within = f"proven within {words.percent(gap or 0.0)} of the optimum of the model"
-    proven = "proven within the model" if gap is None or gap < EQUAL else within
+    proven = "proven optimal within the model" if gap is None or gap < EQUAL else within
     errors = [run.error for run in plan.runs if run.error is not None]
-    proof = f"{proven}, whose error is {words.percent(max(errors))}" if errors else proven
+    proof = f"{proven}, whose times are off by {words.percent(max(errors))}" if errors else proven
     if regret:
         return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
@@ -349,7 +349,7 @@ def plan_screen(
                 _short_bill(instance, plan, plan.cost, baseline),
                 standing_table(instance, plan),
                 _nearest_limits(instance, plan),
-                _most_important(remarks(instance, plan)),
+                _most_important(remarks(instance, plan), len(first_sentences(instance, plan))),
                 facts(
                     "What it rests on",
                     [*_rests_on(instance, plan, without_margin), _proof_rows(instance, plan)[0]],
@@ -361,12 +361,13 @@ def plan_screen(
     )
 
 
-def _most_important(notes: Sequence[str]) -> list[str]:
-    """The notes that the first screen has room for, and how many more there are."""
-    more = len(notes) - MOST_NOTES
-    if more <= 0:
-        return list(notes)
-    return [*notes[:MOST_NOTES], f"{words.counted(more, 'more note')} with --full."]
+def _most_important(notes: Sequence[str], above: int) -> list[str]:
+    """The notes that the first screen has room for below those above, and how many more there
+    are.
+    """
+    shown = notes[: max(MOST_NOTES - above, 0)]
+    more = len(notes) - len(shown)
+    return [*shown, *([f"{words.counted(more, 'more note')} with --full."] if more else [])]
 
 
 def plan_report(
@@ -440,7 +441,7 @@ def _rests_on(
     """Assumptions with what each is worth, and what is kept free."""
     known = plan_facts(instance, plan) if known is None else known
     margins = margin_note(instance, plan, without_margin)
-    kept = [("Kept free", text.removeprefix("Kept free").lstrip(": ")) for text in margins]
+    kept = [("Kept free", text.removeprefix("Kept free: ")) for text in margins]
     return [*((fact.name, fact.shown) for fact in of_group(known, "rests")), *kept]
 
 

@@ -62,10 +62,9 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     share = words.percent(abs(cliff.value / plan.cost.of(kind) - 1.0))
     took = _took(instance, plan, cliff)
     changed = "; ".join(changes(plan, cliff)) or "the same parts, wired otherwise"
-    if cliff.buys == "time":
-        more = "power" if kind == "power" else "money"
-        return f"For {share} more {more} ({after}), {took}, with {changed}."
-    return f"If {took}, {share} is saved ({after} in place of {before}), with {changed}."
+    more = "more" if cliff.buys == "time" else "less"
+    spent = "power" if kind == "power" else "money"
+    return f"For {share} {more} {spent} ({after} in place of {before}), {took}, with {changed}."
 
 
 def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:

@@ -122,13 +122,14 @@ def nearest_run(run: NearestRun) -> str:
     return f"{run.id}, {' '.join(run.differs)}" if run.differs else run.id
 
 
-def allowed(time_s: float, bound_s: float) -> str:
-    """`11.82 s of at most 12.00 s`, or the time alone where any will do."""
-    return (
-        f"{seconds(time_s)} of at most {seconds(bound_s)}"
-        if bound_s < LONGEST_S
-        else seconds(time_s)
-    )
+def allowed(time_s: float, bound_s: float, margin: float) -> str:
+    """`11.82 s of at most 12.00 s (13.20 s less the margin)`, or the time alone where any will
+    do.
+    """
+    if bound_s >= LONGEST_S:
+        return seconds(time_s)
+    less = f" ({seconds(bound_s * (1.0 + margin))} less the margin)" if margin else ""
+    return f"{seconds(time_s)} of at most {seconds(bound_s)}{less}"
 
 
 def free(slack: float, bound_s: float) -> str:
