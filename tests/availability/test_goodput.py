@@ -8,6 +8,7 @@ from statistics import NormalDist
 
 import pytest
 
+import coopt
 from coopt.availability.uptime import (
     PartCounts,
     best_interval_s,
@@ -22,10 +23,12 @@ from coopt.availability.uptime import (
     waiting_variance_s,
 )
 from coopt.instance.catalog import FailureRates, find
+from coopt.instance.hardware import HbDomain
 from coopt.instance.reserves import Availability
-from coopt.verifier.parts.uptime import lost_domain, running_share
-from coopt.verifier.simulation.interruptions import RunTerms, run_s
-from tests.conftest import example_count
+from coopt.verifier.parts.space import DesignFamily
+from coopt.verifier.parts.uptime import lost_domain, lost_of, running_share
+from coopt.verifier.simulation.interruptions import RunTerms, run_s, terms_of
+from tests.conftest import ROOT, example_count
 
 
 def rates(name: str) -> FailureRates:
@@ -166,6 +169,22 @@ def test_a_host_that_takes_two_domains_stops_training_once():
     work_s = 20_000 / terms.per_s
     share = trained_share(terms.per_s, interval_s=hour_s, checkpoint_s=20.0, restart_s=2000.0)
     assert work_s / run_s(terms, work_s, random.Random(0)) == pytest.approx(float(share), rel=0.01)
+
+
+@pytest.mark.parametrize(("size", "taken"), [(16, 1.0), (8, 1.0), (4, 2.0)])
+def test_a_failure_takes_as_many_domains_as_share_a_host(size, taken):
+    """GPUs that fail often keep a domain of theirs out for longer than a repair."""
+    part = "gpu" if taken == 1 else "host"
+    often = {"rates": {"extends": "llama-3", "name": "often", part: dict.fromkeys(("low", "per_year", "high"), 20.0)}}
+    workload = coopt.load(ROOT / "instances" / "tiny-64.toml").workload[0]
+    family = DesignFamily(
+        4 * size, HbDomain(name="hb", size=size, gbyte_s=450.0, usd_per_gpu=0.0, w_per_gpu=0.0), 4, None, spares=2
+    )
+    terms = terms_of(asked(**often), workload, family, ())
+    lost = lost_of(asked(**often), family)
+    assert terms.taken == pytest.approx(taken, rel=0.1)
+    assert terms.domain_per_s * terms.repair_s == pytest.approx(lost / (1 - lost), rel=1e-9)
+    assert terms.domains * terms.domain_per_s <= terms.per_s * terms.taken * (1 + 1e-9)
 
 
 CLUSTERS = example_count(200, usual=20)

@@ -145,7 +145,13 @@ def terms_of(
     lost_share = lost_of(availability, family)
     repair_s = availability.repair_hours * 3600.0
     loss_per_s = lost_share / (1 - lost_share) / repair_s if repair_s and lost_share < 1 else 0.0
-    taken = max(family.domains * loss_per_s / interruptions.per_s, 1.0) if loss_per_s else 1.0
+    taken = 1.0
+    if loss_per_s and interruptions.per_s:
+        # more losses than failures: a host that domains share takes several, and beyond that one
+        # that is out stays out for longer than a repair, as more of it fails in the meantime
+        excess = max(family.domains * loss_per_s / interruptions.per_s, 1.0)
+        taken = min(excess, max(availability.rates.gpus_per_host / family.hb.size, 1.0))
+        loss_per_s, repair_s = loss_per_s * taken / excess, repair_s * excess / taken
     return RunTerms(
         per_s=interruptions.per_s,
         interval_s=min(interruptions.interval_s, 1e15),
