@@ -36,7 +36,9 @@ class Case:
         yield from names if len(names) > 1 else [None]
 
 
+@cache
 def _drawn(start: int) -> list[Instance]:
+    """Random questions, one of each set of couplings after the other."""
     found: list[Instance] = []
 
     def take(question: tuple[Instance, object]) -> None:
@@ -50,7 +52,12 @@ def _drawn(start: int) -> list[Instance]:
         suppress_health_check=list(HealthCheck),
     )
     seed(start)(drawing(given(questions())(take)))()
-    return found
+    return list(_in_turn(found))
+
+
+@cache
+def _solved(start: int, number: int) -> Plan:
+    return coopt.solve(_drawn(start)[number])
 
 
 def _in_turn(instances: list[Instance]) -> Iterator[Instance]:
@@ -65,17 +72,22 @@ def _in_turn(instances: list[Instance]) -> Iterator[Instance]:
 
 
 @cache
-def cases(start: int = 0) -> tuple[Case, ...]:
-    """Plans of every kind of question and of every coupling: the same for the same number and code."""
+def _kinds() -> tuple[Case, ...]:
     kinds = {name: Instance.model_validate(table) for name, table in QUESTIONS.items()}
-    found = [Case(name=name, instance=instance, plan=coopt.solve(instance)) for name, instance in kinds.items()]
+    return tuple(Case(name=name, instance=instance, plan=coopt.solve(instance)) for name, instance in kinds.items())
+
+
+@cache
+def cases(start: int = 0, least: int = PLANS) -> tuple[Case, ...]:
+    """Plans of every kind of question and of every coupling: the same for the same numbers and code."""
+    found = list(_kinds())
     instances = _drawn(start)
     count: Counter[str] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for instance in _in_turn(instances):
+    for number, instance in enumerate(instances):
         names = list(couplings(instance))
-        if len(found) < PLANS or any(count[name] < EACH for name in names):
-            plan = coopt.solve(instance)
+        if len(found) < least or any(count[name] < EACH for name in names):
+            plan = _solved(start, number)
             if plan.status == "optimal" and (*names, plan.objective.value) not in seen:
                 seen.add((*names, plan.objective.value))
                 found.append(Case(name=f"random-{len(found):02d}", instance=instance, plan=plan))
