@@ -403,10 +403,9 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     kinds += [name for name, is_unsaid in said_elsewhere.items() if is_unsaid]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: no argument says it, needs attention that is"
-        " ordinary, gated, latent or latent with an indexer, gated DeltaNet or Mamba-2": bool(
-            kinds
-        ),
+        f"{', '.join(kinds)} of {model.name}: no argument says it, needs no encoders, one residual"
+        " stream and attention that is ordinary, gated, latent or latent with an indexer, gated"
+        " DeltaNet or Mamba-2": bool(kinds),
         f"tp = {mapping.tp} and cp = {mapping.cp} split no key heads of gated DeltaNet evenly,"
         f" needs a divisor of {key_heads} as their product": key_heads % (mapping.tp * mapping.cp)
         > 0,

@@ -182,7 +182,8 @@ def drawn(tool: Tool, refused: Refused) -> tuple[list[Launch], str]:
     plans = list(islice(launches(SEED, tool), LAUNCHES))
     reasons = [next(refused(launch.split, launch.mapping), "") for launch in plans]
     kept = [launch for launch, reason in zip(plans, reasons, strict=True) if not reason]
-    counts = Counter(re.sub(r"= \d+", "= N", reason.split(":")[0]) for reason in reasons if reason)
+    kinds = [re.sub(r" of [\w.-]+$", "", reason.split(":")[0]) for reason in reasons if reason]
+    counts = Counter(re.sub(r"= \d+", "= N", kind) for kind in kinds)
     shown = [f"{n} {reason}" for reason, n in counts.most_common(SHOWN)]
     rest = counts.total() - sum(n for _, n in counts.most_common(SHOWN))
     return kept, "; ".join([*shown, *([f"{rest} for other reasons"] if rest else [])]) or "none"
