@@ -54,6 +54,7 @@ OPEN_WITH_EXPERTS: dict[str, set[str]] = {
     "dense_layers": {"expert_layers", "pattern"},
     "shared_ffn": {"shared_ffn"},
     "expert_groups": {"expert_groups"},
+    "top_groups": {"top_groups"},
     "expert_latent": {"expert_latent"},
     "ep": {"ep"},
     "ep_overlap": {"ep_overlap"},
@@ -77,6 +78,23 @@ DELTANETS = ("gdn", "gated_delta_net")
 MAMBA_COLUMNS = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 SHOWN = {"distributed_optimizer": "zero", "fp8_recipe": "precision"}
 """Columns that follow from settings of other names."""
+CUT_LIST = 8  # entries that stand for those of all layers; judgement
+WIDTHS = (
+    *("seq", "padded_vocab", "head_dim", "nope_dim", "rope_dim", "value_dim", "q_rank", "kv_rank"),
+    *("mamba_head_dim", "mamba_state", "linear_head_dim", "linear_state", "index_dim"),
+)
+PRODUCT_WIDTHS = ("hidden", "dense_width", "expert_width", "shared_ffn", "expert_latent")
+"""What products and attention divide into tiles: by 8, and by 16 in 8 bits."""
+DIVISORS = {
+    "tp": ("heads", "mamba_heads", "linear_heads"),
+    "kv_heads": ("heads",),
+    "ep": ("experts",),
+    "expert_groups": ("experts",),
+    "mamba_groups": ("mamba_heads",),
+    "linear_groups": ("linear_heads",),
+}
+"""Counts that divide others."""
+NARROWEST = 4  # times that a dense layer is narrower than the model at most; judgement
 SIDES = ("tp", "pp", "cp", "ep")  # degrees inside and across slices, whose product counts
 
 
@@ -195,9 +213,40 @@ class _Reading:
         cells |= self._attention_cells()
         cells |= self._window_cells()
         cells |= self._hybrid_cells(cells, dense_width)
+        self._check_widths(cells)
         self._check_layout(notes)
         self._check_model(cells)
         return cells
+
+    def _check_widths(self, cells: Cells) -> None:
+        """Refuse widths and counts that no kernel or split takes, as those that lack a digit."""
+        tiles = dict.fromkeys((*WIDTHS, *PRODUCT_WIDTHS), 8)
+        if self.log.get("fp8") or self.log.get("fp4"):
+            tiles |= dict.fromkeys(PRODUCT_WIDTHS, 16)
+        entries = {name: self.log.printed[name] for name in tiles if self._number(name)}
+        for name, entry in entries.items():
+            if self._number(name) % tiles[name]:
+                raise self._fault(
+                    f"line {entry.line}: {entry.key} = {entry.value}, needs a multiple of"
+                    f" {tiles[name]}"
+                )
+        for divisor, counts in DIVISORS.items():
+            for count in counts:
+                whole, part = self._number(count), self._number(divisor)
+                if whole > 1 and part and whole % part:
+                    entry, other = self.log.printed[count], self.log.printed[divisor]
+                    raise self._fault(
+                        f"line {entry.line}: {entry.key} = {whole}, but line {other.line} has"
+                        f" {other.key} = {part}, needs one that divides it"
+                    )
+        hidden, width = self._number("hidden"), self._number("dense_width")
+        is_dense = not cells.get("experts") or cells.get("dense_layers")
+        if is_dense and width and width * NARROWEST < hidden:
+            entry = entries["dense_width"]
+            raise self._fault(
+                f"line {entry.line}: {entry.key} = {entry.value}, but hidden = {hidden}: needs the"
+                " width of a dense layer"
+            )
 
     def _gated_by_activations(self) -> str:
         activations = self.log.get("activations")
@@ -233,7 +282,7 @@ class _Reading:
         kinds = [kind for kinds, times in runs for kind in kinds.split(",") * int(times or 1)]
         if damaged := re.sub(r"[\d\[\](), *+]", "", text):
             raise self._fault(f"moe_layer_freq has {damaged!r}, needs a 0 or 1 for each layer")
-        if not kinds or len(kinds) > max(layers, 1):
+        if not kinds or len(kinds) > max(layers, 1) or CUT_LIST < len(kinds) < layers:
             raise self._fault(
                 f"moe_layer_freq has {len(kinds)} entries, but num_layers = {layers}: needs one a"
                 " layer"
@@ -242,7 +291,8 @@ class _Reading:
         if len(kinds) < layers:
             rest = layers - len(kinds)
             notes.append(
-                f"not printed: moe_layer_freq of the last {rest} layers, as the one before"
+                f"not printed: moe_layer_freq of the last {rest} layers, as the one before, which"
+                f" leaves dense_layers {[*map(str.strip, kinds)].count('0')}"
             )
         kinds += kinds[-1:] * (layers - len(kinds))
         if "1" not in map(str.strip, kinds):

@@ -45,6 +45,8 @@ CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]*)$")  # a word that ends a line
 ALIKE_LETTERS = 12  # of a key that no other key of its software resembles by chance; judgement
 ALIKE_SHARE = 0.88  # of letters: one or two others in such a key
 MOST_DIGITS = 15  # of a whole number that means anything
+BLANKED = re.compile(r" +\d+\b|\d+ +$")  # a number beside which a digit may have become a blank
+SELDOM = 0.1  # share of settings that are printed so; judgement
 MLLOG = ":::MLLOG "
 # what cannot differ within one run
 OF_ONE_RUN = (
@@ -215,6 +217,7 @@ def log_of(text: str, name: str) -> Log | None:
         _check_value(form, column, entry, name)
         _add(printed, column, entry, name)
     _check_spelling(form, printed, lines, name)
+    _check_blanks(form, lines, name)
     _check_listed(form, printed, text, name)
     steps = _steps(form, lines, name) or _steps_of_events(events, printed)
     if not steps:
@@ -374,6 +377,22 @@ def _check_spelling(
                     f"{name}: line {number}: {line.strip()!r} sets no key that is known, and"
                     f" {close[0]} is not printed: needs the line as it was"
                 )
+
+
+def _check_blanks(form: LogFormat, lines: Sequence[str], name: str) -> None:
+    """Refuse a number with a blank beside it that stands beside no other, as where a digit was."""
+    pattern = _keys(form)
+    settings = [
+        (number, match[2])
+        for number, line in enumerate(lines, 1)
+        if (match := _setting(pattern, line)) is not None
+    ]
+    blanked = [number for number, value in settings if BLANKED.match(value)]
+    if blanked and len(blanked) <= SELDOM * len(settings):
+        raise InstanceError(
+            f"{name}: line {blanked[0]}: {lines[blanked[0] - 1]!r} has a blank beside its number,"
+            " which no other setting has: needs the line as it was"
+        )
 
 
 def _check_listed(form: LogFormat, printed: Mapping[str, Printed], text: str, name: str) -> None:

@@ -494,6 +494,10 @@ def test_what_contradicts_itself_is_refused_with_both(read, text, stated, compla
         ("  num_moe_experts: 256\n", "", "lack num_moe_experts"),
         ("  multi_latent_attention: true\n", "", "lack multi_latent_attention"),
         ("18432", "18#32", "ffn_hidden_size|dense_ffn = '18#32'"),
+        ("18432", "184", "line 4: ffn_hidden_size = 184, but hidden = 7168: needs the width of a dense layer"),
+        ("18432", "1843", "line 4: ffn_hidden_size = 1843, needs a multiple of 8"),
+        ("size: 64", "size: 6", "num_moe_experts = 256, but line 3 has expert_model_parallel_size = 6, needs one that"),
+        ("size: 64", "size:  4", "line 3: .* has a blank beside its number"),
         ("kv_lora_rank: 512", "kv_lora_rank:#512", "'kv_lora_rank:#512' ends early"),
         ("  fp8: null", "  fp", "line 5: 'fp' ends early"),
     ],
@@ -523,6 +527,8 @@ def test_settings_that_are_lost_are_told(read, lost, told):
 def test_a_list_of_layers_that_is_cut_is_told(read):
     row = read(lines(BRIDGE_YAML.replace("num_layers: 2", "num_layers: 5"), steps()))
     assert (row.shape["dense_layers"], "moe_layer_freq of the last 3 layers" in row.notes) == (1, True)
+    with pytest.raises(InstanceError, match="moe_layer_freq has 60 entries, but num_layers = 61"):
+        read(megatron(**LATENT | {"moe_layer_freq": [0] * 2 + [1] * 58}))
 
 
 def columns(row):
