@@ -1,4 +1,4 @@
-"""Results of nccl-tests, and the shares of link bandwidth that they reach.
+"""Results of nccl-tests as text or JSON, and the shares of link bandwidth that they reach.
 
 The time of a collective is fitted by :math:`t = a + b D` over its sizes D, each weighed by its own
 time. Inside an HB domain b is what a byte costs on its links, between domains what it costs on the
@@ -7,11 +7,12 @@ NIC of each GPU, through which rings or exchanges of all GPUs of a domain run si
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,16 +20,17 @@ from pydantic import Field
 from coopt.instance.base import Table
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.validation.published import Measurement, UnusableError, measurement_of
 from coopt.validation.runs import device_of
 from coopt.validation.splits import SERVER, domain_of
 
-HEAD = re.compile(r"^# *size +count +type", re.MULTILINE)
-RANK = re.compile(r"^# +Rank +(\d+) .*? on +(\S+) device +\d+ \[[^\]]*\] (.+?)\s*$", re.MULTILINE)
-STARTING = re.compile(r"Collective test starting: (\w+?)_perf")
+HEAD = re.compile(r"# *size +count +type")
+RANK = re.compile(r"# +Rank +(\d+) .*? on +(\S+) device +\d+ \[[^\]]*\] (.+?)\s*$", re.MULTILINE)
+STARTING = re.compile(r"Collective test starting: (?:\S*/)?(\w+?)_perf")
+WRONG = re.compile(r"Out of bounds values +: +(\d+) FAILED")
 # size, count, type, operation, root, then time, algbw, busbw and errors out of place
-NUMBER = r"(\d{1,15}(?:\.\d{1,9})?)(?!\S)"
+NUMBER = r"(\d{1,15}(?:\.\d{1,9})?(?:e\+\d\d)?)(?!\S)"
 ROW = re.compile(rf"(\d{{1,15}}) +\d+ +\w+ +(\w+) +-?\d+ +{NUMBER} +{NUMBER} +{NUMBER} +\S+")
 ROUNDED = 0.02  # of bandwidths that are printed with two digits
 SURE = 64  # ranks that bandwidths of five digits tell apart
@@ -66,9 +68,35 @@ class LinkFit(Table):
     why: Annotated[str, Field(description="why the value is not offered")] = ""
 
 
+class _Result(NamedTuple):
+    """A size, out of place where it was run so, and where it is printed."""
+
+    place: str
+    size: float
+    operator: str
+    us: float
+    algbw: float
+    busbw: float
+
+
+class _Output(NamedTuple):
+    """What nccl-tests says: sizes, hosts and GPUs of the ranks it lists, the tests it started, and
+    the values that were wrong.
+    """
+
+    results: list[_Result]
+    ranks: list[tuple[str, str]]
+    started: list[str]
+    wrong: int
+
+
 def is_link_test(text: str) -> bool:
     """Whether a text is the output of nccl-tests."""
-    return HEAD.search(text) is not None
+    return HEAD.search(text) is not None or _is_json(text)
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip()[:1] == "{" and '"nccl_version"' in text and "traceEvents" not in text
 
 
 def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
@@ -84,11 +112,17 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     InstanceError
         If the output is damaged, or does not say what was tested where.
     """
-    rows, factor, reduces = _rows(text, name)
-    operation = _operation(text, name, factor, reduces)
-    printed = RANK.findall(text)
+    output = _of_json(text, name) if _is_json(text) else _of_text(text)
+    if output.wrong:
+        raise InstanceError(
+            f"{name}: nccl-tests: {output.wrong} values out of bounds, needs a test that computed"
+            " what it should"
+        )
+    rows, factor, reduces = _rows(output, name)
+    operation = _operation(output, name, factor, reduces)
+    printed = output.ranks
     ranks = _ranks(operation, factor, len(printed), name)
-    cells = {"id": Path(name).stem, **({"gpu": printed[0][2]} if printed else {}), **stated}
+    cells = {"id": Path(name).stem, **({"gpu": printed[0][1]} if printed else {}), **stated}
     complaints: list[str] = []
     row = measurement_of(cells, 1, complaints)
     if complaints:
@@ -99,7 +133,7 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
         raise InstanceError(f"{name}: {error}, needs --set gpu=NAME") from None
     usual = find("hb_domain", device.hb_domain)
     assert isinstance(usual, HbDomain)
-    x = min(ranks, _ranks_inside(row, usual, [host for _, host, _ in printed], ranks))
+    x = min(ranks, _ranks_inside(row, usual, [host for host, _ in printed], ranks))
     if ranks % x:
         raise InstanceError(
             f"{name}: {ranks} ranks in domains of {x}, needs gpus_per_node that divides them"
@@ -133,27 +167,62 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     )
 
 
-def _rows(text: str, name: str) -> tuple[list[tuple[float, float]], float, bool]:
+def _of_text(text: str) -> _Output:
+    results = []
+    for number, line in enumerate(text.splitlines(), 1):
+        match = None if "#" in line else ROW.search(line)
+        if match is not None:
+            us, algbw, busbw = map(float, match.group(3, 4, 5))
+            results.append(_Result(f"line {number}", float(match[1]), match[2], us, algbw, busbw))
+    ranks = [(host, gpu) for _, host, gpu in RANK.findall(text)]
+    wrong = WRONG.search(text)
+    return _Output(results, ranks, STARTING.findall(text), int(wrong[1]) if wrong else 0)
+
+
+def _of_json(text: str, name: str) -> _Output:
+    """Read what `--output_file` writes (writeBenchmarkLineBody of src/util.cu, version 3)."""
+    try:
+        table = json.loads(text)
+        results = [_of_entry(entry) for entry in table["results"]]
+        devices = table["config"]["devices"]
+        # a process names the first of its GPUs alone
+        each = table["config"]["nthreads"] * table["config"]["ngpus"]
+        ranks = [(one["hostname"], one["device_info"]) for one in devices for _ in range(each)]
+        started = [word.removesuffix("_perf") for word in (Path(table["args"][0]).name,)]
+        wrong = int(table["out_of_bounds"]["count"])
+    except (ValueError, RecursionError) as error:
+        raise InstanceError(f"{name}: not JSON ({error}), needs the whole file") from None
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InstanceError(
+            f"{name}: nccl-tests: lacks {error} as version 3 of its JSON has it, needs the whole"
+            " file"
+        ) from None
+    return _Output(results, ranks, started, wrong)
+
+
+def _of_entry(entry: Mapping[str, Any]) -> _Result:
+    times = entry["out_of_place"] or entry["in_place"]
+    clock = "cpu_time" if "cpu_time" in times else "time"
+    us, algbw, busbw = (float(times[key]) for key in (clock, "alg_bw", "bus_bw"))
+    return _Result(f"size {entry['size']}", float(entry["size"]), entry["redop"], us, algbw, busbw)
+
+
+def _rows(output: _Output, name: str) -> tuple[list[tuple[float, float]], float, bool]:
     """Return sizes (bytes) and times (s), bus over algorithm bandwidth, and whether it reduces."""
     rows: list[tuple[float, float]] = []
     factors: list[float] = []
     operators = set()
-    for number, line in enumerate(text.splitlines(), 1):
-        match = ROW.search(line)
-        if match is None or line.lstrip().startswith("#"):
-            continue
-        size, us = float(match[1]), float(match[3])
-        rate, bus = float(match[4]), float(match[5])
-        if not us or not rate:
+    for place, size, operator, us, rate, bus in output.results:
+        if not (us > 0 and rate > 0):
             continue
         if abs(size / us / 1e3 / rate - 1.0) > ROUNDED and rate > 1.0:
             raise InstanceError(
-                f"{name}: line {number}: {match[1]} bytes in {match[3]} us are"
-                f" {size / us / 1e3:.2f} GB/s, but algbw = {match[4]}: needs lines as printed"
+                f"{name}: {place}: {size:.0f} bytes in {us:g} us are"
+                f" {size / us / 1e3:.2f} GB/s, but algbw = {rate:g}: needs lines as printed"
             )
         rows.append((size, us * 1e-6))
         factors.append(bus / rate)
-        operators.add(match[2])
+        operators.add(operator)
     if not rows:
         raise InstanceError(f"{name}: nccl-tests: no line of a size, needs the whole output")
     factor = factors[rows.index(max(rows))]
@@ -165,10 +234,20 @@ def _rows(text: str, name: str) -> tuple[list[tuple[float, float]], float, bool]
     return rows, factor, operators != {"none"}
 
 
-def _operation(text: str, name: str, factor: float, reduces: bool) -> str:
+def _operation(output: _Output, name: str, factor: float, reduces: bool) -> str:
     """Return the collective: named in the output or the file, else told by its bus bandwidth."""
-    if (starting := STARTING.search(text)) is not None and starting[1] in MOVED:
-        return starting[1]
+    if len({*output.started}) > 1:
+        raise InstanceError(
+            f"{name}: nccl-tests: {both(sorted({*output.started}))}, needs a file for each"
+        )
+    if output.started:
+        (operation,) = {*output.started}
+        if operation not in MOVED:
+            raise InstanceError(
+                f"{name}: nccl-tests: {operation} tells no share of a link, needs"
+                f" {alternatives(MOVED)}"
+            )
+        return operation
     if named := next((operation for operation in MOVED if operation in name), None):
         return named
     if factor > 1.0 + ROUNDED:

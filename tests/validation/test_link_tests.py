@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from coopt.instance.texts import InstanceError
@@ -23,6 +25,37 @@ def output(operation="all_reduce", n=16, gbyte_s=45.0, start_s=0.0, hosts=0, nam
         rate = size / seconds / 1e9
         text += f"{size} {size // 4} float {redop} -1 {seconds * 1e6:.4f} {rate:.4f} {rate * moved:.4f} 0 1 1 1 0\n"
     return text
+
+
+def document(operation="all_reduce", n=16, each=1, **changes):
+    """What nccl-tests 2.19 writes with `-J`; a process lists the first of its GPUs."""
+    rows = [line.split() for line in output(operation, n).splitlines() if line[0].isdigit()]
+    names = ("time", "alg_bw", "bus_bw")
+    results = [
+        {"size": int(row[0]), "redop": row[3], "out_of_place": dict(zip(names, map(float, row[5:8]), strict=True))}
+        for row in rows
+    ]
+    devices = [{"hostname": f"node-{rank // 8}", "device_info": "NVIDIA H100 80GB HBM3"} for rank in range(0, n, each)]
+    table = {
+        "version": 3, "args": [f"./build/{operation}_perf", "-g", f"{each}"], "nccl_version": 22805,
+        "config": {"nthreads": 1, "ngpus": each, "devices": devices}, "results": results, "out_of_bounds": {"count": 0},
+    }  # fmt: skip
+    return json.dumps(table | changes)
+
+
+@pytest.mark.parametrize("changed", ["json", "json of 8 GPUs a process", "columns", "cputime", "prefix", "in place"])
+def test_every_form_of_late_2026_is_read(changed):
+    text = output(hosts=2)
+    rows = [line for line in text.splitlines() if line[0].isdigit()]
+    forms = {
+        "json": document(),
+        "json of 8 GPUs a process": document(each=8),
+        "columns": text.replace(" 0 1 1 1 0\n", " 0 9.1 9.9 9.8 1.2 1 1 1 N/A 9.1 9.9 9.8 1.2 2026-08-22 15:01:11\n"),
+        "cputime": text.replace("  time ", "cputime"),
+        "prefix": "".join(f"[1,0]<stdout>: {line}\n" for line in text.splitlines()),
+        "in place": text.replace(rows[0], rows[0].replace(" -1 ", " -1" + 40 * " ")),
+    }
+    assert link_fit_of(forms[changed], "mine", {}) == link_fit_of(text, "mine", {})
 
 
 @pytest.mark.parametrize(
@@ -57,6 +90,11 @@ def test_small_sizes_tell_the_start_up_time():
         (output(n=16, hosts=2).replace("Rank 15", "Rnk 15"), {}, "15 ranks are listed"),
         (output(), {"gpu": "H999"}, "H999 is not in the catalog"),
         (output(), {"gpus_per_node": "5"}, "16 ranks in domains of 5"),
+        (output() + "# Out of bounds values : 3 FAILED\n", {}, "3 values out of bounds"),
+        (output() + output("all_gather"), {}, "all_gather and all_reduce, needs a file for each"),
+        (output().replace("all_reduce_perf", "alltoallv_perf"), {}, "alltoallv tells no share of a link, needs all_"),
+        (document()[:-9], {}, "mine.log: not JSON .* needs the whole file"),
+        (document(results=[{"size": 8}]), {}, "lacks 'out_of_place' as version 3 of its JSON"),
     ],
 )
 def test_output_that_does_not_add_up_is_refused(text, stated, complaint):
