@@ -59,6 +59,7 @@ OPEN_WITH_EXPERTS: dict[str, set[str]] = {
     "ep": {"ep"},
     "ep_overlap": {"ep_overlap"},
     "dispatcher": set(),
+    "grouped_experts": {"grouped_experts"},
 }
 OPEN_COLUMNS: dict[str, set[str]] = {
     "interleave": {"interleave", "layout"},
@@ -164,6 +165,7 @@ class _Reading:
         further = {
             "modules of recompute": cells["recompute"] == "selective" and not log.get("modules"),
             "ffn of experts": bool(cells.get("experts")) and not log.get("expert_width"),
+            "fp8_head": bool(log.get("fp8")) and "fp8_head" not in log.printed,
             "fp8 of precision": bool(recipe and recipe.line) and "fp8" not in log.printed,
         }
         return [*columns, *(name for name, is_open in further.items() if is_open)]
@@ -469,7 +471,8 @@ class _Reading:
             return str(shard * max(1, self._number("dp_replicate")) * ranks)
         names = ("global_batch", "micro_batch", "accumulation")
         batch, micro, rounds = map(self._number, names)
-        if batch and micro and rounds and not self.log.get("gpus") and "gpus" not in self.stated:
+        is_open = not self.log.get("gpus") and "gpus" not in self.stated
+        if batch and micro and rounds and is_open and self._degree("tp"):
             return str(batch // (micro * rounds) * ranks)
         return ""
 
@@ -567,11 +570,16 @@ class _Reading:
         state_bytes = sum(BYTES.get(log.get(name).rpartition(".")[2], 4) for name in states)
         backend, kind = log.get("flex_backend"), log.get("dispatcher_type")
         dispatcher = "all-to-all" if kind == "alltoall" else backend * (kind in ("", "flex"))
+        if dispatcher == "ncclep":  # copies with multiprocessors, as HybridEP does
+            dispatcher = "hybridep"
+            notes.append("dispatcher ncclep as hybridep")
         has_experts = bool(cells.get("experts"))
         return {
             "framework": self.stated.get("framework", framework),
             "compile": "1" if compiled else "",
             "gradient_bytes": {"1": "4", "0": "2"}.get(self._flag("wide_gradients"), ""),
+            "fp8_head": self._flag("fp8_head") * bool(log.get("fp8")),
+            "grouped_experts": self._flag("grouped_experts") * has_experts,
             "state_bytes": str(state_bytes) if log.get("precise_optimizer") else "",
             "dispatcher": dispatcher if has_experts and dispatcher in DISPATCHERS else "",
             "dispatcher_multiprocessors": (

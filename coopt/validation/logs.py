@@ -33,6 +33,9 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|(?:^|(?<=\s))#.*)?$")
 ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
 ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
+OBJECT = re.compile(
+    r"\s(?:_target_|_name_): (\S+)\s*$|\s_\w+_:(?: \S+)?\s*$"
+)  # in place of a value
 # the rank that a launcher puts before a line: `0: `, `[rank0]:`, `[default63]:`, `[1,3]<stdout>:`
 RANK = re.compile(
     r"^\s*(?:\[?(?:rank|default|worker|node)?-?\d+(?:[,/]\d+)*\]?(?:<\w+>)?:)(?!\d)"
@@ -58,6 +61,7 @@ SWITCHES = (
     *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
     *("sequence_parallel", "distributed_optimizer", "torch_fsdp", "megatron_fsdp"),
     *("offloading", "ep_overlap", "wide_gradients", "precise_optimizer", "output_gate"),
+    *("fp8_head", "grouped_experts", "hybrid"),
 )
 UNITS = ("ms", "seconds", "samples_per_s", "tokens_per_s", "gpu_tokens_per_s")
 
@@ -263,7 +267,7 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
             and any(key.startswith(word[1]) for key in form.keys)
         )
         if match is not None:
-            items = [] if match[2].strip() else _items(lines[number:])
+            items = [] if match[2].strip() else _items(lines[number:]) or _object(lines[number:])
             no_value = not items and (not match[2].strip() or match[2].startswith("#"))
             last = number + len(items)
             behind = lines[last] if last < len(lines) else ""
@@ -295,7 +299,9 @@ def _all_printed(
                 yield entry, form.keys[match[1]]
     for number, event in events:
         if (key := str(event.get("key"))) in form.keys:
-            yield Printed(value=str(event.get("value")), line=number, key=key), form.keys[key]
+            value = event.get("value")
+            whole = int(value) if isinstance(value, float) and value.is_integer() else value
+            yield Printed(value=str(whole), line=number, key=key), form.keys[key]
     patterns = [re.compile(text) for text in (*form.sentences, *log_formats().common)]
     for number, line in enumerate(lines, 1):
         for match in filter(None, (pattern.search(line) for pattern in patterns)):
@@ -311,13 +317,19 @@ def _value(text: str, following: Sequence[str]) -> str:
     value = DEFAULT.sub("", text).strip().rstrip(",").strip().strip("'\"")
     if value:
         return value
-    return ", ".join(_items(following))
+    return ", ".join(_items(following) or _object(following))
 
 
 def _items(following: Sequence[str]) -> list[str]:
     """Return the items of a list in YAML."""
     items = takewhile(bool, (ITEM.search(line) for line in following))
     return [item[1].strip("'\"") for item in items if item]
+
+
+def _object(following: Sequence[str]) -> list[str]:
+    """Return the name of an object in YAML, as of the lines `_call_: false`, `_target_: NAME`."""
+    lines = takewhile(bool, (OBJECT.search(line) for line in following))
+    return [line[1] for line in lines if line[1]]
 
 
 def _check_value(form: LogFormat, column: str, entry: Printed, name: str) -> None:
@@ -368,7 +380,8 @@ def _check_spelling(
             continue
         words = re.findall(r"[^\s:.=\"']+", line)
         # a letter of a key may have become a blank
-        for word in (*words, *map("_".join, pairwise(words))):
+        blanked = re.findall(r"(\w+) (\w+)(?::| \.)", line)
+        for word in (*words, *map("_".join, blanked)):
             if "_" not in word or word in seen:
                 continue
             seen.add(word)

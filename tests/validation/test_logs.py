@@ -384,18 +384,34 @@ def measured(tmp_path, row):
 def test_what_a_run_is_made_of_is_read(read):
     switches = {
         "cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["attn", "moe_router"],
-        "moe_token_dispatcher_type": "flex", "moe_flex_dispatcher_backend": "hybridep", "moe_hybridep_num_sms": 32,
+        "moe_token_dispatcher_type": "flex", "moe_flex_dispatcher_backend": "ncclep", "moe_hybridep_num_sms": 32,
+        "fp8": "e4m3", "fp8_output_proj": True, "use_transformer_engine_op_fuser": True,
         "use_precision_aware_optimizer": True, "main_params_dtype": "torch.float32", "exp_avg_dtype": "torch.bfloat16",
         "exp_avg_sq_dtype": "torch.bfloat16", "accumulate_allreduce_grads_in_fp32": False,
     }  # fmt: skip
     assert read(megatron(**LATENT, **switches)).software == {
         "framework": "megatron-core", "graphs": "scoped", "graph_modules": ("attn", "moe_router"),
         "dispatcher": "hybridep", "dispatcher_multiprocessors": 32, "state_bytes": 8, "gradient_bytes": 2,
+        "fp8_head": True, "grouped_experts": True,
     }  # fmt: skip
     full = read(megatron(cuda_graph_impl="full_iteration", moe_token_dispatcher_type="alltoall"))
     assert full.software == {"framework": "megatron-core", "graphs": "full"}
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
     assert (unsaid.software["dispatcher"], "its graphs" in unsaid.notes) == ("all-to-all", True)
+
+
+def test_what_real_logs_hold_besides_is_read(read):
+    types = "  exp_avg_dtype:\n    _call_: false\n    _target_: torch.bfloat16\n"
+    yaml = BRIDGE_YAML + "  use_precision_aware_optimizer: true\n" + types + types.replace("_avg_", "_avg_sq_")
+    assert read(lines(yaml, steps())).software["state_bytes"] == 8
+    group = "0: Rank 0 has combined group of data parallel and context parallel : [0, 2, 4, 6]\n"
+    row = read(group + MLPERF.replace(" 144}", " 144.0}").replace('"context_', '"c_') + "\n" + group + BLOCKS)
+    assert (row.gpus, row.cp) == (256, None)
+    assert read(MLPERF.replace('"tensor_', '"t_') + "\n" + BLOCKS).gpus is None
+    with pytest.raises(InstanceError, match="seq_length = 4096, but line 1 has sequence_length = 1024"):
+        read(lines("  sequence_length: 1024", BRIDGE_YAML, steps()))
+    with pytest.raises(InstanceError, match="lack hybrid_layer_pattern"):
+        read(lines(BRIDGE.replace("  bf16: True", "  is_hybrid_model: True"), steps()))
 
 
 def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
