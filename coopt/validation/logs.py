@@ -45,6 +45,7 @@ UNPRINTED = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 BLOCK = ("arguments", "end of arguments")  # lines around all settings of Megatron-LM
 HEADER = re.compile(r"\[\w+\](?::\s*$| \w)")  # of a section of settings
 CUT = re.compile(r"(?:^|[\s\"'])([a-z][a-z_0-9]*)$")  # a word that ends a line
+VALUED = re.compile(r"(?:[a-z_]\w*:| \.{2,}) +\S*$")  # by itself, the value of a key
 ALIKE_LETTERS = 12  # of a key that no other key of its software resembles by chance; judgement
 ALIKE_SHARE = 0.88  # of letters: one or two others in such a key
 MOST_DIGITS = 15  # of a whole number that means anything
@@ -259,7 +260,7 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
         if form.section and HEADER.search(line):
             in_section = re.search(form.section, line) is not None
         match = _setting(pattern, line)
-        word = CUT.search(line) if match is None else None
+        word = None if match is not None or VALUED.search(line) else CUT.search(line)
         ends_early = (
             word is not None
             and (was_key or "_" in word[1])

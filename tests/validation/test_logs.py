@@ -404,6 +404,7 @@ def test_what_real_logs_hold_besides_is_read(read):
     types = "  exp_avg_dtype:\n    _call_: false\n    _target_: torch.bfloat16\n"
     yaml = BRIDGE_YAML + "  use_precision_aware_optimizer: true\n" + types + types.replace("_avg_", "_avg_sq_")
     assert read(lines(yaml, steps())).software["state_bytes"] == 8
+    assert read(megatron(ep_x="bf16", context_x="fp8")) == read(megatron())  # values that begin as keys do
     group = "0: Rank 0 has combined group of data parallel and context parallel : [0, 2, 4, 6]\n"
     row = read(group + MLPERF.replace(" 144}", " 144.0}").replace('"context_', '"c_') + "\n" + group + BLOCKS)
     assert (row.gpus, row.cp) == (256, None)
