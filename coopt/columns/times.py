@@ -23,7 +23,7 @@ from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominat
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, days_in_turn
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -121,7 +121,7 @@ def bound_shares(
     over: Collection[str] | None = None,
 ) -> tuple[Floats, ...]:
     """For every family and number of uplinks, the maximum over workloads of iteration time divided
-    by bound.
+    by bound, and that of their days in turn by the limit on these.
 
     Each workload runs its fastest mapping; the share is infinite where it has none. Shares never
     rise with uplinks. If `over` names workloads, only theirs count, and the share is infinite where
@@ -129,15 +129,21 @@ def bound_shares(
     """
     choices = uplinks_by_context(families)
     worst = {context: np.zeros(len(uplinks)) for context, uplinks in choices.items()}
-    for w, workload in enumerate(instance.workload):
+    times_s = [table_times_s(table, w, choices) for w in range(len(instance.workload))]
+    for workload, by_context in zip(instance.workload, times_s, strict=True):
         moves = over is None or workload.name in over
-        for context, seconds in table_times_s(table, w, choices).items():
+        for context, seconds in by_context.items():
             share = seconds / workload.bound_s
             np.maximum(
                 worst[context],
                 share if moves else np.where(share <= 1.0, 0.0, np.inf),
                 out=worst[context],
             )
+    if (total := instance.limits.train_days_total) is not None:
+        for context in choices:
+            days = days_in_turn(instance, (by_context[context] for by_context in times_s))
+            share = days / total if over is None else np.where(days <= total, 0.0, np.inf)
+            np.maximum(worst[context], share, out=worst[context])
     return tuple(of_family(family, choices, worst) for family in families)
 
 

@@ -13,7 +13,12 @@ from coopt.instance.couplings import MAX_SLOWDOWN
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import NO_LIMIT, UNITS, Instance, ample_s, own_time, text_of, typed
-from coopt.instance.variants import required_bounds, with_gpu_cap, with_value
+from coopt.instance.variants import (
+    required_bounds,
+    with_days_in_turn,
+    with_gpu_cap,
+    with_value,
+)
 from coopt.instance.workload import Workload
 from coopt.perf.memory import GIB
 from coopt.plan import contents
@@ -119,6 +124,8 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     availability = instance.availability
     for bound in required_bounds(instance):
         workload = bound.workload
+        if workload.train_days and workload.train_days == instance.limits.train_days_total:
+            continue  # which is the limit on all of them in turn
         yield NumericLimit(
             key=bound.key,
             unit=UNITS[bound.key.rpartition(".")[2]],
@@ -151,7 +158,8 @@ def _caps(instance: Instance) -> Iterator[NumericLimit]:
             unit=UNITS[key],
             now=cap,
             loosest=NO_LIMIT,
-            used=lambda plan, key=key: contents.used_of(instance.limits, plan).get(key),  # type: ignore[misc]
+            used=lambda plan, key=key: contents.used_of(instance, plan).get(key),  # type: ignore[misc]
+            with_number=with_days_in_turn if key == "train_days_total" else None,
         )
 
 

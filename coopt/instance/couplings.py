@@ -37,7 +37,7 @@ MAX_SITES = 6  # there are too many rings through more sites to enumerate
 
 
 class Limits(Table):
-    """Caps on totals of what `include` counts."""
+    """Caps on totals of what `include` counts, and of days."""
 
     power_mw: Annotated[
         float | None, Field(ge=1e-6, le=1e15, description="cap on IT power (MW)")
@@ -48,9 +48,17 @@ class Limits(Table):
     racks: Annotated[
         float | None, Field(ge=1e-6, le=1e15, description="cap on racks for HB domains")
     ] = None
+    train_days_total: Annotated[
+        float | None,
+        Field(
+            ge=1e-6,
+            le=1e15,
+            description="cap on the sum of the days of workloads in turn",
+        ),
+    ] = None
 
     def against(self, *, usd: Any, w: Any, racks: Any) -> dict[str, tuple[Any, float]]:
-        """Return the use of each given limit and the limit itself, in the limit's unit.
+        """Return the use of each given limit on a bill and the limit itself, in the limit's unit.
 
         `racks` may be unknown if they are not limited.
         """
@@ -80,6 +88,7 @@ LIMITED = {
     "power_mw": ("power", "MW"),
     "capex_usd": ("purchase", "USD"),
     "racks": ("racks", "racks"),
+    "train_days_total": ("days in turn", "days"),
 }
 """What the limits are on, and their units."""
 

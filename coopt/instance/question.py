@@ -403,6 +403,19 @@ class Question(Table):
             )
         return self
 
+    @model_validator(mode="after")
+    def _in_all_days(self) -> Self:
+        """Give workloads without a bound of their own all the days that workloads in turn have."""
+        days = self.limits.train_days_total
+        if days is not None:
+            self.__dict__["workload"] = tuple(
+                workload
+                if workload.bounded or not workload.is_whole_run
+                else workload.having(train_days=days)
+                for workload in self.workload
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _lists_of_what_stands(cls, table: Any) -> Any:

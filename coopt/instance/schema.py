@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import product
 from pathlib import Path
@@ -419,7 +419,7 @@ def with_workload(instance: Instance, w: int, update: dict[str, Any]) -> Instanc
     return instance.model_copy(update={"workload": with_entry(instance.workload, w, update)})
 
 
-def own_time(workload: Workload, time_s: float) -> float:
+def own_time(workload: Workload, time_s: Any) -> Any:
     """A predicted iteration time, with its margin, in the unit of the workload's bound: seconds,
     tokens/s or days.
     """
@@ -429,6 +429,14 @@ def own_time(workload: Workload, time_s: float) -> float:
     if workload.train_days is not None:  # tokens alone are no bound
         return workload.days(time_s)
     return time_s
+
+
+def days_in_turn(instance: Instance, times_s: Iterable[Any]) -> Any:
+    """Days in which all workloads train one after the other with these iteration times (s),
+    interruptions included, with the margin; numbers or arrays.
+    """
+    pairs = zip(instance.workload, times_s, strict=True)
+    return sum(own_time(workload, time_s) for workload, time_s in pairs)
 
 
 def ample_s(workload: Workload) -> float:

@@ -139,6 +139,20 @@ def with_value(instance: Q, key: str, value: Any) -> Q:
     return result
 
 
+def with_days_in_turn(instance: Q, days: float) -> Q:
+    """Return the instance with another limit on the days of workloads in turn, for those without a
+    bound of their own as well.
+    """
+    now = instance.limits.train_days_total
+    return instance.having(
+        limits={"train_days_total": days},
+        workload=tuple(
+            workload.having(train_days=days) if workload.train_days == now else workload
+            for workload in instance.workload
+        ),
+    )
+
+
 def _replaced(table: Any, path: list[int | str], value: Any) -> Any:
     """Return a table, or a list of tables, with another value at a path below it."""
     if not path:
@@ -357,8 +371,9 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
     most `LONGEST_S`.
 
     Bounds in days stay in days where training is interrupted, since interruptions count only
-    towards them. Where batches are open, bounds in days and tokens per second keep their form,
-    since the seconds per iteration depend on the batch.
+    towards them, and where the days of all add up, whose limit moves with all bounds. Where
+    batches are open, bounds in days and tokens per second keep their form, since the seconds per
+    iteration depend on the batch.
 
     Parameters
     ----------
@@ -366,11 +381,15 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
         Names of the workloads whose bounds are multiplied, also in phases; None for all.
     """
 
+    total = instance.limits.train_days_total
+    keeps_days = instance.availability is not None or instance.open_keys or total is not None
+    limits = {} if total is None or over else {"train_days_total": min(total * pace, LONGEST_S)}
+
     def moved(row: Any, bound_s: float) -> Any:
         if over is not None and row.name not in over:
             return row
         factor = min(pace, LONGEST_S / bound_s)
-        if (instance.availability is not None or instance.open_keys) and row.train_days is not None:
+        if keeps_days and row.train_days is not None:
             return row.having(train_days=row.train_days * factor)
         if instance.open_keys and row.min_tokens_per_s is not None:
             return row.having(min_tokens_per_s=row.min_tokens_per_s / factor)
@@ -387,6 +406,7 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
         )
 
     return instance.having(
+        limits=limits,
         workload=tuple(moved(workload, workload.required_s) for workload in instance.workload),
         phase=tuple(map(of_phase, instance.phase)),
     )

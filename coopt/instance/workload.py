@@ -510,7 +510,7 @@ class Workload(Table):
             raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             raise ValueError("train_days: the number of tokens is missing, needs train_tokens")
-        if self.train_days is not None and (self.train_tokens or 0.0) < self.tokens_per_iteration:
+        if self.train_days is not None and not self.is_whole_run:
             raise ValueError(
                 f"train_tokens = {self.train_tokens:g}: one iteration alone has"
                 f" {self.tokens_per_iteration:,} tokens, needs the tokens of the whole run"
@@ -585,6 +585,11 @@ class Workload(Table):
     def calendar(self) -> bool:
         """Whether the bound is in days, which include interruptions."""
         return self.train_days is not None
+
+    @property
+    def is_whole_run(self) -> bool:
+        """Whether tokens are given, of one iteration or more."""
+        return (self.train_tokens or 0.0) >= self.tokens_per_iteration
 
     @property
     def tokens_per_iteration(self) -> int:

@@ -5,10 +5,10 @@ Designs are also provided as flat columns with fixed names, for tables with one 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from coopt.instance.schema import Limits
+from coopt.instance.schema import Instance, days_in_turn
 from coopt.plan.couplings import Part
 from coopt.plan.parts import Design, DirectLinks, Item, WorkloadPlan
 from coopt.plan.schema import Plan
@@ -79,15 +79,25 @@ def racks(plan: Plan) -> float | None:
     return None if None in rack_counts else float(sum(count or 0 for count in rack_counts))
 
 
-def used_of(limits: Limits, plan: Plan) -> dict[str, float | None]:
+def used_of(instance: Instance, plan: Plan) -> dict[str, float | None]:
     """Return a plan's use of each given limit, in its own unit; for power, that of the phase with
     the highest use.
     """
     if plan.cost is None:
         return {}
-    power_w = max(plan.couplings.drawn_w(plan.cost).values())
+    limits, power_w = instance.limits, max(plan.couplings.drawn_w(plan.cost).values())
     amounts = limits.against(usd=plan.cost.capex_usd, w=power_w, racks=racks(plan))
-    return {key: amount for key, (amount, _) in amounts.items()}
+    used = {key: amount for key, (amount, _) in amounts.items()}
+    if limits.train_days_total is not None:
+        used["train_days_total"] = promised_days_in_turn(instance, plan.workloads)
+    return used
+
+
+def promised_days_in_turn(instance: Instance, runs: Iterable[WorkloadPlan]) -> float:
+    """Return the days in which all workloads train one after the other, with interruptions and
+    margin.
+    """
+    return float(days_in_turn(instance, (run.promised_s for run in runs)))
 
 
 def bought(plan: Plan) -> list[Item]:

@@ -21,6 +21,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
 from coopt.instance.texts import InstanceError, check_digits, read_text
 from coopt.instance.variants import phases_of, with_tp
+from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.couplings import Part, SitePower
 from coopt.plan.parts import Cost, Design, DirectLinks, Record, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan, Proof
@@ -228,6 +229,7 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
         checks += _of_limits(
             questions[t], plan.cost.model_copy(update={"power_w": power_w}), networks
         )
+        checks += _of_turns(questions[t], plan.workloads)
         prefix = "" if year is None else f"{year:g} "
         yield from (check.model_copy(update={"name": f"{prefix}{check.name}"}) for check in checks)
 
@@ -240,6 +242,7 @@ def limit_checks(
     """
     yield from _of_workloads(workloads)
     yield from _of_limits(instance, cost, [design])
+    yield from _of_turns(instance, workloads)
 
 
 def _site_text(part: Part) -> str:
@@ -276,6 +279,12 @@ def _of_limits(
     ).items():
         name, unit = LIMITED[key]
         yield _check(name if key == "racks" else f"{name}{scope}", amount, cap, unit)
+
+
+def _of_turns(instance: Instance, runs: Sequence[WorkloadPlan]) -> Iterator[LimitCheck]:
+    """Yield the check of the days of all workloads in turn, where they have a limit."""
+    if (most := instance.limits.train_days_total) is not None:
+        yield _check("days in turn", promised_days_in_turn(instance, runs), most, "days")
 
 
 def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:

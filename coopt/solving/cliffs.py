@@ -27,6 +27,7 @@ from coopt.network.family import Family
 from coopt.network.parts import cost_of, least_worth, price
 from coopt.network.space import families
 from coopt.perf.mapping import Floats
+from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.parts import Cost, Design, WorkloadPlan
 from coopt.plan.schema import Alternative, Cliff, NextBest, Plan
 from coopt.plan.store import decided, placed_as
@@ -295,12 +296,15 @@ def _products_of(family: Family) -> Products:
 
 def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
     """The largest share that a workload takes of its bound, with interruptions where it is one on
-    days.
+    days, or all in turn of theirs.
     """
-    return max(
+    shares = [
         (run.promised_s if workload.calendar else run.iteration_time_s) / workload.bound_s
         for workload, run in zip(question.workload, runs, strict=True)
-    )
+    ]
+    if (total := question.limits.train_days_total) is not None:
+        shares.append(promised_days_in_turn(question, runs) / total)
+    return max(shares)
 
 
 def _within_reach(question: Instance, most: float) -> Iterator[PricedFamily]:

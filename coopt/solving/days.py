@@ -37,7 +37,7 @@ from coopt.columns.table import Columns
 from coopt.columns.times import of_family, table_times_s, uplinks_by_context
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.reserves import Availability
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, days_in_turn
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, levels
 from coopt.perf.mapping import Floats
@@ -225,16 +225,18 @@ class RunningShare:
 
 
 def demand(
-    availability: Availability,
+    instance: Instance,
     family: Family,
     uplinks: Sequence[int],
     timed: Iterable[tuple[Workload, Floats]],
 ) -> RunningShare:
     """The demand of one family at some numbers of uplinks, with every workload and its least times
-    there (s).
+    there (s), where failures count.
     """
-    choices = np.array(uplinks)
+    availability, choices = instance.availability, np.array(uplinks)
+    assert availability is not None, "asked for with failures only"
     counts, share, bounded = part_counts(family, choices), np.zeros(len(choices)), []
+    days_of_all = np.zeros(len(choices))
     for workload, seconds in timed:
         need = seconds / workload.bound_s
         if workload.calendar:
@@ -244,9 +246,12 @@ def demand(
                 need, broken.trained, out=np.full(len(choices), np.inf), where=broken.trained > 0
             )
             bounded.append((workload, seconds, broken))
+            days_of_all += need * (workload.train_days or 0.0)
         else:
             need = np.where(need <= 1.0, 0.0, np.inf)
         share = np.maximum(share, need)
+    if instance.limits.train_days_total is not None:
+        share = np.maximum(share, days_of_all / instance.limits.train_days_total)
     return RunningShare(running=share, bounded=tuple(bounded))
 
 
@@ -289,6 +294,7 @@ def interrupted_paces(
             running = enough_domains(loss, family.domains, spares)
             waits_s = waiting(availability, loss, family.domains, spares)
             worst = np.zeros(len(family.uplink_choices))
+            days_of_all = np.zeros(len(family.uplink_choices))
             for workload, seconds, stops in zip(instance.workload, times, broken, strict=True):
                 share = seconds / workload.bound_s
                 if stops is not None:
@@ -296,6 +302,12 @@ def interrupted_paces(
                 moves = over is None or workload.name in over
                 worst = np.maximum(
                     worst, share if moves else np.where(share <= ROUNDED, 0.0, np.inf)
+                )
+                days_of_all += share * (workload.train_days or 0.0)
+            if (total := instance.limits.train_days_total) is not None:
+                share = days_of_all / total
+                worst = np.maximum(
+                    worst, share if over is None else np.where(share <= ROUNDED, 0.0, np.inf)
                 )
             yield replace(family, spare_domains=spares), worst
             if (
@@ -307,18 +319,23 @@ def interrupted_paces(
 def in_days(
     instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> tuple[Family, ...]:
-    """The families with those of their uplinks with which all workloads are in time, and the fewest
-    spares each takes.
+    """The families with those of their uplinks with which all workloads are in time, one after the
+    other as well, and the fewest spares each takes.
 
     A family whose uplinks take different numbers of spares is several.
     """
-    availability = instance.availability
-    if availability is None:
+    availability, total = instance.availability, instance.limits.train_days_total
+    if availability is None and total is None:
         return families
     timely = []
     for family, times in zip(families, _times_s(instance, families, table, check), strict=True):
+        if availability is None:
+            is_timely = days_in_turn(instance, times) <= total
+            choices = tuple(np.array(family.uplink_choices)[is_timely].tolist())
+            timely += [replace(family, uplink_choices=choices)] if choices else []
+            continue
         timed = zip(instance.workload, times, strict=True)
-        target = demand(availability, family, family.uplink_choices, timed)
+        target = demand(instance, family, family.uplink_choices, timed)
         uplinks_by_spares: dict[int, list[int]] = {}
         loss = family_domain_lost(availability, family)
         for i, uplinks in enumerate(family.uplink_choices):
@@ -326,8 +343,8 @@ def in_days(
             if spares is not None:
                 uplinks_by_spares.setdefault(spares, []).append(uplinks)
         timely += [
-            replace(family, spare_domains=spares, uplink_choices=tuple(choices))
-            for spares, choices in uplinks_by_spares.items()
+            replace(family, spare_domains=spares, uplink_choices=tuple(uplinks))
+            for spares, uplinks in uplinks_by_spares.items()
         ]
     return tuple(timely)
 

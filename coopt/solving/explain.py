@@ -19,6 +19,7 @@ from coopt.columns.grid import (
 )
 from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
+from coopt.columns.times import bound_shares
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
@@ -223,22 +224,29 @@ def beyond_limits(instance: Instance, families: Iterable[Family]) -> Iterator[st
             yield f"{_too_small(name, cap, need)}, whatever the bounds on time"
 
 
-def interrupted(
+def too_many_days(
     instance: Instance,
     viable: tuple[Family, ...],
     table: Columns,
     check_clock: Callable[[], None],
 ) -> tuple[str, ...]:
-    """Every family that is in time without failures is late with them; `check_clock` may raise."""
-    availability = instance.availability
-    assert availability is not None, "without failures what is viable is in time"
+    """Every family on which each workload is in time without failures is late with them, or takes
+    too many days for all in turn; `check_clock` may raise.
+    """
+    availability, total = instance.availability, instance.limits.train_days_total
     bound_names = [workload.name for workload in instance.workload if workload.calendar]
-    paces = [
-        (float(share), family)
-        for family, shares in interrupted_paces(instance, viable, table, check_clock, bound_names)
-        for share in shares
-    ]
+    over = bound_names if total is None else None
+    by_family = (
+        zip(viable, bound_shares(instance, viable, table), strict=True)
+        if availability is None
+        else interrupted_paces(instance, viable, table, check_clock, over)
+    )
+    paces = [(float(share), family) for family, shares in by_family for share in shares]
     share, family = min(paces, key=itemgetter(0), default=(math.inf, viable[0]))
+    if availability is None:
+        assert total is not None, "without failures what is viable is in time"
+        least = _too_small("train_days_total", total, total * share)
+        return (f"{least}, in which all workloads train in turn on {family.hb.name}",)
     among = (
         f" with at most {availability.spares[-1]:,} spare domains"
         if availability.spare_domains
@@ -257,6 +265,7 @@ def interrupted(
         f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days
     )
     confidence = availability.confidence
+    longer += "" if total is None else f", {rounded_up(total * share)} days for all in turn"
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
         (
@@ -342,6 +351,8 @@ def _workload(
             keys = ["cp", "micro_batch", "recompute"]
             keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
+            if workload.train_days and workload.train_days == instance.limits.train_days_total:
+                margin += f" (limits.train_days_total = {workload.train_days:g})"
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on"
                 f" {hb}), "

@@ -17,7 +17,7 @@ from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import minimum_times_s
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
-from coopt.instance.schema import Instance, Limits
+from coopt.instance.schema import Instance, Limits, own_time
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, NicOption
 from coopt.network.optics import values_of
@@ -223,10 +223,11 @@ def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
 
 
 def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) -> bool:
-    """Whether a family keeps the limits with the least uplinks in time; with more and spares where
-    failures count.
+    """Whether a family keeps the limits with the least uplinks in time; with more where workloads
+    in turn need more, and spares where failures count.
     """
-    if instance.availability is None or not _within(instance, family, fewest):
+    total = instance.limits.train_days_total
+    if not _within(instance, family, fewest) or (instance.availability is None and total is None):
         return _within(instance, family, fewest)
     context, choices = context_of(family), family.uplink_choices
     enough = np.array(choices[bisect_left(choices, fewest) :])
@@ -234,7 +235,10 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
         (mappings.workload, minimum_times_s(mappings, {context: enough})[context])
         for mappings in pools
     ]
-    return _trains(instance, family, enough.tolist(), timed)
+    if instance.availability is not None:
+        return _trains(instance, family, enough.tolist(), timed)
+    days = sum(own_time(workload, seconds) for workload, seconds in timed)
+    return any(_within(instance, family, uplinks) for uplinks in enough[days <= total].tolist()[:1])
 
 
 def _trains(
@@ -250,7 +254,7 @@ def _trains(
     assert availability is not None
     loss, target = (
         family_domain_lost(availability, family),
-        demand(availability, family, uplinks, timed),
+        demand(instance, family, uplinks, timed),
     )
     for i, count in enumerate(uplinks):
         spares = fewest_spares(availability, loss, family, target, i)

@@ -110,7 +110,7 @@ def _spares(
                 return None
             pace = run.uptime.pace if run.uptime else 1.0
             timed.append((workload, np.array([run.iteration_time_s * pace])))
-        target = demand(availability, family, (uplinks,), timed)
+        target = demand(instance, family, (uplinks,), timed)
         return fewest_spares(availability, loss, family, target, 0)
 
     spares, _ = inside_first(instance, enough, lambda spares: spares is not None)

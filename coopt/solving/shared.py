@@ -435,9 +435,10 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         Whether every network that serves is on it, or those alone that may be the cheapest.
     """
     measures = measures_of(run.instance)
-    # with interruptions the cheapest network that columns find to serve may still be too slow
-    # and floors of sites know nothing of units that stand
-    all_count = whole or instance.availability is not None or instance.stands is not None
+    # with interruptions, or in turn, the cheapest network that columns find to serve may still be
+    # too slow, and floors of sites know nothing of units that stand
+    in_all_days = instance.availability is not None or instance.limits.train_days_total is not None
+    all_count = whole or in_all_days or instance.stands is not None
     network = instance.network
     serving: tuple[Family, ...] = ()
     if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
@@ -467,7 +468,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         )
     timely = in_days(instance, serving, table, run.check_clock)
     if not timely:
-        return partial(explain.interrupted, instance, serving, table, run.check_clock)
+        return partial(explain.too_many_days, instance, serving, table, run.check_clock)
     return Field(instance=instance, families=timely, table=table)
 
 

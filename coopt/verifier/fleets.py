@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from coopt.instance.couplings import Site
+from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.plan.couplings import Part, SitePower, one_network
@@ -48,6 +48,7 @@ from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.orders import check_orders
 from coopt.verifier.couplings.prices import (
+    check_days_in_turn,
     check_gpus,
     check_limit,
     check_products_in_use,
@@ -138,7 +139,8 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         _check_built(beside, question, plan.model_copy(update=sections))
     ledger.turn_to(f"What little {'money' if cliff.buys == 'time' else 'time'} buys", aside=True)
     # more time than bounds allow is what may be given
-    ledger.take([check for check in beside.checks if check.name != "deadline"])
+    more_time = {"deadline", limit_check("train_days_total")}
+    ledger.take([check for check in beside.checks if check.name not in more_time])
     pace = share_taken(question, cliff.workloads) / share_taken(question, plan.workloads)
     own = max(share_taken(question, plan.workloads), 1.0) / share_taken(question, plan.workloads)
     cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0
@@ -190,6 +192,8 @@ def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[Counted
         check_cores(ledger, fleet.question, plan, places)
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
+    if len(plan.parts) == 1:
+        check_days_in_turn(ledger, fleet.question, plan.parts[0].workloads)
     if plan.objective.kind == fleet.kind:
         check_fleet_value(ledger, instance, plan, fleet, islands, sums)
     else:

@@ -19,7 +19,7 @@ from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.outages import OutageShares, outages_of
 from coopt.verifier.parts.space import DesignFamily, NicAttachment
 from coopt.verifier.parts.uptime import uptime_of
-from tests.solving.oracle import every_mapping, fastest_s
+from tests.solving.oracle import every_mapping, fastest_s, in_turn_days
 
 ITERATIONS = 1e6
 
@@ -73,12 +73,13 @@ def _counted(family: Family, uplinks: int) -> tuple[DesignFamily, list[SwitchLev
 
 
 def in_time(instance: Instance, family: Family, uplinks: int, gpu: Gpu | None = None) -> bool:
-    """Whether every workload is in time with its interruptions, on another GPU where one is given."""
-    shares = (promised(instance, family, uplinks, one) if one.calendar else 1.0 for one in instance.workload)
-    return all(
-        least_s(instance, family, uplinks, one, gpu) <= one.bound_s * share
-        for one, share in zip(instance.workload, shares, strict=True)
-    )
+    """Whether every workload is in time with its interruptions, on another GPU where one is given, and all in turn."""
+    shares = [promised(instance, family, uplinks, one) if one.calendar else 1.0 for one in instance.workload]
+    runs = list(zip(instance.workload, shares, strict=True))
+    if any(least_s(instance, family, uplinks, one, gpu) > one.bound_s * share for one, share in runs):
+        return False
+    times_s = [least_s(instance, family, uplinks, one, gpu) / share for one, share in runs]
+    return in_turn_days(instance, times_s) <= (instance.limits.train_days_total or math.inf)
 
 
 def least_s(

@@ -180,8 +180,16 @@ def _pace(instance: Instance, family: Family, uplinks: int) -> float:
 
 
 def answers(instance: Instance, family: Family, uplinks: int) -> bool:
-    """Whether every workload has a mapping that is in time."""
-    return all(fastest_s(work, instance.cluster.gpu, family, uplinks) <= work.bound_s for work in instance.workload)
+    """Whether every workload has a mapping that is in time, and all of them in turn are."""
+    times_s = [fastest_s(work, instance.cluster.gpu, family, uplinks) for work in instance.workload]
+    alone = all(time_s <= work.bound_s for time_s, work in zip(times_s, instance.workload, strict=True))
+    return alone and in_turn_days(instance, times_s) <= (instance.limits.train_days_total or math.inf)
+
+
+def in_turn_days(instance: Instance, times_s: Iterable[float]) -> float:
+    """The days of all workloads one after the other, whose iterations take so long; those without tokens take none."""
+    iterations = [(work.train_tokens or 0) / (work.global_batch * work.model.seq) for work in instance.workload]
+    return sum(count * time_s / 86400 for count, time_s in zip(iterations, times_s, strict=True))
 
 
 def fastest_s(workload: Workload, gpu: Gpu, family: Family, uplinks: int) -> float:

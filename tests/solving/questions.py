@@ -281,6 +281,24 @@ def racked(draw: st.DrawFn) -> Instance:
 
 
 @st.composite
+def in_turn(draw: st.DrawFn) -> Instance:
+    """Two workloads whose days have a limit one after the other, too; some without a bound of their own, some
+    interrupted."""
+    drawn = draw(instances(32).filter(lambda one: len(one.workload) == 2 and one.network.routing != "pinned"))
+    table = drawn.model_dump(by_alias=True)
+    bounded = [
+        in_days(one | {"mapping": one["mapping"] | FEW_TIMED}, one["max_iteration_time_s"]) for one in table["workload"]
+    ]
+    total = sum(one["train_days"] for one in bounded) * draw(st.sampled_from([0.5, 0.7, 0.8, 0.9, 1.5]))
+    workloads = [
+        one | ({"train_days": None} if one["train_days"] > total or draw(st.booleans()) else {}) for one in bounded
+    ]
+    availability = draw(failures()) | {"confidence": None} if draw(st.integers(0, 2)) == 0 else None
+    limits = table["limits"] | {"train_days_total": total}
+    return Instance.model_validate(table | {"workload": workloads, "limits": limits, "availability": availability})
+
+
+@st.composite
 def interrupted(draw: st.DrawFn) -> Instance:
     """Small clusters whose parts fail so often that it decides; some bounds on days, some on iterations."""
     bare = draw(st.one_of(instances(), planar()))

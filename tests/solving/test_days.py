@@ -14,6 +14,7 @@ from pydantic import ValidationError
 import coopt
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Design
+from coopt.plan.store import plan_checks
 from coopt.report.faults import faults_report
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
@@ -314,3 +315,49 @@ def test_the_bill_without_a_plan_has_the_spares_that_are_asked_for() -> None:
     (with_two, with_none) = (coopt.bom(interrupted(spares, 1000.0)) for spares in (2, 0))
     counts = [{item.item: item.count for item in bill.items}["hb12"] for bill in (with_two, with_none)]
     assert counts == [48, 24]
+
+
+def turns(total: float, **changes: Any) -> dict[str, Any]:
+    """Two workloads with tokens and no bound of their own, which train in so many days one after the other."""
+    table = question(limits={"train_days_total": total})
+    (one,) = table["workload"]
+    bare = in_days({**one, "train_days": None}, 1.0) | {"train_days": None}
+    del bare["max_iteration_time_s"]
+    return table | {"workload": [bare, bare | {"name": "second"} | changes]}
+
+
+def test_days_in_turn_bind_are_told_and_are_checked() -> None:
+    loose = Instance.model_validate(turns(1e6))
+    plan = solve(loose, objective="capex")
+    (days_taken,) = [one.value for one in plan_checks(loose, plan) if one.name == "days in turn"]
+    runs = zip(loose.workload, plan.workloads, strict=True)
+    assert days_taken == pytest.approx(sum(one.days(run.iteration_time_s) for one, run in runs), rel=1e-12)
+    tight = Instance.model_validate(turns(days_taken * 0.99))
+    faster = solve(tight)
+    assert value_of(faster) > value_of(plan)
+    assert "days in turn" in rendered(plan_screen(tight, faster))
+    (bound,) = [one for one in coopt.explain(tight, faster).bounds if one.limit == "limits.train_days_total"]
+    assert (bound.binds, bound.without.value) == (True, value_of(plan))
+    lie = plan.model_copy(update={"instance": faster.instance})
+    assert [one.name for one in verify(tight, lie).failures if one.name.startswith("limit")] == ["limit-train"]
+    (why,) = solve(Instance.model_validate(turns(days_taken / 100))).explanation[:1]
+    assert "limits.train_days_total" in why
+
+
+@pytest.mark.parametrize(
+    ("changes", "needs"),
+    [
+        ({"workload": turns(9)["workload"][:1]}, "there is one, needs its train_days"),
+        ({"sharing": {"mode": "partition"}}, "not supported with sharing.mode = 'partition'"),
+        ({"availability": {"rates": "llama-3", "confidence": 0.9}}, "not supported with availability.confidence"),
+        (turns(9, train_tokens=None), r"workload\[1\].train_tokens = 0"),
+        (turns(9, max_iteration_time_s=2.0), r"workload\[1\]: limits.train_days_total = 9 adds up days"),
+        (turns(9, train_days=10.0), r"train_days = 10: is more than limits.train_days_total = 9"),
+        ({"limits": {"train_days_total": -1}}, "limits.train_days_total"),
+    ],
+)
+def test_days_in_turn_that_add_up_to_nothing_are_refused(changes: dict[str, Any], needs: str) -> None:
+    with pytest.raises(ValidationError, match=needs) as refused:
+        Instance.model_validate(turns(9) | changes)
+    assert refused.value.error_count() == 1
+    assert "\n" not in str(refused.value.errors()[0]["msg"])

@@ -32,7 +32,7 @@ from tests.solving.fleets import (
     wishes,
 )
 from tests.solving.oracle import instances
-from tests.solving.questions import capped, interrupted, planar, racked, twin_ported
+from tests.solving.questions import capped, in_turn, interrupted, planar, racked, twin_ported
 from tests.solving.sites import oracle as sites
 
 ALL: dict[str, Any] = {"cores": True, "doubts": True, "losses": True}
@@ -84,6 +84,7 @@ KINDS = {
     "domains filled in any way": Kind(racked(), 25, least=oracle.enumerated),
     "domains filled where fewer do": Kind(FEWEST, 25, least=oracle.enumerated),
     "interruptions": Kind(interrupted(), 200, 5),
+    "days in turn": Kind(in_turn(), 300, 6, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
     "growth": Kind(clusters(), 100, 6, whole=True),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),
     "doubts and losses": Kind(DOUBTED, 25),

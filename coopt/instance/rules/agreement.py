@@ -260,6 +260,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _idle_elsewhere(instance)
     yield from _idle_gpus(instance)
     yield from _timed_objective(instance)
+    yield from _in_turn(instance)
 
 
 def open_disagreements(instance: Question) -> Iterator[str]:
@@ -291,7 +292,10 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
     """Yield workloads without a bound where the cheapest plan is required, which would hardly
     train.
     """
-    needs_bounds = instance.objective.minimize == instance.objective.billed
+    needs_bounds = (
+        instance.objective.minimize == instance.objective.billed
+        and instance.limits.train_days_total is None  # which says what it needs itself
+    )
     return broken(
         *(
             (
@@ -302,6 +306,45 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
             for w, workload in enumerate(instance.workload)
         )
     )
+
+
+def _in_turn(instance: Question) -> Iterator[str]:
+    """Yield complaints about a limit on the days of workloads in turn."""
+    total = instance.limits.train_days_total
+    if total is None:
+        return
+    key = f"limits.train_days_total = {total:g}"
+    sure = instance.availability is not None and instance.availability.confidence is not None
+    others = [
+        *instance.beyond_one_network,
+        *(["availability.confidence"] if sure else []),
+        *(["network.routing = 'pinned'"] if instance.network.routing == "pinned" else []),
+    ]
+    yield from broken(
+        (
+            len(instance.workload) == 1,
+            f"{key}: adds up workloads that take turns, and there is one, needs its train_days",
+        ),
+        (others, f"{key}: is not supported with {both(others)}, needs a question without"),
+    )
+    for w, workload in enumerate(instance.workload):
+        tokens = workload.train_tokens or 0.0
+        yield from broken(
+            (
+                not workload.is_whole_run,
+                f"workload[{w}].train_tokens = {tokens:g}: {key} counts the days of the whole run,"
+                f" needs at least the {workload.tokens_per_iteration:,} tokens of an iteration",
+            ),
+            (
+                workload.bounded and workload.train_days is None,
+                f"workload[{w}]: {key} adds up days, needs train_days, or no bound of its own",
+            ),
+            (
+                (workload.train_days or 0.0) > total,
+                f"workload[{w}].train_days = {workload.train_days or 0.0:g}: is more than {key},"
+                " needs no more, or to be left out",
+            ),
+        )
 
 
 def _timed_objective(instance: Question) -> Iterator[str]:

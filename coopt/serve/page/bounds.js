@@ -6,7 +6,8 @@ import { idOf, listed, read } from "./schema.js";
 const BOUNDS = {
   max_iteration_time_s: ["iteration at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
 };
-const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"] };
+const IN_TURN = "train_days_total";  // moves with the bounds of the workloads that it adds up
+const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["days in turn", "days"] };
 const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three times that
 
 const isBound = (value) => typeof value === "number" && value > 0;
@@ -33,7 +34,7 @@ function places(table) {
       take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`))),
     ...listed(table?.site).map((one, place) =>
       ({ path: ["site", place, "power_mw"], owner: one?.name ?? `site ${place + 1}`, words: "power at most", unit: "MW", value: one?.power_mw })),
-    ...Object.entries(LIMITS).map(([key, [owner, unit]]) => ({ path: ["limits", key], owner, words: "at most", unit, value: table?.limits?.[key] })),
+    ...Object.entries(LIMITS).map(([key, [owner, unit]]) => ({ path: ["limits", key], owner, words: "at most", unit, value: table?.limits?.[key], paced: key === IN_TURN })),
   ];
 }
 
@@ -41,7 +42,7 @@ function places(table) {
 export const boundsOf = (table) => places(table).filter((one) => isBound(one.value));
 
 /** All of a question but the values of its workloads' bounds: where it is the same, so is the front. */
-export const apartFromBounds = (table) => JSON.stringify(table, (key, value) => (key in BOUNDS ? "bound" : value));
+export const apartFromBounds = (table) => JSON.stringify(table, (key, value) => (key in BOUNDS || key === IN_TURN ? "bound" : value));
 
 /** The pace of a question's bounds, as a multiple of those that a front was traced with. */
 export function paceOf(front, table) {

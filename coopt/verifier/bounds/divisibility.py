@@ -16,6 +16,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import BetterNumber, Plan
 from coopt.verifier.checks.verdict import LENIENT, TOLERANCE, Ledger, agree
+from coopt.verifier.couplings.prices import days_in_turn
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily, domain_counts
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -135,10 +136,12 @@ def bounded_as(instance: Instance, plan: Plan) -> Instance:
 
 def share_taken(instance: Instance, runs: Sequence[WorkloadPlan]) -> float:
     """The largest share of its bound that a workload takes, on the calendar where that is one on
-    days.
+    days, or that all of them take in turn.
     """
     shares = []
     for workload, run in zip(instance.workload, runs, strict=True):
         goodput = run.uptime.promised if run.uptime and workload.calendar else 1.0
         shares.append(run.iteration_time_s / goodput / workload.bound_s)
+    if (most := instance.limits.train_days_total) is not None:
+        shares.append(days_in_turn(instance, runs) / most)
     return max(shares)

@@ -16,6 +16,7 @@ from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.question import CostKind
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.couplings.core import Joint
 from coopt.verifier.parts.bills import (
@@ -24,6 +25,7 @@ from coopt.verifier.parts.bills import (
     UnitPrice,
 )
 from coopt.verifier.parts.space import DesignFamily, OpticPair
+from coopt.verifier.parts.timings import days_of
 
 ProductKey = tuple[CostKind, str]
 
@@ -171,6 +173,20 @@ def check_limits(ledger: Ledger, instance: Instance, sums: BillTotal, racks: int
     check_limit(ledger, instance, "capex_usd", sums.capex_usd)
     check_limit(ledger, instance, "power_mw", sums.power_w / 1e6)
     check_limit(ledger, instance, "racks", racks)
+
+
+def check_days_in_turn(ledger: Ledger, instance: Instance, runs: Sequence[WorkloadPlan]) -> None:
+    """Check the days of workloads that train one after the other against the limit on them."""
+    if instance.limits.train_days_total is not None:
+        check_limit(ledger, instance, "train_days_total", days_in_turn(instance, runs))
+
+
+def days_in_turn(instance: Instance, runs: Sequence[WorkloadPlan]) -> float:
+    """The days of all workloads one after the other, with interruptions."""
+    return math.fsum(
+        days_of(workload, run.iteration_time_s) / (run.uptime.promised if run.uptime else 1.0)
+        for workload, run in zip(instance.workload, runs, strict=True)
+    )
 
 
 def check_limit(ledger: Ledger, instance: Instance, key: str, value: float | None) -> None:

@@ -60,7 +60,7 @@ def fewest_spares(
     """The fewest spare domains with which all workloads are in time on a network; None where no
     number does.
     """
-    needed_share, outages = 0.0, outages_of(availability, network, levels)
+    needed_share, outages, trained_shares = 0.0, outages_of(availability, network, levels), []
     for index, workload in enumerate(trainer.workloads):
         out = outages if workload.calendar else ALL_PORTS
         share = trainer.least_s(network, reach, index, outages=out) / trainer.bound_s(index)
@@ -70,6 +70,10 @@ def fewest_spares(
         if workload.calendar:
             trained = interrupted(availability, workload, network, levels).trained
             needed_share = max(needed_share, share / trained if trained else math.inf)
+            trained_shares.append(trained)
+    if needed_share <= 1.0:
+        in_turn = trainer.share_in_turn(network, reach, trained_shares, outages=outages)
+        needed_share = max(needed_share, in_turn)
     lost_share = lost_of(availability, network)
     spare_counts = spare_choices(availability, network.spares)
     # on average the time with domains enough grows with spares; what is promised may ask for some

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import product
 from threading import Lock
@@ -19,6 +19,7 @@ from coopt.verifier.checks.verdict import LENIENT, STRICT
 from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.uptime import DAY_S
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import LayerTraffic, Speeds
 from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
@@ -318,6 +319,13 @@ def timings_of(workloads: tuple[Workload, ...], gpu: Gpu) -> Timings:
     return Timings(workloads, gpu)
 
 
+def days_of(workload: Workload, iteration_s: float) -> float:
+    """The days that all of its tokens take at so much an iteration, with its margin."""
+    tokens = (workload.train_tokens or 0.0) * workload.tokens_for_one
+    time_s = tokens / workload.tokens_per_iteration * iteration_s * (1.0 + workload.time_margin)
+    return time_s / DAY_S
+
+
 class Trainer:
     """Answers whether the workloads of one instance are in time.
 
@@ -328,14 +336,41 @@ class Trainer:
     def __init__(self, instance: Instance, margin: float = STRICT) -> None:
         assert margin in (STRICT, LENIENT)
         self.workloads, self._margin = instance.workload, margin
+        self._days_in_turn = instance.limits.train_days_total
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
 
     def trains(self, family: DesignFamily, reach: Reach, waits_s: tuple[float, ...] = ()) -> bool:
         """Whether every workload meets its bound on a design with that family and reach, if each
-        waits so long for gradients of other sites; none does where nothing is given.
+        waits so long for gradients of other sites, and all of them in turn theirs; none waits where
+        nothing is given.
         """
         # who keeps bounds taken short by a larger margin keeps those of a smaller one
-        return self._timings.least_margin(family, reach, waits_s) >= self._margin
+        alone = self._timings.least_margin(family, reach, waits_s) >= self._margin
+        return alone and (self._days_in_turn is None or self.share_in_turn(family, reach) <= 1.0)
+
+    def share_in_turn(
+        self,
+        family: DesignFamily,
+        reach: Reach,
+        trained: Sequence[float] = (),
+        outages: OutageShares = ALL_PORTS,
+    ) -> float:
+        """The least days of all workloads one after the other over the limit on these, as short as
+        bounds are taken; 0 without one.
+
+        Parameters
+        ----------
+        trained
+            The share of the time in which each trains; all of it where left out.
+        """
+        if self._days_in_turn is None:
+            return 0.0
+        days = [
+            days_of(workload, self.least_s(family, reach, index, outages=outages))
+            / (trained[index] if trained else 1.0)
+            for index, workload in enumerate(self.workloads)
+        ]
+        return math.fsum(days) / (self._days_in_turn * (1.0 - self._margin))
 
     def may_train(self, family: DesignFamily) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch
