@@ -41,8 +41,9 @@ class Judge:
     read: Callable[[Bench], str]
     packages: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()  # in place of those that the packages ask for, if any
-    registry: Literal["PyPI", "npm", "Debian", "GitHub"] = "PyPI"
+    registry: Literal["PyPI", "npm", "GitHub"] = "PyPI"
     system: tuple[str, ...] = ()  # packages of Debian that have to be there as well
+    built: bool = False  # from source, by the dependencies
     newest_python: bool = False
     may_be_skipped: bool = True
 
@@ -70,13 +71,9 @@ class Bench:
         self.folder.mkdir()
         if not self.judge.packages:
             return
-        debian = [package.replace("==", "=") + "*" for package in self.judge.packages]
-        names = [*(debian if self.judge.registry == "Debian" else ()), *self.judge.system]
-        if names:
+        if self.judge.system:
             self._run(["apt-get", "update", "-qq"])
-            self._run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names])
-        if self.judge.registry == "Debian":
-            return
+            self._run(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *self.judge.system])
         if self.judge.registry == "npm":
             self._run(["npm", "install", "--silent", "--no-fund", "--prefix", str(self.folder), *self.judge.packages])
             return
@@ -87,7 +84,8 @@ class Bench:
             self._run([*pip, "install", "--prefer-binary", *self._checked_out(), *self.judge.dependencies])
         elif self.judge.dependencies:
             self._run([*install, *self.judge.dependencies])
-            self._run([*install, "--no-deps", *self.judge.packages])
+            by_these = ["--no-build-isolation", "--only-binary", ":none:"] if self.judge.built else []
+            self._run([*install, "--no-deps", *by_these, *self.judge.packages])
         else:
             self._run([*install, *self.judge.packages])
 
@@ -117,8 +115,7 @@ class Bench:
     @property
     def python(self) -> Path:
         """The interpreter that has the packages."""
-        system = self.judge.registry == "Debian"
-        return Path("/usr/bin/python3") if system else self.folder / "venv" / "bin" / "python"
+        return self.folder / "venv" / "bin" / "python"
 
     def answers(self, reader: str, *words: str, question: Any) -> Any:
         """What a program of `readers/` answers, run by the judge's own interpreter."""

@@ -56,8 +56,10 @@ JUDGES = (
     Judge(
         program="SimGrid",
         judged="shares of links in simulations (CM02)",
-        packages=("python3-simgrid==3.32",),
-        registry="Debian",
+        packages=("simgrid==4.1",),
+        dependencies=("pybind11==2.13.6", "setuptools==84.2.1", "wheel==0.48.0"),  # not pybind11 3
+        system=("cmake", "g++", "libboost-dev", "python3-dev"),
+        built=True,
         read=_shared,
     ),
 )

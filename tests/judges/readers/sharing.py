@@ -3,18 +3,23 @@
 Links are shared as CM02 has it, without latency and without the acknowledgements that cross the way of other flows.
 """
 
+import ctypes
 import json
 import multiprocessing
 import sys
+import sysconfig
 from pathlib import Path
 
-import simgrid
+# Its wheel has the library beside the module, which does not look there.
+ctypes.CDLL(str(Path(sysconfig.get_path("platlib"), "libsimgrid.so.4.1")))
+
+import simgrid  # noqa: E402
 
 SETTINGS = (
     "network/model:CM02",
     "network/crosstraffic:0",
-    "surf/precision:1e-12",
-    "maxmin/precision:1e-12",
+    "precision/timing:1e-12",
+    "precision/work-amount:1e-12",
     "contexts/factory:thread",
 )
 
@@ -22,8 +27,8 @@ SETTINGS = (
 def ends(case):
     """Times at which the flows of a case end; an engine is one for a process."""
     engine = simgrid.Engine(["sharing", "--log=root.threshold:critical", *(f"--cfg={one}" for one in SETTINGS)])
-    zone = simgrid.NetZone.create_full_zone("all")
-    links = [zone.create_link(f"link{i}", rate).set_latency(0.0).seal() for i, rate in enumerate(case["rates"])]
+    zone = engine.netzone_root.add_netzone_full("all")
+    links = [zone.add_link(f"link{i}", rate).set_latency(0.0).seal() for i, rate in enumerate(case["rates"])]
     found = [0.0] * len(case["flows"])
 
     def send(i, start, volume):
@@ -36,14 +41,14 @@ def ends(case):
 
     hosts = []
     for i, flow in enumerate(case["flows"]):
-        pair = [zone.create_host(f"{side}{i}", 1e9).seal() for side in ("source", "target")]
+        pair = [zone.add_host(f"{side}{i}", 1e9).seal() for side in ("source", "target")]
         way = [simgrid.LinkInRoute(links[j]) for j in flow["links"]]
-        zone.add_route(pair[0].netpoint, pair[1].netpoint, None, None, way, True)
+        zone.add_route(*pair, way, True)
         hosts.append(pair)
     zone.seal()
     for i, (flow, (source, target)) in enumerate(zip(case["flows"], hosts, strict=True)):
-        simgrid.Actor.create(f"send{i}", source, send, i, flow["start_s"], flow["volume"])
-        simgrid.Actor.create(f"receive{i}", target, receive, i)
+        source.add_actor(f"send{i}", send, i, flow["start_s"], flow["volume"])
+        target.add_actor(f"receive{i}", receive, i)
     engine.run()
     return found
 
