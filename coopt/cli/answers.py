@@ -152,7 +152,10 @@ def solve(
     if plan.cost is not None and not full and not as_json:
         note("--full prints the bill in full, where the time goes and every bound")
     if plan.status == "infeasible":
-        note(f"to see what has to give: {with_settings(['coopt', 'explain', instance], settings)}")
+        note(
+            "to see what would have to change:"
+            f" {with_settings(['coopt', 'explain', instance], settings)}"
+        )
     second = plan.solver.witness
     if second is not None:
         outcome = f"{second.status}, value {second.value}, bound {second.bound}"

@@ -119,7 +119,8 @@ def collective(
 
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(
-            f"--roots free: no choice of {options['algorithm']}, needs --algorithm multitree."
+            f"--roots free: algorithm {options['algorithm']} does not choose roots, needs"
+            " --algorithm multitree."
         )
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
@@ -197,7 +198,7 @@ def bom(
 
     if settings and source.lower().endswith(".json"):
         raise click.UsageError(
-            "--set: changes values of an instance, needs one in place of a plan."
+            "--set: changes values of an instance, but a plan is given, needs an instance."
         )
     if table is not None:
         check_place(table, source)

@@ -88,7 +88,9 @@ def run(
     from coopt.suite.driver import run_suite
 
     if workers is not None and scheduler is not None:
-        raise click.UsageError("--workers and --scheduler: needs one or neither.")
+        raise click.UsageError(
+            "--workers and --scheduler: both are given, needs one of them at most."
+        )
     if output is not None:
         check_folder(output)
     with progress_shown(note) as on_progress:
@@ -327,18 +329,22 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
     whole = click.IntRange(min=1)
     options: tuple[tuple[str, Any, str], ...] = (
         ("--tp", whole, "Tensor parallel degree."),
-        ("--pp", whole, "Pipeline parallel degree; with --tp: the memory of one mapping."),
+        ("--pp", whole, "Pipeline parallel degree; with --tp it selects one mapping."),
         ("--cp", whole, "Context parallel degree."),
         ("--ep", whole, "Expert parallel degree."),
         ("--micro-batch", whole, "Sequences in a micro-batch; 1 if left out."),
         ("--interleave", whole, "Model chunks of a GPU; 1 if left out."),
-        ("--recompute", click.Choice(RECOMPUTE), "Activations computed again."),
+        ("--recompute", click.Choice(RECOMPUTE), "Which activations are recomputed."),
         ("--zero", click.IntRange(0, 3), "ZeRO stage."),
-        ("--sequence-parallel/--no-sequence-parallel", None, "Norms split over TP ranks."),
+        (
+            "--sequence-parallel/--no-sequence-parallel",
+            None,
+            "Sequence parallelism: norms are split over TP ranks.",
+        ),
         (
             "--offload-percent",
             click.IntRange(0, 100),
-            "Activations in the host's memory.",
+            "Share of activations offloaded to host memory (percent).",
         ),
     )
     for name, kind, text in reversed(options):

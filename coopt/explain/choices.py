@@ -157,7 +157,7 @@ def rival_choice(
         if is_equal
         else why_worse(open_question.objective, plan.cost, rival.cost)
     )
-    reason = f"{reason or 'it has less of everything'}, and {times_of(plan, rival)}"
+    reason = f"{reason or 'it falls short in every respect'}, and {times_of(plan, rival)}"
     return Rival(
         part=part,
         choice=name,

@@ -170,7 +170,7 @@ def _feasible(
         next(
             iter(
                 study.answers(
-                    f"the neighbours of {one.bound.limit}", partial(bounds_on.with_neighbours, one)
+                    f"the values next to {one.bound.limit}", partial(bounds_on.with_neighbours, one)
                 )
             ),
             one.bound,

@@ -47,7 +47,7 @@ MORE: dict[ItemKind, str] = {
     "optics": "transceivers",
     "gpu": "GPUs",
     "wan": "wide-area channels",
-    "labour": "links added to old switches",
+    "labour": "links added to existing switches",
 }
 DEARER: dict[ItemKind, str] = {**MORE, "hb": "HB domains"}
 LIMITS = {
@@ -58,8 +58,8 @@ LIMITS = {
     **{key: f"the limit on {name}" for key, (name, _) in LIMITED.items()},
     "link_reach_m": "the length of links",
     "gpus": "the number of GPUs",
-    "confidence": "the probability that days are kept",
-    "most": "the number of channels",
+    "confidence": "the probability of finishing in time",
+    "most": "the number of wide-area channels",
 }
 """What limits are called, by the last part of their keys."""
 
@@ -221,7 +221,7 @@ def _more_of(number: int, kind: ItemKind) -> str:
     if number == 1:
         noun = {
             "switches": "switch",
-            "links added to old switches": "link added to an old switch",
+            "links added to existing switches": "link added to an existing switch",
         }.get(noun, noun[:-1])
     return f"{number:,} more {noun}"
 

@@ -164,7 +164,7 @@ class RivalPlans:
         else:
             reason = why_worse(objective, ours, cost)
         less = "less" if extra < 0 else "more"
-        return f"{same}, and {reason}" if same else reason or f"costs {less} in another way"
+        return f"{same}, and {reason}" if same else reason or f"costs {less} as built otherwise"
 
     def runner_up(self) -> RunnerUp | None:
         """The best plan besides the optimum: the next one with what it has, or the best that lacks
@@ -232,11 +232,11 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
     joins = ""
     if _has_rails_apart(ours) and _joins_all(theirs):
         joins = (
-            "its switches connect any two GPUs, while rails of the plan meet only inside HB domains"
+            "its switches connect any two GPUs, while the plan's rails meet only inside HB domains"
         )
     elif _has_rails_apart(theirs) and _joins_all(ours):
         joins = (
-            "its rails meet only inside HB domains, while switches of the plan connect any two GPUs"
+            "its rails meet only inside HB domains, while the plan's switches connect any two GPUs"
         )
     hops, own_hops = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
     way = (
@@ -288,7 +288,7 @@ def _without_leaf(rival: Family, ours: Family) -> str:
         if math.isclose(factor, own_factor)
         else f", and {own_takes} on the plan's network"
     )
-    return f"with a leaf lost, what leaves an HB domain {takes}{than}"
+    return f"after the loss of a leaf, traffic between HB domains {takes}{than}"
 
 
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:

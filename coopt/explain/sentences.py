@@ -126,7 +126,7 @@ def of_bound(
         at = with_unit(bound.tighter.bound, bound.unit)
         yield f"Tightened to {at}, {_next(kind, share_of, bound.tighter, design)}."
     elif bound.step is not None and (bound.used or bound.step):
-        yield "No tighter one can be met within the other limits."
+        yield "No tighter bound can be met within the other limits."
 
 
 def _next(
@@ -146,7 +146,7 @@ def _gone(bound: Bound) -> str:
     """How loose the bound was made at most; a core stays, however slow."""
     assert bound.loosest is not None
     if bound.unit == "Gbit/s":
-        return "at a rate near 0"
+        return "at a rate of nearly 0"
     wide = max(bound.loosest, bound.bound) / max(min(bound.loosest, bound.bound), 1e-9)
     return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
 
@@ -155,7 +155,7 @@ def _takes(bound: Bound) -> str:
     assert bound.used is not None
     used, at = with_unit(bound.used, bound.unit), with_unit(bound.bound, bound.unit)
     if bound.unit == "tokens/s":
-        return f"makes {used} and has to make {at}"
+        return f"trains {used}, of which {at} are required"
     return f"{uses(bound.unit)} {used} of {at}"
 
 
@@ -227,7 +227,7 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
     if untried:
         names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
         others = counted(len(untried), "other choice")
-        yield f"What would make {others} feasible is not known: {names}."
+        yield f"It is not known what would make {others} feasible: {names}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:

@@ -375,7 +375,7 @@ CALLED_HERE = dict.fromkeys(("fat-tree", "fattree", "leaf-spine", "spine-leaf"),
 """Terms of the field for a word of ours, which alone is named where it is allowed."""
 LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
 """Keys that keep a list, by those that it is written as; the first of the list is there twice."""
-LIKE = ', or extends = "NAME" beside it to begin with an entry of the catalog'
+LIKE = ', or extends = "NAME" beside it to start from a catalog entry'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 

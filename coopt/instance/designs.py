@@ -301,9 +301,9 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             unit is not None and leaf is not None and leaf > unit,
-            f"leaf_domains = {leaf}: that takes {(leaf or 0) * design.block:,} ports of a tier 1"
-            f" switch for end points, more than the {(unit or 0) * design.block:,} of its unit,"
-            f" needs at most unit_domains = {unit}",
+            f"leaf_domains = {leaf}: its end points take {(leaf or 0) * design.block:,} ports of"
+            f" a tier 1 switch, but those of a unit take {(unit or 0) * design.block:,}, needs at"
+            f" most unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,
@@ -340,7 +340,7 @@ def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
         has = f"{product.radix * split:g} of {rate:g} Gbit/s"
         parts = -(-tier.ports // product.radix)
         finer = (
-            f", or gbit_s = {product.port_gbit_s / parts:g} of ports that break out"
+            f", or gbit_s = {product.port_gbit_s / parts:g} for breakout ports"
             if parts in {2, 4, 8}
             else ""
         )

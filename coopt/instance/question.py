@@ -527,7 +527,7 @@ class Question(Table):
         further = {
             "network.gpus_per_nic above 1": self.network.gpus_per_nic != (1,),
             "network.routing = 'pinned'": self.network.routing == "pinned",
-            "options.collectives but 'levels'": any(
+            "options.collectives other than 'levels'": any(
                 workload.options.collectives != "levels" for workload in self.workload
             ),
         }

@@ -442,9 +442,9 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     suggestion = _closest(str(row["name"]), (*book[kind], *entries(kind)))
     columns = both(lacking)
     return (
-        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs one that it has"
-        f"{suggestion}, the column{'s' if len(lacking) > 1 else ''} {columns} for a new product, or"
-        " extends with the name of a similar product"
+        f"name = {row['name']!r}: the catalog has no {kind} of this name, needs a name from the"
+        f" catalog{suggestion}, the column{'s' if len(lacking) > 1 else ''} {columns} for a new"
+        " product, or extends with the name of a similar product"
     )
 
 
@@ -495,7 +495,7 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     ):
         suggestion = _closest(key, [column for names in columns.values() for column in names])
         if other_kinds:
-            need = f"needs a figure of these kinds, or source for notes{suggestion}"
+            need = f"needs the name of a figure of these kinds, or 'source' for notes{suggestion}"
             yield f"column {key!r}: not a figure of the kinds {both([kind, *other_kinds])}, {need}"
         else:
             yield (

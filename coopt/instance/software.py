@@ -97,8 +97,8 @@ else:
         "RunSoftware",
         __base__=Composition,
         __doc__=(
-            "What a run is made of: these keys, and those of `workload.options.software`, each in"
-            " place of the catalog's."
+            "The software of a run: these keys, and those of `workload.options.software`. Each"
+            " replaces the catalog's value."
         ),
         **{name: _optional(Software.model_fields[name]) for name in PROPERTIES},
     )

@@ -588,7 +588,7 @@ class Software(Entry):
         if (self.graphs == "scoped") != bool(self.graph_modules):
             raise ValueError(
                 f"graphs = {self.graphs!r}, graph_modules = {list(self.graph_modules)}: needs"
-                " modules exactly when graphs are scoped"
+                " modules if graphs are scoped, and none otherwise"
             )
         return self
 

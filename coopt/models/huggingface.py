@@ -43,7 +43,7 @@ PLAIN = """
 """Those that leave nothing to their code but what every other has."""
 GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
 GEMMA3 |= {"vocab_size": 262208, "sliding_window": 4096, "sliding_window_pattern": 6}
-NO_MAMBA_1 = "Mamba-2, as no kind of Mamba-1 is known"
+NO_MAMBA_1 = "Mamba-2 (Mamba-1 is not supported)"
 NO_PARALLEL = "one kind of mixer in a layer"
 FAMILIES: dict[str, ModelFamily] = {
     **dict.fromkeys(PLAIN.split(), ModelFamily()),
@@ -76,17 +76,21 @@ FAMILIES: dict[str, ModelFamily] = {
     "falcon_mamba": ModelFamily(why_not=NO_MAMBA_1),
     "falcon_h1": ModelFamily(why_not=NO_PARALLEL),
     "hymba": ModelFamily(why_not=NO_PARALLEL),
-    "longcat_flash": ModelFamily(why_not="experts that all compute, and one mixer in a layer"),
+    "longcat_flash": ModelFamily(
+        why_not="no experts without computation, and one mixer in a layer"
+    ),
     "ernie4_5_vl_moe": ModelFamily(why_not="experts of one size in a layer"),
     "ernie4_5_moe_vl": ModelFamily(why_not="experts of one size in a layer"),
-    "gemma3n": ModelFamily(why_not="one embedding of a token, and keys and values of each layer"),
+    "gemma3n": ModelFamily(
+        why_not="one embedding for each token, and keys and values of its own in each layer"
+    ),
     "gemma3n_text": ModelFamily(
-        why_not="one embedding of a token, and keys and values of each layer"
+        why_not="one embedding for each token, and keys and values of its own in each layer"
     ),
     "lfm2": ModelFamily(
         why_not="attention or a known linear mixer (convolutions are not supported)"
     ),
-    "nemotron-nas": ModelFamily(why_not="layers of one width"),
+    "nemotron-nas": ModelFamily(why_not="the same width in all layers"),
 }
 SEQ = 4096
 """Tokens of a sequence where a file says none."""
@@ -168,7 +172,7 @@ class Reader:
         """Return the keys of the model, and notes."""
         text = self._text
         if not self._layers or not self._hidden:
-            raise text.refuse("num_hidden_layers", "layers of some width")
+            raise text.refuse("num_hidden_layers", "a number of layers and a hidden size above 0")
         values: Values = {"layers": self._layers, "hidden": self._hidden}
         values |= self._mixers()
         values |= self._feed_forward() | {
@@ -186,7 +190,9 @@ class Reader:
         if unknown:
             raise text.refuse(unknown[0], f"a known key of model_type = {self._kind!r}")
         if has_residual_attention:
-            self._notes.append("attention to residuals of earlier layers is not counted")
+            self._notes.append(
+                "attention to residuals of earlier layers is not included in the times"
+            )
         return {key: value for key, value in values.items() if value not in (None, [])}, self._notes
 
     def _default_seq(self) -> int:
@@ -343,7 +349,9 @@ class Reader:
         if linear:
             full = linear.numbers("full_attn_layers")
             if len(full) + len(linear.numbers("kda_layers")) != self._layers:
-                raise linear.refuse("full_attn_layers", f"all {self._layers} layers, or kda_layers")
+                raise linear.refuse(
+                    "full_attn_layers", f"all {self._layers} layers between it and kda_layers"
+                )
             return [ATTENTION if layer + 1 in full else LINEAR for layer in layers]
         every = text.number("full_attention_interval", default=0)
         if every:
@@ -481,7 +489,7 @@ class Reader:
             kinds = text.entries("layer_types", count) or []
             unknown = next((k for k in kinds if k != "sliding_attention" and k not in rates), None)
             if unknown is not None or not kinds:
-                raise text.refuse("layer_types", "a rate in compress_rates for each")
+                raise text.refuse("layer_types", "a rate in compress_rates for each layer type")
             ratios = [rates.get(kind, 0) for kind in kinds]
         own = self._attention(text) | {
             "shared_kv": True,

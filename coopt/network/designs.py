@@ -26,7 +26,7 @@ class NotWirableError(ValueError):
     def __init__(self, tier: int, takes: int, has: int, reason: str) -> None:
         self.tier, self.takes, self.has = tier, takes, has
         super().__init__(
-            f"a switch of tier {tier} would take {takes:,} ports ({reason}) and has {has:,}"
+            f"a switch of tier {tier} would need {takes:,} ports ({reason}) but has {has:,}"
         )
 
 

@@ -174,8 +174,8 @@ def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
     ]
     if ends:
         yield (
-            f"The bill counts no cables or panels that split fibres, which {both(ends)} may need,"
-            " unless each link has a connector of its own."
+            f"The bill leaves out cables and panels that split fibres. {both(ends)} may need"
+            " them, unless each link has its own connector."
         )
 
 

@@ -217,9 +217,9 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     match = next((part for part in plan.parts if part.name == name), None)
     if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
-            f"--part {name}: it joins islands and has no GPUs, so that no iteration passes through"
-            f" it, needs one of {names}; coopt bom lists its cables, coopt faults what its loss"
-            " takes"
+            f"--part {name}: a core joins islands and has no GPUs, so no iteration passes through"
+            f" it, needs one of {names}; coopt bom lists its cables, coopt faults the effect of"
+            " its loss"
         )
     if match is None:
         raise InstanceError(

@@ -35,9 +35,9 @@ class Shortfall:
 
     def __str__(self) -> str:
         return (
-            f"the nearest, {self.fabric} in {self.hb}, would take {counted(self.takes, 'port')} of"
-            f" a switch of tier {self.tier} (one for each {self.needs}), and {self.switch} has"
-            f" {self.has:,}"
+            f"the nearest network, {self.fabric} with {self.hb}, would need"
+            f" {counted(self.takes, 'port')} of a switch of tier {self.tier} (one for each"
+            f" {self.needs}), but {self.switch} has only {self.has:,}"
         )
 
 

@@ -79,7 +79,10 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What Megatron-LM refuses, and Bridge beside it."""
     yield from refusals_of_megatron(split, mapping)
     if sharded_fully(mapping) and not rank_table(split).pp_last:
-        yield f"zero = {mapping.zero} with ranks that run DP slowest, needs zero = 0 or 1"
+        yield (
+            f"zero = {mapping.zero}: not supported where DP ranks are outermost, needs zero = 0"
+            " or 1"
+        )
 
 
 def bridge_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
@@ -96,12 +99,15 @@ def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> Iterator[st
     table = rank_table(split)
     title = " ".join(f"{name}, workload {split.workload.name}".split())
     yield f"{title}: Megatron Bridge on {split.ranks} GPUs, DP {mapping.dp}."
-    yield "Data, tokenizer, learning rate and iterations stand for yours."
+    yield "Data, tokenizer, learning rate and iterations are placeholders: put in your own."
     if not table.in_place:
-        yield "Ranks do not follow the order of GPUs: `coopt export --format ranks` has places."
+        yield (
+            "Ranks do not follow the order of GPUs: `coopt export --format ranks` lists their"
+            " places."
+        )
     for remark in remarks(split, mapping, table):
         own = re.sub(r"--([\w-]+)", lambda found: "model." + found[1].replace("-", "_"), remark)
-        yield f"Not said here: {own}."
+        yield f"Not set here: {own}."
 
 
 def _sections(split: RankGrid, mapping: MappingChoice) -> Sections:

@@ -220,8 +220,8 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
     worst = (
-        "The bill of a plan that aims at the worst case is at the worst prices, another at those of"
-        " its instance."
+        "A plan for the worst case is billed at the worst prices, any other at those of its"
+        " instance."
     )
     gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
     listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
@@ -281,7 +281,7 @@ def difference_headline(difference: Difference) -> str:
     if parts:
         return f"The second plan {words.both(parts)}."
     if "status" not in changes:
-        return "The plans cost the same and differ otherwise."
+        return "The plans cost the same but differ in other figures."
     status = changes["status"]
     nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
     return f"The first plan is {status.before}, the second {status.after}{nothing}."

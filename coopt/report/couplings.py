@@ -242,8 +242,8 @@ def _foresight(plan: Plan) -> str | None:
     outcome = (
         "costs the same here."
         if share <= EQUAL
-        else f"takes {words.money(myopic.value)} of {plan.objective.kind}: foresight saves"
-        f" {words.money(myopic.saving)} ({words.percent(share)}).{start}"
+        else f"costs {words.money(myopic.value)} ({plan.objective.kind}): planning all phases"
+        f" together saves {words.money(myopic.saving)} ({words.percent(share)}).{start}"
     )
     return f"Planning each phase on its own {outcome} {EACH_ON_ITS_OWN}"
 
@@ -327,7 +327,7 @@ def _loss_text(loss: Survived) -> str:
         else f"traffic of a domain takes {loss.slowdown:.3g} times as long"
     )
     kept = f"every bound, {loss.slower:g} times as long, is still met"
-    return f"any one {loss.part} lost: {outcome}; {kept}"
+    return f"loss of any one {loss.part}: {outcome}; {kept}"
 
 
 def run_without(run: WorkloadPlan) -> str:

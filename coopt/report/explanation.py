@@ -105,7 +105,7 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
         )
     if explanation.prices:
         tables["prices"] = figures(
-            "Prices that keep the plan, each moved alone",
+            "Price ranges in which the plan stays the best, one price at a time",
             ("price of", "outside the range"),
             ("unit", "from", "now", "to"),
             [_price_row(explanation.design, price) for price in explanation.prices],
@@ -321,7 +321,10 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
     bound_claimed, bound_proven = certificate.bound_claimed, certificate.bound_proven
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
-        word = f"Proven but for a share of {1 - bound_proven / bound_claimed:.2g} of the bound"
+        word = (
+            f"The proof falls short by a share of {1 - bound_proven / bound_claimed:.2g} of the"
+            " bound"
+        )
     how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
     rows = [
         (name, "none" if bound is None else f"{bound:,}".removesuffix(".0"))

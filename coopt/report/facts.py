@@ -308,7 +308,11 @@ def split(run: WorkloadPlan) -> str:
         if inside * across > degree:
             text = f"at most {inside} in a domain x {across}"
         parts.append(f"{name.upper()} {degree} ({text})")
-    turned = ", stages of a pipeline side by side" if run.mapping.outermost == "dp" else ""
+    turned = (
+        ", with the stages of a pipeline in neighbouring domains"
+        if run.mapping.outermost == "dp"
+        else ""
+    )
     return ", ".join(parts) + turned
 
 

@@ -443,43 +443,47 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         " on TP ranks": options.tp_sync_fraction < 1.0,
         f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan"
         " says": options.schedule != "1f1b",
-        "ep_overlap: the plan counts on all-to-alls behind the compute of another micro-batch": (
+        (
+            "ep_overlap: the plan assumes that all-to-alls run behind the compute of another"
+            " micro-batch"
+        ): (
             options.ep_overlap and mapping.ep > 1 and not _overlaps_experts(split.workload, mapping)
         ),
-        "dispatch_bytes = 1: the plan counts on numbers of 8 bits on their way to experts": (
+        "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
             options.dispatch_bytes == 1
         ),
         f"{in_more_bits}: the plan counts on layers and products in more bits than others, as a"
         " quantization recipe says": bool(in_more_bits),
-        f"graphs = {software.graphs}: the plan counts on CUDA graphs, as --cuda-graph-impl"
-        " records": (software.graphs != "none"),
-        "balance = forced: the plan counts on equal loads of experts, as"
+        f"graphs = {software.graphs}: the plan assumes CUDA graphs, as --cuda-graph-impl records"
+        " them": (software.graphs != "none"),
+        "balance = forced: the plan assumes equal loads of experts, as"
         " --moe-router-force-load-balancing makes them": (
             model.experts > 0 and split.workload.balance == "forced"
         ),
-        f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
-        "the plan counts full attention, where pretrain_gpt.py leaves out what comes later": (
+        f"slowdown = {options.slowdown:g}: the plan includes stragglers": options.slowdown > 1.0,
+        "the plan assumes full attention, but pretrain_gpt.py masks later tokens": (
             not model.causal
         ),
-        f"layers of each kind are spread evenly: {model.name} has an order of its own": bool(
+        f"layers of each kind are spread evenly here, but {model.name} has its own order": bool(
             model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers
         ),
-        f"experts work on {model.capacity:g} times their even share: --moe-expert-capacity-factor"
-        " caps it": model.capacity != 1.0,
-        "sends of two interleaved stages run behind compute in Megatron-LM, in the plan they do"
-        " not": interleaved and mapping.pp == 2 and not software.pp_overlap,
-        f"offload_percent = {mapping.offload_percent}: the plan counts all activations of a layer,"
-        " and Megatron-LM has no switch for those of dense feed-forward layers and of shared"
-        " experts": (mapping.offload_percent > 0 and dense_activations),
+        f"experts work on {model.capacity:g} times their even share, which"
+        " --moe-expert-capacity-factor caps": model.capacity != 1.0,
+        "Megatron-LM hides sends between two interleaved stages, the plan does not": interleaved
+        and mapping.pp == 2
+        and not software.pp_overlap,
+        f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
+        " layer, but Megatron-LM has no switch for those of dense feed-forward layers and of"
+        " shared experts": (mapping.offload_percent > 0 and dense_activations),
         "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch": (
             interleaved and sharded and software.shards_in_rounds
         ),
         f"times of the plan are for {software.name}": not software.name.startswith("megatron"),
-        "expert groups are of other GPUs than in the plan: Megatron-LM takes consecutive ranks of a"
-        " stage": splits_experts
+        "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive ranks of"
+        " a stage": splits_experts
         and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
-        "Megatron-LM advises --sequence-parallel where TP and experts meet, which the plan does"
-        " without": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
+        "Megatron-LM advises --sequence-parallel where TP is combined with experts; the plan"
+        " does not use it": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
     }
     yield from (remark for remark, holds in said.items() if holds)
 
@@ -573,7 +577,7 @@ def _comments(
         " as arguments."
     )
     for remark in remarks(split, mapping, ranks):
-        yield f"# Not said by the arguments: {remark}."
+        yield f"# Not set by the arguments: {remark}."
 
 
 def _in_domains(split: RankGrid) -> str:

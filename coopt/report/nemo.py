@@ -177,22 +177,23 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"shared_ffn = {model.shared_ffn}: needs a multiple of ffn = {model.ffn}": (
             model.experts > 0 and model.shared_ffn % model.ffn > 0
         ),
-        "kv_rank without experts: latent attention comes with them, needs experts": (
+        "kv_rank without experts: latent attention is for experts only, needs experts": (
             model.kv_rank > 0 and not model.experts
         ),
-        f"extra_predictions = {model.extra_predictions}: no loss of them is in the recipe, needs"
+        f"extra_predictions = {model.extra_predictions}: no recipe has a loss for them, needs"
         " 0": model.extra_predictions > 0,
-        f"tp = {mapping.tp} with experts: their TP begins with given weights, needs tp = 1": (
-            mapping.tp > 1 and model.experts > 0
-        ),
-        f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: states are whole without other"
-        " degrees only, needs zero = 2 or 3": mapping.zero == 0
+        (
+            f"tp = {mapping.tp} with experts: the recipe splits experts over TP only from given"
+            " weights, needs tp = 1"
+        ): (mapping.tp > 1 and model.experts > 0),
+        f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: states stay whole only where DP"
+        " is the only degree, needs zero = 2 or 3": mapping.zero == 0
         and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
-        f"graphs = {graphs}: no key records them, needs none": graphs != "none",
+        f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs none": graphs != "none",
         f"micro-batches = {micro_batches} in a pipeline: needs pp = {mapping.pp} or more": (
             micro_batches < mapping.pp
         ),
-        "dispatch = each: tokens are gathered there and not sent, needs once": (
+        "dispatch = each: the recipe gathers tokens instead of sending them, needs once": (
             mapping.ep > 1 and workload.options.dispatch == "each"
         ),
         f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (

@@ -175,7 +175,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
             workload.precision not in QUANTIZED
         ),
-        "precision = fp4 of experts: no converter is there for them, needs bf16 or fp8": (
+        "precision = fp4 of experts: no converter exists for them, needs bf16 or fp8": (
             workload.precision == "fp4" and model.experts > 0
         ),
         f"zero = 0 with cp = {mapping.cp}: CP ranks share states, needs zero = 2 or 3": (
@@ -185,8 +185,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             software.graphs == "scoped"
             or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
         ),
-        f"tp = {mapping.tp} and ep = {mapping.ep}: TP splits experts where ep = 1, and none where"
-        " ep > 1, needs expert_tp to say so": (
+        f"tp = {mapping.tp} and ep = {mapping.ep}: TorchTitan splits experts over TP only where"
+        " ep = 1, needs expert_tp to agree": (
             splits_experts and options.expert_tp == (mapping.ep > 1)
         ),
         f"ep = {mapping.ep}: needs a divisor of {shards} GPUs that share states, tp and cp": (
@@ -211,12 +211,13 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     reasons = {
         f"{', '.join(kinds)} of {model.name}: no builder takes it, needs ordinary or latent"
         " attention and experts": bool(kinds),
-        "gated = false: feed-forward layers are gated, needs gated = true": not model.gated,
-        "causal = false: attention is causal, needs causal = true": not model.causal,
-        "q_rank without kv_rank: queries are narrowed in latent attention only, needs kv_rank": (
-            model.q_rank > 0 and not model.kv_rank
-        ),
-        f"tied_embeddings with pp = {mapping.pp}: no stage has both ends, needs pp = 1": (
+        "gated = false: all feed-forward layers are gated, needs gated = true": not model.gated,
+        "causal = false: all attention is causal, needs causal = true": not model.causal,
+        (
+            "q_rank without kv_rank: TorchTitan has narrow queries in latent attention only,"
+            " needs kv_rank"
+        ): (model.q_rank > 0 and not model.kv_rank),
+        f"tied_embeddings with pp = {mapping.pp}: no stage has both tables, needs pp = 1": (
             model.tied_embeddings and mapping.pp > 1
         ),
         f"gradient_bytes = {software.gradient_bytes}: gradients are reduced in fp32, needs 4": (
@@ -224,9 +225,10 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         f"state_bytes = {software.state_bytes}: parameters and moments are in fp32, needs"
         f" {WIDE_STATES}": software.state_bytes != WIDE_STATES,
-        f"parameter_bytes = {software.parameter_bytes}: gathered in 16 bits, needs 2": (
-            software.parameter_bytes != 2
-        ),
+        (
+            f"parameter_bytes = {software.parameter_bytes}: parameters are gathered in 16 bits,"
+            " needs 2"
+        ): (software.parameter_bytes != 2),
         "zero = 1: gradients are sharded with the states, needs zero = 0, 2 or 3": (
             mapping.zero == 1
         ),
@@ -234,17 +236,19 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             mapping.recompute not in ("none", "full")
             and not (mapping.recompute == "selective" and options.attention == "flash")
         ),
-        f"attention = {options.attention}: scores stay inside a kernel, needs flash": (
-            options.attention != "flash"
-        ),
+        (
+            f"attention = {options.attention}: TorchTitan keeps scores inside a kernel, needs flash"
+        ): (options.attention != "flash"),
         f"schedule = {options.schedule}: needs 1f1b": options.schedule != "1f1b" and mapping.pp > 1,
-        f"dp_mode = {options.dp_mode}: gradients are those of the step, needs sync or overlap": (
-            options.dp_mode == "stale-1"
-        ),
-        f"tp_sync_fraction = {options.tp_sync_fraction:g}: TP ranks keep equal, needs 1": (
-            options.tp_sync_fraction < 1.0
-        ),
-        "ep_overlap: no second micro-batch runs meanwhile, needs ep_overlap = false": (
+        (
+            f"dp_mode = {options.dp_mode}: gradients always belong to the current step, needs"
+            " sync or overlap"
+        ): (options.dp_mode == "stale-1"),
+        (
+            f"tp_sync_fraction = {options.tp_sync_fraction:g}: TP ranks always hold equal"
+            " activations, needs 1"
+        ): (options.tp_sync_fraction < 1.0),
+        "ep_overlap: no second micro-batch runs at the same time, needs ep_overlap = false": (
             options.ep_overlap and mapping.ep > 1
         ),
         "dispatch_bytes = 1: tokens are sent in 16 bits, needs 2": (
@@ -267,7 +271,7 @@ def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoi
     return [
         f"# {title}: {tool} on {split.ranks} GPUs, DP {mapping.dp}.",
         "# Data, tokenizer, learning rate and steps stand for yours.",
-        *(f"# Not said here: {remark}." for remark in _remarks(split, mapping)),
+        *(f"# Not set here: {remark}." for remark in _remarks(split, mapping)),
     ]
 
 
@@ -283,7 +287,7 @@ def _remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"times of the plan are for {options.software.name}": (
             not options.software.name.startswith("fsdp")
         ),
-        f"slowdown = {options.slowdown:g}: the plan counts on stragglers": options.slowdown > 1.0,
+        f"slowdown = {options.slowdown:g}: the plan includes stragglers": options.slowdown > 1.0,
         f"transport = {options.transport}: NCCL_IB_DISABLE=1 in the environment": (
             options.transport != "rdma"
         ),

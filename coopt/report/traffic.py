@@ -51,8 +51,8 @@ ADDED = {
 PLACES = {"domain": "inside the HB domain", "leaf": "on its leaf", "above": "above the leaf"}
 
 CAUSES: dict[Cause, str] = {
-    "pipeline": "passes and hops of the pipeline",
-    "gradients": "gradients, what is not hidden",
+    "pipeline": "micro-batches and hops of the pipeline",
+    "gradients": "gradients not hidden behind compute",
     "embedding": "tied embedding",
     "optimizer": "optimizer",
     "stragglers": "stragglers and software",
@@ -98,11 +98,11 @@ def routing_report(routing: Routing) -> list[RenderableType]:
                 for one in routing.workloads
             ],
         ),
-        "Flows: those that go above their leaf. Alpha: flows on each link of the busiest bundle;"
-        " bound: the least any routing has. Efficiency: mean over groups of their max-min fair rate"
-        " over that of a NIC. Stretch: time over that at the rate of a NIC; charged: the slowdown"
-        " that the plan assumes; routing: the factor over an even spread, where the stretch is more"
-        " than charged.",
+        "Flows: those that leave their leaf. Alpha: flows per link of the busiest bundle; bound:"
+        " the lowest alpha of any routing. Efficiency: max-min fair rate of a group's flows over"
+        " the rate of a NIC, averaged over groups. Stretch: time over that at the rate of a NIC;"
+        " charged: the slowdown that the plan assumes; routing: the factor that makes the plan"
+        " assume the stretch, where it is larger.",
         f"To plan with these routes, set network.routing = {routing.routing:.4g}."
         if routing.routing > 1
         else None,
@@ -180,9 +180,9 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     inside_bytes = sum(traffic_class.domain_bytes for traffic_class in workload.classes)
     return (
         f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its"
-        f" {words.counted(workload.gpus, 'GPU')} {_share(workload.silent_share)} never talk; of the"
-        f" {_digits(workload.whole_bytes / scale)} {unit} of an iteration"
-        f" {_share(inside_bytes / workload.whole_bytes)} stay inside an HB domain."
+        f" {words.counted(workload.gpus, 'GPU')}, {_share(workload.silent_share)} never"
+        f" communicate. It sends {_digits(workload.whole_bytes / scale)} {unit} an iteration, of"
+        f" which {_share(inside_bytes / workload.whole_bytes)} stay inside an HB domain."
     )
 
 
@@ -263,8 +263,8 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
         [Text(simulation_headline(workload), style="bold") for workload in workloads],
         figures("Iteration", ("workload",), numbers, rows),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
-        "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with all"
-        " traffic of the kind under way together.",
+        "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with"
+        " all traffic of one kind sent at once.",
     )
 
 

@@ -142,7 +142,7 @@ def _refused(comparison: Comparison) -> RenderableType | None:
         (row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}")
         for row in refused[:WORST]
     ]
-    title, numbers = "Ran, but would not fit into memory", ("needs GiB", "has GiB")
+    title, numbers = "Ran, but predicted not to fit into memory", ("needs GiB", "has GiB")
     return figures(title, ("row", "doubted"), numbers, rows) if rows else None
 
 
@@ -157,7 +157,7 @@ def _claims(curse: Curse) -> RenderableType:
         for group in (*curse.groups, curse)
     )
     numbers = ("questions", "median", "90th percentile", "over 15%")
-    return figures("Claimed over published mappings", ("model",), numbers, rows, total)
+    return figures("Speed-up claimed over published mappings", ("model",), numbers, rows, total)
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
@@ -169,24 +169,24 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         and order.regret_max is not None
     ):
         yield (
-            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in nothing else,"
-            f" {words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in order,"
-            f" rank correlation {order.spearman:.2f}; the mapping preferred takes"
-            f" {words.percent(order.regret_mean)} longer than the best measured on average,"
-            f" {words.percent(order.regret_max)} at most."
+            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in the mapping"
+            f" alone, {words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in"
+            f" the measured order, rank correlation {order.spearman:.2f}. The mapping predicted"
+            f" fastest takes {words.percent(order.regret_mean)} longer than the fastest measured"
+            f" on average, {words.percent(order.regret_max)} at most."
         )
     exhausted = (
-        f", {words.count(memory.accepted_that_ran_out)} of"
-        f" {words.counted(memory.ran_out, 'row')} that ran out of it accepted"
+        f"; of {words.counted(memory.ran_out, 'row')} that ran out of memory,"
+        f" {words.count(memory.accepted_that_ran_out)} are predicted to fit"
         if memory.ran_out
         else ""
     )
     for name, error in (("allocated", memory.allocated_error), ("reserved", memory.reserved_error)):
         if error is not None:
-            exhausted += f"; {name} memory {words.percent(error)} off in the median"
+            exhausted += f"; {name} memory is {words.percent(error)} off in the median"
     yield (
-        f"Memory: {words.count(memory.refused)} of {words.counted(memory.stated, 'stated mapping')}"
-        f" that ran refused{exhausted}."
+        f"Memory: of {words.counted(memory.stated, 'stated mapping')} that ran,"
+        f" {words.count(memory.refused)} are predicted not to fit{exhausted}."
     )
     yield (
         "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured"

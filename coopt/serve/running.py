@@ -176,8 +176,8 @@ def listener_at(host: str, port: int) -> socket.socket:
             listener.listen(MOST_UNHEARD)
         except OSError as error:
             raise InstanceError(
-                f"serve: {host} port {port} cannot be listened on ({error.strerror or error}), "
-                "needs another --port or --host"
+                f"serve: cannot listen on {host} port {port} ({error.strerror or error}), needs"
+                " another --port or --host"
             ) from None
         stack.pop_all()
     return listener

@@ -186,8 +186,8 @@ def _blamed_margin(question: Instance, plan: Plan) -> tuple[str, ...]:
             times = alternatives(f"{run.time_margin:.1%}" for run in question.workload)
             kept = {"memory": memory, "time": f"{times} on top of iteration times"}
             return (
-                f"The default margin, {both(kept[key] for key in shares)}, leaves no plan; there is"
-                f" one with {typed_key}.",
+                f"No plan keeps the default margin ({both(kept[key] for key in shares)}); there"
+                f" is one with {typed_key}.",
             )
     return ()
 
@@ -380,7 +380,7 @@ def best_choice(run: Run) -> Plan:
             for choice, plan, _ in answers[:TOLD]
             for sentence in plan.explanation
         ]
-        remainder = [f"and {len(answers) - TOLD} choices more"] if len(answers) > TOLD else []
+        remainder = [f"and {len(answers) - TOLD} more choices"] if len(answers) > TOLD else []
         return infeasible(run, lambda: (*reasons, *remainder))
     claim = claim_of(best_plan.objective.kind, best_plan.objective.value, lowest)
     proven = not stopped and within_gap(run, claim)

@@ -301,7 +301,7 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     key = f"workload {workload.name!r}: mapping"
     if not len(choices):
         shortfall = (
-            f"of {workload.model.layers} layers the first and the last stage alone may have fewer"
+            f"of {workload.model.layers} layers, only the first and the last stage may have fewer"
         )
         yield (
             f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}),"

@@ -150,9 +150,9 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
         farthest = max(suitable, key=lambda optic: optic.reach_m)
         return (
             f"no optic of network.optics that fits reaches the {length_m:g} m {ends}"
-            f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs optics"
-            " that reach further, shorter links, or switches of more ports, with which fewer"
-            " tiers do"
+            f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs"
+            " optics that reach further, shorter links, or switches of more ports, with which"
+            " fewer tiers suffice"
         )
     suffix, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
     if instance.network.link_ends == "same" and not any(
@@ -387,12 +387,11 @@ def no_split(instance: Instance, workload: Workload) -> str:
     model = workload.model
     groups = "".join(f"{scan.groups} groups of {scan.kind}, " for scan in model.scans)
     return (
-        f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text} GPUs"
-        f" divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
-        f" {workload.global_batch} within workload.mapping"
-        f" ({f'{lists}; ' if lists else ''}the first and the"
-        f" last stage alone may have fewer layers): needs another batch{batches}, GPU count{counts}"
-        f"{room} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
+        f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text}"
+        f" GPUs divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
+        f" {workload.global_batch} within workload.mapping ({f'{lists}; ' if lists else ''}only"
+        f" the first and the last stage may have fewer layers): needs another batch{batches}, GPU"
+        f" count{counts}{room} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
     )
 
 

@@ -93,7 +93,7 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
 def _words(family: Family, uplinks: int) -> str:
     """A network in words."""
     if family.tiers < 2:
-        rails = "rails apart on " if family.fabric == "rail-only" else ""
+        rails = "separate rails on " if family.fabric == "rail-only" else ""
         return f"{rails}one tier of {family.switch.radix} ports"
     boxes = (
         f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports"
@@ -145,7 +145,11 @@ def _not_compared(design: PublishedDesign) -> str:
     tiers = tier_ports(design, design.id)
     if any(tier.down_split > 1 or tier.up_split > 1 or tier.ratio != 1 for tier in tiers):
         return "not compared: its cables differ in rate, and networks compared here have one"
-    return "not compared: its last tier keeps uplinks for another" if design.tiers[-1].up else ""
+    return (
+        "not compared: its last tier reserves uplinks for a further one"
+        if design.tiers[-1].up
+        else ""
+    )
 
 
 class PricedNetwork(NamedTuple):

@@ -120,7 +120,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             "HB domain",
             family.domains,
             running,
-            "restarted on one that stands by" if family.spare_domains else "needs a spare domain",
+            "restarted on a spare domain" if family.spare_domains else "needs a spare domain",
         ),
     )
     unaligned = [
@@ -165,7 +165,7 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
         for run in runs
     )
     single = [name for name, links in joined.items() if links == 1]
-    link = "its island has others into the core"
+    link = "its island has other links into the core"
     if single:
         link = (
             f"{both(single)}, with one link, {'is' if len(single) == 1 else 'are'} cut off from"
@@ -359,7 +359,8 @@ def _in_longer(workload: FaultedWorkload, slower: float) -> FaultedWorkload:
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "stops":
         return (
-            "needs spare domains for all that hang on it, or leaves that hold part of a domain only"
+            "needs spare domains for all domains on that leaf, or leaves that serve only"
+            " part of a domain"
         )
     if effect == "none":
         return "none needed"
@@ -372,9 +373,9 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
 
 def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
     if not idle:
-        remedy = f"needs a spare of its rank or a spare domain of {family.hb.size}"
+        remedy = f"needs an idle GPU of its rank or a spare domain of {family.hb.size} GPUs"
         if family.spare_domains:
-            remedy = "restarted with a domain that stands by in place of its own"
+            remedy = "restarted with a spare domain in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
         ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""

@@ -47,7 +47,8 @@ def _answered(version: str, action: Action, question: str) -> dict[str, Any]:
     """Return what the outcome of a case says, by the fields of `Outcome`."""
     if version != __version__:
         reason = (
-            f"the worker has coopt {__version__}, needs {version} as where the suite was started"
+            f"the worker has coopt {__version__}, needs {version}, the version that started"
+            " the suite"
         )
         return {"status": "failed", "why": (reason,)}
     instance = Instance.model_validate_json(question)

@@ -376,13 +376,14 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (
-            f"recomputation {kind} is published: parts of it, or of what is offloaded, may not be"
+            f"recomputation of {kind} is published, but perhaps not all that was recomputed"
+            " or offloaded"
         )
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return (
-        f"its table does not say what is recomputed, taken to be {kind}; with all of it"
-        f" {least_gib:.1f} GiB"
+        f"its table does not say what was recomputed: {kind} is assumed, and with full"
+        f" recomputation it would need {least_gib:.1f} GiB"
     )
 
 

@@ -163,8 +163,9 @@ class _Reading:
         ]
         recipe = log.printed.get("fp8_recipe")
         further = {
-            "modules of recompute": cells["recompute"] == "selective" and not log.get("modules"),
-            "ffn of experts": bool(cells.get("experts")) and not log.get("expert_width"),
+            "which modules are recomputed": cells["recompute"] == "selective"
+            and not log.get("modules"),
+            "FFN width of experts": bool(cells.get("experts")) and not log.get("expert_width"),
             "fp8_head": bool(log.get("fp8")) and "fp8_head" not in log.printed,
             "fp8 of precision": bool(recipe and recipe.line) and "fp8" not in log.printed,
         }
@@ -286,15 +287,15 @@ class _Reading:
             raise self._fault(f"moe_layer_freq has {damaged!r}, needs a 0 or 1 for each layer")
         if not kinds or len(kinds) > max(layers, 1) or CUT_LIST < len(kinds) < layers:
             raise self._fault(
-                f"moe_layer_freq has {len(kinds)} entries, but num_layers = {layers}: needs one a"
-                " layer"
+                f"moe_layer_freq has {len(kinds)} entries, but num_layers = {layers}: needs one"
+                " for each layer"
             )
         # the rest of a list that was cut is as its last entry
         if len(kinds) < layers:
             rest = layers - len(kinds)
             notes.append(
-                f"not printed: moe_layer_freq of the last {rest} layers, as the one before, which"
-                f" leaves dense_layers {[*map(str.strip, kinds)].count('0')}"
+                f"not printed: moe_layer_freq of the last {rest} layers, taken to be as the one"
+                f" before, so that dense_layers = {[*map(str.strip, kinds)].count('0')}"
             )
         kinds += kinds[-1:] * (layers - len(kinds))
         if "1" not in map(str.strip, kinds):
@@ -385,7 +386,7 @@ class _Reading:
         ends = [f"{name}_stage" for name in ("first", "last") if self._number(f"{name}_stage")]
         if ends:
             layers = both(f"{self._number(name)} layers ({name})" for name in ends)
-            notes.append(f"stages of {layers} as even ones".replace("_stage", ""))
+            notes.append(f"stages of {layers} are treated as even ones".replace("_stage", ""))
         if not layout or "[" in layout:
             return
         text = layout.replace("'", "")
@@ -398,7 +399,7 @@ class _Reading:
                 f"pipeline_model_parallel_layout = {layout} has {drawn[0]} layers in {drawn[1]}"
                 f" stages, but the log has {of_log[0]} in {of_log[1]}"
             )
-        notes.append(f"stages of {layout} as even ones")
+        notes.append(f"stages of {layout} are treated as even ones")
 
     def _check_model(self, cells: Cells) -> None:
         """Refuse a model of the catalog whose shape is other than that of the log."""
@@ -430,8 +431,8 @@ class _Reading:
         dp = self._number("dp")
         if dp and gpus.isdecimal() and t * p * c * dp != int(gpus):
             raise self._fault(
-                f"data-parallel size {dp} x TP {t} x PP {p} x CP {c} = {dp * t * p * c}, but there"
-                f" are {gpus} GPUs: needs one run"
+                f"data-parallel size {dp} x TP {t} x PP {p} x CP {c} = {dp * t * p * c}, but"
+                f" there are {gpus} GPUs: needs the log of one run"
             )
         if self._number("interleave") > 1 and degrees["pp"] == 1:
             raise self._fault(f"{self._number('interleave')} chunks a GPU without a pipeline")
@@ -599,7 +600,9 @@ class _Reading:
         if not modules:
             modules = ["attn", "moe_router", "moe_preprocess"] if has_experts else ["attn", "mlp"]
             modules += ["mamba"] * bool(self.log.get("pattern"))
-            notes.append(f"not printed: modules of its graphs, {'+'.join(modules)} as is usual")
+            notes.append(
+                f"not printed: modules of its graphs, {'+'.join(modules)} are assumed, as is usual"
+            )
         return {"graphs": "scoped", "graph_modules": "+".join(modules)}
 
     def _time(self, cells: Cells) -> Cells:
@@ -614,7 +617,7 @@ class _Reading:
         values = {name: cells.get(name) or self.stated.get(name, "") for name in columns}
         if missing := [name for name, value in values.items() if not value.isdecimal()]:
             raise self._fault(
-                f"its rate is in {log.unit.partition('_')[0]} a second, which needs"
+                f"it reports a rate in {log.unit.partition('_')[0]} a second, which needs"
                 f" {both(missing)}: --set {missing[0]}=..."
             )
         count = math.prod(map(int, values.values()))

@@ -130,8 +130,8 @@ def own_calibration_of(
                 runs.append(outcome)
             else:
                 skipped[outcome.id] = (
-                    f"it would need {result.memory_gib:,.0f} GiB of {result.memory_limit_gib:,.0f},"
-                    " but it ran: no value is fitted to it"
+                    f"it ran, but is predicted to need {result.memory_gib:,.0f} GiB of"
+                    f" {result.memory_limit_gib:,.0f}, so no value is fitted to it"
                 )
     members = [
         (fit_set, set_runs)
@@ -144,7 +144,7 @@ def own_calibration_of(
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
         reasons = "; ".join([*whys, *places, *notes])
         raise InstanceError(
-            f"no run to fit anything to ({reasons}), needs one; --set adds what a log leaves out"
+            f"no run to fit to ({reasons}), needs one; --set adds what a log leaves out"
         )
     posteriors, following = [], []
     for fit_set, set_runs in members:

@@ -47,7 +47,7 @@ RATE_OFF = 1.4  # software counts attention to all tokens or to earlier ones, an
 SECONDS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "s": 1.0}
 LATEST = 1e18  # microseconds or nanoseconds; larger values are not times
 KIND = "a text file: a table, a log, a trace or a summary"
-REMEDY = "a CSV file of measurements (benchmarks/published.csv is one), a log or a trace of a run"
+REMEDY = "a CSV file of measurements (such as benchmarks/published.csv), a log or a trace of a run"
 
 
 class OwnRuns(NamedTuple):
@@ -103,7 +103,7 @@ def measurements_of(
         found.log_rows.append(_with_gpus_implied(measurement, cells))
     if stated and not found.log_rows and not found.links:
         raise InstanceError(
-            "--set: says what logs leave out, needs a log or a trace among the files"
+            "--set: adds what logs leave out, needs a log or a trace among the files"
         )
     return found
 
@@ -149,8 +149,8 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
         flop = rate * model_flop_per_token(model) / 1e12
         if reported and flop and not 1 / RATE_OFF < flop / reported < RATE_OFF:
             yield (
-                f"it reports {reported:,.0f} TFLOP/s of a GPU, but {row.gpus} GPUs, the model and"
-                f" the batch make {flop:,.0f}: one of them is other than was run"
+                f"it reports {reported:,.0f} TFLOP/s for each GPU, but {row.gpus} GPUs with this"
+                f" model and batch imply {flop:,.0f}: one of these figures is wrong"
             )
 
 
@@ -165,7 +165,7 @@ def _with_gpus_implied(row: Measurement, cells: Cells) -> Measurement:
         return row
     flop = row.global_batch * model.seq * model_flop_per_token(model)
     count = flop / (reported * 1e12 * row.iter_time_s)
-    told = f"GPU count not printed: batch, time and TFLOP/s make about {count:,.0f}"
+    told = f"the log does not print the GPU count: batch, time and TFLOP/s imply about {count:,.0f}"
     return replace(row, notes="; ".join(filter(None, (row.notes, told))))
 
 

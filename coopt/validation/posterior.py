@@ -169,8 +169,8 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     without = [name for name, value in values.items() if not value > 0.0]
     if without:
         raise InstanceError(
-            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog, which"
-            " has no logarithm: needs others, such as gemm,hbm"
+            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog and"
+            " cannot be fitted in logarithms, needs others, such as gemm,hbm"
         )
     # the catalog has the mean size of the errors of similar runs whose source was left out of the
     # fit, over which a normal law has a standard error sqrt(pi / 2) times as large
@@ -187,7 +187,7 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     explained_variance = float(np.mean(_variances(slopes, widths)))
     if explained_variance <= 1e-12:
         raise InstanceError(
-            f"--parameters: {', '.join(fit_set.parameters)} do not act on"
+            f"--parameters: {', '.join(fit_set.parameters)} have no effect on"
             f" {', '.join(run.id for run in runs)}, needs some that do, such as gemm,hbm"
         )
     # what runs of one source have in common is what parameters explain; the rest is each mapping's

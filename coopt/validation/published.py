@@ -192,7 +192,7 @@ def read_measurements(path: str | Path) -> list[Measurement]:
     """Read all rows of a CSV file; unknown columns are ignored."""
     file = Path(path)
     text = read_text(
-        file, "a CSV text file", "a CSV file of measurements (benchmarks/published.csv is one)"
+        file, "a CSV text file", "a CSV file of measurements (such as benchmarks/published.csv)"
     )
     return measurements_in(text, file.name)
 
@@ -246,7 +246,7 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
     if not set(MEASURED) & set(names):
         yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
     if twice := sorted({name for name in names if name in COLUMNS and names.count(name) > 1}):
-        yield f"{columns(twice, 'in the table more than once')}, needs one of each"
+        yield f"{columns(twice, 'more than once in the table')}, needs one of each"
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
@@ -256,7 +256,7 @@ def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) ->
         complaints.append(f"row {number}: id is empty, needs a name")
     elif not name.isprintable():
         complaints.append(
-            f"row {number}: id = {name!r}: needs a name of characters that can be printed"
+            f"row {number}: id = {name!r}: has unprintable characters, needs a printable name"
         )
     values: dict[str, Any] = {"software": {}, "shape": {}}
     for column in COLUMNS:
@@ -371,7 +371,7 @@ def measured_seconds(
     """
     seconds = _seconds(row, model, peak_flop_s, assumptions)
     if not SHORTEST <= seconds <= LONGEST:
-        raise UnusableError(f"a measurement of {seconds:.3g} s an iteration is beyond reason")
+        raise UnusableError(f"a measurement of {seconds:.3g} s an iteration is implausible")
     if row.global_batch is not None and row.gpus is not None:
         # with attention only to tokens that are attended to
         unattended = (1.0 - attended_share(model)) * _attention_flop(model)
@@ -379,8 +379,8 @@ def measured_seconds(
         flop_s = flop / (seconds * row.gpus)
         if flop_s > peak_flop_s:
             raise UnusableError(
-                f"a measurement that implies {flop_s / 1e12:,.0f} TFLOP/s for each GPU, "
-                f"more than the peak of {row.gpu} in {row.precision}, {peak_flop_s / 1e12:,.0f}"
+                f"a measurement that implies {flop_s / 1e12:,.0f} TFLOP/s for each GPU, more"
+                f" than the peak of {row.gpu} in {row.precision} ({peak_flop_s / 1e12:,.0f})"
             )
     return seconds
 
@@ -399,17 +399,17 @@ def _seconds(
         raise UnusableError("no measurement published")
     counts = row.flop_count
     if row.tflops_per_gpu is not None and counts:
-        assumptions.append(f"time from TFLOP/s, counted as {counts}")
+        assumptions.append(f"time derived from TFLOP/s, counted as {counts}")
         return tokens * flop_per_token(model, counts) / (row.tflops_per_gpu * 1e12 * row.gpus)
     if row.mfu is not None:
         if row.mfu > 1.0:
             raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
         counts = counts or USUAL
-        assumptions.append(f"time from MFU, counted as {counts}, a share of the dense peak")
+        assumptions.append(f"time derived from MFU, counted as {counts}, a share of the dense peak")
         return tokens * flop_per_token(model, counts) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(
-        "only TFLOP/s published, and how they were counted is not known: "
-        f"needs flop_count, one of {', '.join(COUNTS)}"
+        "only TFLOP/s are published, not how they were counted: needs flop_count, one of"
+        f" {', '.join(COUNTS)}"
     )
 
 

@@ -143,7 +143,7 @@ def run_of(row: Measurement) -> MeasuredRun:
             f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain"
         )
     if row.nic_gbps_per_gpu is None:
-        assumptions.append(f"a {device.nic_gbit_s:g}G adapter for each GPU")
+        assumptions.append(f"a {device.nic_gbit_s:g}G NIC for each GPU is assumed")
     return MeasuredRun(
         id=row.id,
         group=row.group,
@@ -187,7 +187,7 @@ def _workload(
     if "framework" not in row.software:
         assumptions.append(f"software as {framework.name}")
     if split.cp > 1 and not framework.balanced_ring:
-        assumptions.append("context ranks wait for the one that attends most")
+        assumptions.append("context-parallel ranks wait for the one with most attention")
         # the last of consecutive ranks attends to 1 - 1/(2c) of the sequence on average
         window = max(1, round(model.seq * (1.0 - 0.5 / split.cp)))
         changed = {"causal": False, "window": window, "window_layers": model.layers}

@@ -172,7 +172,8 @@ def sets_selected(
     known = dict.fromkeys(gpu.generation for gpu in gpus if gpu.generation)
     if generation is not None and generation not in known:
         raise InstanceError(
-            f"--generation = {generation!r}: no GPU of the catalog, needs one of {', '.join(known)}"
+            f"--generation = {generation!r}: no GPU of the catalog has it, needs one of"
+            f" {', '.join(known)}"
         )
     if generation is None and names:
         raise InstanceError("--parameters: fits one generation at a time, needs --generation NAME")
@@ -195,8 +196,8 @@ def sets_selected(
         allowed = OF_SOFTWARE if fit_set.software else fittable_parameters(fit_set.precision)
         if unknown := [name for name in names if name not in allowed]:
             raise InstanceError(
-                f"--parameters: {', '.join(unknown)} cannot be fitted for {fit_set.precision}, "
-                f"needs some of {', '.join(allowed)}"
+                f"--parameters: {', '.join(unknown)} cannot be fitted for {fit_set.precision},"
+                f" needs some of {', '.join(allowed)}"
             )
     if not meant:
         raise InstanceError(

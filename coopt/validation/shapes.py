@@ -38,7 +38,7 @@ BY_NAME = {
     "dense_layers": "dense layers",
     "window": "sliding windows",
     "expert_groups": "routing by groups",
-    "extra_predictions": "a further prediction",
+    "extra_predictions": "multi-token prediction",
 }
 SIZE = re.compile(r"(?<![a-zA-Z\d.])(\d+(?:\.\d+)?)b(?![a-z])", re.IGNORECASE)  # 30B, but not A3B
 SIZE_OFF = 0.15  # names round, and count tables or not
@@ -92,8 +92,8 @@ def _other_size(name: str, model: Transformer) -> str:
     if size is None or abs(float(size[1]) / parameters - 1.0) <= SIZE_OFF:
         return ""
     return (
-        f"model {name} has {size[1]} B parameters, {model.name} of the catalog {parameters:.3g} B:"
-        " needs the columns of its shape"
+        f"model {name} has {size[1]} B parameters, but {model.name} of the catalog"
+        f" {parameters:.3g} B: needs the columns of its shape"
     )
 
 
@@ -125,7 +125,8 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         raise UnusableError(
-            f"model shape not published ({', '.join(absent)}), nor that of a catalog model named so"
+            f"model shape not published ({', '.join(absent)}), and the catalog has no model"
+            " of this name"
         )
     special = {**({} if "gated" in row.shape else _special(row)), **row.shape}
     # properties that no column states and only the name of the model implies
@@ -133,7 +134,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if phrases := [words for name, words in BY_NAME.items() if name in by_name]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
     if LATENT.search(row.notes) and not special.get("kv_rank"):
-        raise UnusableError("latent attention whose ranks are not known")
+        raise UnusableError("latent attention without its ranks")
     assert row.hidden is not None
     table: dict[str, Any] = {
         "name": row.model or row.id,
@@ -151,12 +152,13 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if row.vocab is None:  # that of the most common family of such models
         assumptions.append(f"a vocabulary of {table['vocab']:,}")
     if row.kv_heads is None:
-        assumptions.append("key and value heads as many as query heads")
+        assumptions.append("key and value heads assumed as many as query heads")
     try:
         return Transformer.model_validate(table)
     except ValidationError as error:
         raise UnusableError(
-            f"a model shape that does not fit together: {sentences(error, Transformer)[0]}"
+            "the figures of the model's shape contradict each other:"
+            f" {sentences(error, Transformer)[0]}"
         ) from None
 
 
@@ -168,7 +170,7 @@ def _head_dim(row: Measurement, special: Mapping[str, Any], assumptions: list[st
     assert row.heads is not None
     if row.hidden % row.heads:
         assumptions.append(
-            f"head size {row.hidden / row.heads:.1f} rounded: {row.heads} heads do not divide"
+            f"head size {row.hidden / row.heads:.1f} is rounded: {row.heads} heads do not divide"
             f" {row.hidden}"
         )
     return max(1, round(row.hidden / row.heads))

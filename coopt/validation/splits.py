@@ -107,7 +107,7 @@ def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, i
         raise UnusableError(f"TP x PP x CP = {t * p * c} does not divide {row.gpus} GPUs")
     d = row.gpus // (t * p * c)
     if row.dp not in (None, d):
-        assumptions.append(f"DP {d} from the GPU count, printed as {row.dp}")
+        assumptions.append(f"DP {d} follows from the GPU count, but {row.dp} is printed")
     return t, p, c, d
 
 
@@ -159,7 +159,7 @@ def _recompute(
     row: Measurement, model: Transformer, framework: Framework, assumptions: list[str]
 ) -> int:
     if row.offloads and not row.offload_percent:
-        assumptions.append("activations in the memory of the host, how many is not known")
+        assumptions.append("activations are offloaded to host memory, but how many is not known")
     kind = _named_kind(row.recompute, model) if row.recompute else "none"
     kind = framework.recompute.get(kind, kind)
     if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):
@@ -192,14 +192,14 @@ def _splits_norms(row: Measurement, framework: Framework) -> bool:
 def _offload_percent(row: Measurement) -> int:
     """Return the share of activations (%) in the host's memory, as the row states."""
     if row.offload_percent is not None and row.offload_percent > 100:
-        raise UnusableError(f"offload_percent {row.offload_percent} is no share of activations")
+        raise UnusableError(f"offload_percent = {row.offload_percent}: needs a share from 0 to 100")
     return row.offload_percent or 0
 
 
 def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]) -> int:
     group = SHARDED_OVER.search(row.notes)
     if group:
-        assumptions.append(f"shards over all data-parallel ranks, not over {group[1]}")
+        assumptions.append(f"ZeRO shards over all data-parallel ranks, not over {group[1]}")
     if row.zero is None:
         assumptions.append(f"ZeRO {framework.zero}")
     zero = framework.zero if row.zero is None else row.zero
@@ -208,7 +208,7 @@ def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]
     if zero == SHARDED and p > 1 and framework.zero_in_pipeline < SHARDED:
         assumptions.append(
             f"{framework.name} keeps parameters gathered under a pipeline"
-            + ", and gradients whole" * (framework.zero_in_pipeline == 1)
+            + ", and gradients unsharded" * (framework.zero_in_pipeline == 1)
         )
         return framework.zero_in_pipeline
     return zero

@@ -206,7 +206,7 @@ def test_a_file_that_is_wrong_names_file_entry_and_key(tmp_path: Path, file: str
         ("kind,name,price,reach_m\nnic,cx7-400g,3,\nnic,cx8-800g,3,\noptic,400g-199,,80\n", "'price'"),
         (
             "kind,name,usd,date\nnic,cx7-400g,3,May\noptic,400g-199,8,May\nnic,cx8-800g,3,June\n",
-            "'date': .* kinds nic and optic, needs .*, or source for notes",
+            "'date': .* kinds nic and optic, needs .*, or 'source' for notes",
         ),
     ],
 )

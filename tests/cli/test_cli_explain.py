@@ -24,7 +24,7 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
     for words in (
         "does not bind",
         "each bound costs",
-        "keep the plan",
+        "the plan stays the best",
         "The runner-up, ",
         "network.fabrics = clos alone",
     ):
@@ -45,8 +45,8 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
 def test_a_bound_on_tokens_says_what_a_plan_makes(coopt, written):
     done = coopt("explain", written(("max_iteration_time_s = 1.0", "min_tokens_per_s = 150000")))
     said = " ".join(done.stdout.split())
-    made = r"min_tokens_per_s\) does not bind: the plan makes \d{3},\d{3} tokens/s and has to make 150,000 tokens/s,"
-    assert re.search(f"{made} .*is cheaper", said)
+    made = r"min_tokens_per_s\) does not bind: the plan trains \d{3},\d{3} tokens/s, of which 150,000 tokens/s are "
+    assert re.search(f"{made}required, .*is cheaper", said)
     assert "e+0" not in said
 
 
@@ -102,8 +102,8 @@ def test_another_fabric_is_told_with_what_it_gives(coopt, written):
     assert "any two GPUs" in joins
     slower = 8 / 7 + 50 / 450  # seven NICs of eight, and what they carry for another GPU passes through the domain
     assert speeds == (
-        "An iteration takes as long as on the plan's network; with a leaf lost, what leaves an HB domain takes "
-        f"{slower:.4g} times as long on either network"
+        "An iteration takes as long as on the plan's network; after the loss of a leaf, traffic between HB domains "
+        f"takes {slower:.4g} times as long on either network"
     )
     assert any(rival["gives"] in said for said in found["sentences"])
 

@@ -66,7 +66,7 @@ def test_a_core_stays_at_a_rate_near_none() -> None:
     assert bound.binds
     assert bound.used is None
     assert bound.step == STEP
-    assert "rate near 0" in said
+    assert "rate of nearly 0" in said
 
 
 def test_a_bound_is_worth_what_solving_without_it_says(reasons: tuple[str, Explanation]) -> None:

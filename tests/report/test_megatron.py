@@ -233,10 +233,10 @@ def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout
 )
 def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says: str) -> None:
     instance, plan = solved(workload__0__options=options)
-    notes = [line for line in megatron_script(instance, plan).splitlines() if "Not said by the arguments" in line]
+    notes = [line for line in megatron_script(instance, plan).splitlines() if "Not set by the arguments" in line]
     assert any(says in note for note in notes)
     plain, usual = solved()
-    assert "Not said" not in megatron_script(plain, usual)
+    assert "Not set" not in megatron_script(plain, usual)
 
 
 def test_what_is_left_open_of_a_model_is_said() -> None:
@@ -250,7 +250,7 @@ def test_what_is_left_open_of_a_model_is_said() -> None:
 
     for change, words in (
         ({"window": 128, "window_layers": 4}, "spread evenly"),
-        ({"causal": False}, "counts full attention"),
+        ({"causal": False}, "assumes full attention"),
         (MOE | {"capacity": 1.25}, "1.25 times"),
     ):
         assert any(words in remark for remark in said(model=small_model(**change)))

@@ -153,7 +153,7 @@ def test_what_json_cannot_hold_becomes_text_and_a_complaint_about_the_text_has_n
 
 MANY = [f"worklod{number} = 1" for number in range(28_000)]
 FLOODED = {  # very many keys, or one of very many parts, or long texts
-    "at the top": "\n".join(MANY) + "\n" + TINY,
+    "top switches": "\n".join(MANY) + "\n" + TINY,
     "in a table": TINY.replace("[cluster]", "[cluster]\n" + "\n".join(MANY)),
     "workloads": TINY + "".join(f"\n[[workload]]\nx{number} = 1" for number in range(len(MANY) // 2)),
     "dots": TINY + "\n" + ".".join("a" * len(MANY)) + " = 1",

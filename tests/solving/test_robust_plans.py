@@ -67,7 +67,7 @@ LONGER = "every bound, 1.5 times as long, is still met"
 TOLD = {
     "a loss and prices": (
         {"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}},
-        (STANDS, "any one nic lost", "traffic of a domain takes", LONGER, "at list prices"),
+        (STANDS, "loss of any one nic", "traffic of a domain takes", LONGER, "at list prices"),
         (),
     ),
     "nothing": ({}, (), (STANDS,)),

@@ -530,8 +530,8 @@ def test_a_slip_of_one_line_of_yaml_is_refused(read, old, new, complaint):
     [
         ("  gated_linear_unit: true\n", "gated 0"),
         ("  moe_layer_freq:\n  - 0\n  - 1\n", "dense_layers"),
-        ("  recompute_modules:\n  - moe_act\n  - mla_up_proj\n", "modules of recompute"),
-        ("  moe_ffn_hidden_size: 2048\n", "ffn of experts"),
+        ("  recompute_modules:\n  - moe_act\n  - mla_up_proj\n", "which modules are recomputed"),
+        ("  moe_ffn_hidden_size: 2048\n", "FFN width of experts"),
         ("  expert_model_parallel_size: 64\n", "ep,"),
     ],
 )

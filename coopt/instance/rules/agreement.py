@@ -47,12 +47,12 @@ def _switches(instance: Question) -> Iterator[str]:
             (
                 units > hall.switch_rack_units,
                 f"network.hall.switch_rack_units = {hall.switch_rack_units:g}: switch"
-                f" {switch.name!r} takes {units:g}, needs at least that",
+                f" {switch.name!r} takes {units:g} units, needs at least {units:g}",
             ),
             (
                 switch.w > 1e3 * most_kw,
                 f"network.hall.switch_rack_kw = {most_kw:g}: switch {switch.name!r} draws"
-                f" {switch.w / 1e3:g} kW, needs at least that",
+                f" {switch.w / 1e3:g} kW, needs at least {switch.w / 1e3:g}",
             ),
             (
                 switch.optics_inside,
@@ -397,9 +397,9 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
     )
     if count > MOST_IDLE_SITES:
         yield (
-            f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} numbers of"
-            " GPUs and domains to choose from, needs fewer idle GPUs (at most"
-            f" {MOST_IDLE_SITES:,} such choices)"
+            f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} combinations"
+            " of GPUs and domains to choose from, needs fewer idle GPUs (at most"
+            f" {MOST_IDLE_SITES:,} such combinations)"
         )
 
 
@@ -488,7 +488,7 @@ def _workloads(instance: Question) -> Iterator[str]:
             (
                 workload.options.transport == "tcp" and nic.gbit_s > TCP_GBIT_S,
                 f"workload {workload.name!r}: options.transport = 'tcp': the rate of TCP is known"
-                f" up to {TCP_GBIT_S:g} Gbit/s but {nic.name!r} has {nic.gbit_s:g}, needs"
+                f" only up to {TCP_GBIT_S:g} Gbit/s, but {nic.name!r} has {nic.gbit_s:g}, needs"
                 " 'ipoib', 'rdma' or a slower NIC",
             ),
         )

@@ -54,12 +54,12 @@ def exclusions(instance: Question) -> Iterator[str]:
         ),
         (
             instance.network.max_networks is not None and instance.existing,
-            "network.max_networks: limits networks that are new, needs no [[existing]]",
+            "network.max_networks: limits new networks only, needs no [[existing]]",
         ),
         (
             instance.availability is not None and instance.losses,
-            "availability: runs stop at a failure and restart, while with robust.survive they go"
-            " on with what is left, needs no [availability] or no robust.survive",
+            "availability: runs restart after a failure, while with robust.survive they continue"
+            " on what is left, needs no [availability] or no robust.survive",
         ),
     )
 
@@ -232,7 +232,7 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     if core.gbit_s_per_gpu > nics_gbit_s:
         yield (
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send only"
-            f" {nics_gbit_s:g} Gbit/s, needs at most that"
+            f" {nics_gbit_s:g} Gbit/s, needs at most {nics_gbit_s:g}"
         )
 
 
@@ -499,7 +499,9 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
         ),
     )
     if instance.availability is not None and instance.sharing.mode == "time":
-        yield from one_number(instance, "a robust network whose runs restart has one size")
+        yield from one_number(
+            instance, "robustness with failures is planned for one number of GPUs"
+        )
 
 
 def regrets_of_choices(instance: Question) -> Iterator[str]:

@@ -125,7 +125,9 @@ def striped_clos(switches: int, uplinks: int, tops: int) -> TwoLayer:
 def fail_cores(clos: TwoLayer, n: int, seed: int) -> TwoLayer:
     """The network after n of its cores failed, drawn at random."""
     if not 0 <= n <= clos.cores:
-        raise InstanceError(f"failed cores: {n}, needs 0 to {clos.cores}, the cores there are")
+        raise InstanceError(
+            f"failed cores: {n}, but there are {clos.cores} cores, needs 0 to {clos.cores}"
+        )
     links = clos.links.copy()
     links[:, np.random.default_rng(seed).permutation(clos.cores)[:n]] = 0
     return TwoLayer(links=links)

@@ -93,8 +93,8 @@ class Plane:
         """
         if not 0 <= n <= self.top_switches:
             raise InstanceError(
-                f"failed cores: {n}, needs 0 to {self.top_switches}, the switches at the top of a"
-                " plane"
+                f"failed cores: {n}, but a plane has {self.top_switches} top switches, needs 0 to"
+                f" {self.top_switches}"
             )
         if n and n == self.top_switches:
             raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")

@@ -60,9 +60,9 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
         if not 0 <= hop.step < schedule.steps or not 0 <= hop.chunk < len(schedule.roots):
             yield f"step {hop.step}: chunk {hop.chunk}: no such step or chunk"
         elif not all(0 <= vertex < len(names) for vertex in hop.path) or len(hop.path) < 2:
-            yield f"step {hop.step}: chunk {hop.chunk}: no path is {hop.path}"
+            yield f"step {hop.step}: chunk {hop.chunk}: {hop.path} is not a path"
         elif max(hop.path[0], hop.path[-1]) >= domains:
-            yield f"step {hop.step}: chunk {hop.chunk}: a path that does not join two domains"
+            yield f"step {hop.step}: chunk {hop.chunk}: its path does not join two domains"
         else:
             for tail, head in pairwise(hop.path):
                 if not graph.has_edge(names[tail], names[head]):

@@ -232,4 +232,4 @@ def _moved(
         for branch in base_tree(group, offsets, seed)
         for root, start in enumerate(group.add(places, branch.parent).tolist())
     ]
-    return schedule_of(board, "multitree", hops, found_by="one tree moved to every root")
+    return schedule_of(board, "multitree", hops, found_by="one tree, copied to every root")

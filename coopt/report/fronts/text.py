@@ -218,9 +218,9 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     gpu, gpus = instance.cluster.gpu, instance.cluster.most_gpus
     error = max(largest_error(gpu, workload, gpus) for workload in workloads)
     one_network = front.points[0].plan is None
-    stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay"
+    stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay fixed"
     longer = "longer training" if in_days(instance) else "a longer iteration"
-    closer = "; closer points may change places"
+    closer = "; points closer than that may change places"
     close = closer if len(front.points) > 1 else ""
     alone = f", and none that {verb} as little is faster" if one_network else ""
     found = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"

@@ -116,7 +116,7 @@ def _ungrown(run: Run) -> Iterator[str]:
 def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> str:
     """Slots that would have islands if some optic joined their links."""
     if instance.sharing.mode == "time":
-        return f"no network meets the bounds {_asked(instance)}on the GPUs there are: {optic}"
+        return f"no network meets the bounds {_asked(instance)}on the given GPUs: {optic}"
     one = len(slots) == 1
     named = f"workload{'' if one else 's'} {both([repr(slot.name) for slot in slots])}"
     meets = "no island meets its bound" if one else "no islands meet their bounds"
@@ -206,7 +206,7 @@ def _subject(instance: Instance, slot: Slot) -> Subject:
     when = " in every phase with training" if len(instance.years) > 1 else ""
     if instance.sharing.mode == "time":
         return NETWORK._replace(bounds=f"{NETWORK.bounds}{when}")
-    return Subject(f"island of workload {slot.name!r}", f"its bound{when}", "it")
+    return Subject(f"island of workload {slot.name!r}", f"its bound{when}")
 
 
 def _too_short(run: Run, slot: Slot) -> str:
@@ -214,9 +214,9 @@ def _too_short(run: Run, slot: Slot) -> str:
     instance = run.instance
     asked = _asked(instance.surviving({}))
     if instance.sharing.mode == "time":
-        subject, bounds = f"no network meets the bounds {asked}on the GPUs there are", "bounds"
+        subject, bounds = f"no network meets the bounds {asked}on the given GPUs", "bounds"
     else:
-        subject = f"workload {slot.name!r}: no island meets its bound {asked}on the GPUs there are"
+        subject = f"workload {slot.name!r}: no island meets its bound {asked}on the given GPUs"
         bounds = "a bound"
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
@@ -276,5 +276,5 @@ def _asked(instance: Instance) -> str:
     if instance.availability is not None:
         listed = instance.availability.spare_domains
         most = f" and at most {max(listed):,} spare domains" if listed else ""
-        lost += f"with its interruptions{most}, "
+        lost += f"with interruptions{most}, "
     return when + lost

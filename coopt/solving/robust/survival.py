@@ -324,14 +324,13 @@ def places(workload: Workload, gpu: Gpu, hb: HbDomain, gpus: int) -> tuple[JobPl
 
 
 class Subject(NamedTuple):
-    """What has to survive a loss, the bounds that it meets, and a pronoun for these."""
+    """What has to survive a loss, and the bounds that it meets."""
 
     noun: str
     bounds: str
-    them: str
 
 
-NETWORK = Subject("network", "the bounds", "them")
+NETWORK = Subject("network", "the bounds")
 
 
 def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:
@@ -348,17 +347,16 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
 
         help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
     return (
-        f"robust.survive = {part}: no {subject.noun} that meets {subject.bounds} still meets"
-        f" {subject.them}, {slower:g} times as long, after the loss of any one {part}: needs"
-        f" {help_text}"
+        f"robust.survive = {part}: after the loss of any one {part}, no {subject.noun} meets"
+        f" {subject.bounds}, even {slower:g} times as long: needs {help_text}"
     )
 
 
 def survived_by_none(losses: Losses, subject: Subject) -> str:
     """That some survives each loss, and none all of them."""
     return (
-        f"robust.survive = {', '.join(losses)}: each of these losses is survived by some"
-        f" {subject.noun} that meets {subject.bounds}, all of them by none: needs a larger"
+        f"robust.survive = {', '.join(losses)}: some {subject.noun} that meets {subject.bounds}"
+        " survives each of these losses, but none survives them all: needs a larger"
         " robust.slower, or fewer losses to survive"
     )
 

@@ -462,15 +462,12 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("deadline", "the iteration time is within the bound"),
     ("time-error", "the error of the iteration time, by its distance from published runs"),
-    ("nearest-runs", "no published run is nearer than those named, which differ as is said"),
-    ("outside-measured", "what no published run has is named"),
-    ("time-margin", "the share of time kept free is what that error asks for"),
+    ("nearest-runs", "no published run is nearer than those named, and they differ as stated"),
+    ("outside-measured", "properties that no published run has are named"),
+    ("time-margin", "the margin on time is what that error requires"),
     (
         "routes",
-        (
-            "no routes slow traffic less than the plan claims for the routes found, where flows"
-            " are pinned"
-        ),
+        "where flows are pinned, no routes slow traffic less than the plan claims",
     ),
     ("routes-deadline", "the iteration time with these routes is within the bound"),
     ("memory", "memory of the fullest GPU, by the scalar model"),

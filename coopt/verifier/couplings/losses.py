@@ -274,12 +274,12 @@ def check_restart(
         "restarted",
         claimed_names,
         names,
-        f"Without a domain, {', '.join(names)} must train, but the plan trains"
+        f"After the loss of a domain, {', '.join(names)} must train, but the plan trains"
         f" {', '.join(claimed_names) or 'none'}.",
     ):
         return
     for workload, claim in zip(longer.workload, claims, strict=True):
-        ledger.turn_to("Without a domain", aside=True)
+        ledger.turn_to("After the loss of a domain", aside=True)
         _check_job(ledger, workload, claim, family, ports, longer.cluster.gpu)
         ledger.turn_to()
 
@@ -311,8 +311,8 @@ def _check_job(
         fits,
         text,
         need,
-        f"Without a domain, workload {workload.name!r} trains on {text}. It may use {need}, evenly"
-        " filled and each more than half used.",
+        f"After the loss of a domain, workload {workload.name!r} trains on {text}. It may use"
+        f" {need}, evenly filled and each more than half used.",
     ):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)

@@ -171,7 +171,7 @@ def _networks_after(
         holds,
         step.capex_usd,
         least_usd,
-        f"Planning {step.year:g} on its own adds {least_usd:,.2f} USD at least, but the plan"
+        f"Planning {step.year:g} on its own adds at least {least_usd:,.2f} USD, but the plan"
         " states another step.",
         TOLERANCE,
     )
@@ -214,7 +214,7 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds,
         claim.value,
         total_usd,
-        f"Planned on their own, the phases cost {total_usd} in all, {saving} more than the"
-        " plan; the plan says otherwise.",
+        f"Planned on their own, the phases cost {total_usd} in all, {saving} more than the plan,"
+        " but the plan says otherwise.",
         TOLERANCE,
     )

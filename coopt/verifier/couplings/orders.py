@@ -130,7 +130,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"More is in use than has been bought so far: {', '.join(lacking)}.",
+            f"More is in use than was bought so far: {', '.join(lacking)}.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -280,7 +280,7 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "What is in store is not what was bought and is not yet in use.",
+        "The parts in store are not those bought and not yet in use.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)

@@ -179,8 +179,8 @@ def check_margin(ledger: Ledger, instance: Instance) -> None:
             agree(kept, share),
             kept,
             share,
-            f"Bounds keep {kept:.4%} of workload {workload.name!r} free, its error asks for"
-            f" {share:.4%}.",
+            f"The bound of workload {workload.name!r} keeps a margin of {kept:.4%}, but its error"
+            f" requires {share:.4%}.",
             TOLERANCE,
         )
 
@@ -200,7 +200,7 @@ def check_evidence(
         claim.error is not None and agree(claim.error, error),
         "none" if claim.error is None else claim.error,
         error,
-        f"The time of {subject} is off by {error:.6g}, the plan says {claim.error}.",
+        f"The error of the time of {subject} is {error:.6g}, but the plan says {claim.error}.",
         TOLERANCE,
     )
     fault = _fault_of_nearest(own, claim.nearest)
@@ -212,7 +212,7 @@ def check_evidence(
         "outside-measured",
         claim.outside,
         tuple(_outside(own)),
-        f"The plan names other properties of {subject} that no published run has.",
+        f"The properties of {subject} that no published run has are not those that the plan names.",
     )
 
 
@@ -229,8 +229,10 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         run = runs[named.id]
         texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)
         if texts != named.differs:
-            return f"Run {named.id} differs otherwise: {', '.join(texts) or 'in nothing'}."
+            return (
+                f"Run {named.id} differs in other properties: {', '.join(texts) or 'in nothing'}."
+            )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, run in runs.items() if key(run) < furthest)
     unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
-    return f"Run {unnamed[0]} is nearer." if unnamed else ""
+    return f"Run {unnamed[0]} is nearer than those named." if unnamed else ""

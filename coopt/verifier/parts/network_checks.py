@@ -158,7 +158,7 @@ def check_network(
             "bundles",
             0,
             uneven,
-            f"Uneven links down on top switches of the graph: {uneven} of them.",
+            f"Links down are uneven on {uneven} top switches of the graph.",
         )
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels

@@ -17,7 +17,7 @@ PASSES, MESSAGES, GRADIENTS = range(len(LANES))
 PARTS = {
     "compute": "kernels",
     "tp": "tensor-parallel traffic",
-    "cp": "keys and values, what is not hidden",
+    "cp": "keys and values not hidden behind compute",
     "ep": "experts' traffic",
 }
 EXCHANGES = {

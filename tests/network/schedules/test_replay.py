@@ -53,8 +53,8 @@ MUTANTS = {
     "root": (lambda s: replace(s, roots=(1, *s.roots[1:])), "the sender does not hold it"),
     "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "root outside the domains"),
     "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "no such step or chunk"),
-    "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "no path is"),
-    "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "no path is"),
+    "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "is not a path"),
+    "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "is not a path"),
     "other-size": (lambda s: replace(s, domains=15), "its 15 domains are not the 16 of the graph"),
 }
 
