@@ -289,7 +289,7 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
         if totals[k]
     ]
     axes.legend(
-        handles=[*classes, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never talk")],
+        handles=[*classes, Patch(facecolor=SILENT, edgecolor="#bbbbbb", label="never communicate")],
         loc="upper left",
         bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0),
         frameon=False,

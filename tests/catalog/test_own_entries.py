@@ -218,9 +218,9 @@ def test_a_column_that_is_unknown_is_named_once_for_all_kinds(tmp_path: Path, te
 
 
 CONTRADICTIONS = {
-    "switch,tor,qm9700,400,99": r"switch 'tor' takes 99, .* \('tor' stands in line 2 of {file}\)$",
+    "switch,tor,qm9700,400,99": r"switch 'tor' takes 99 units, .* \('tor' stands in line 2 of {file}\)$",
     "switch,tor,qm9700,200,1": r"'tor' 200 Gbit/s \('tor' stands in line 2 of {file}\)$",
-    "switch,leaf,qm9700,400,99": r"switch 'leaf' takes 99, .* \('leaf' stands in line 2 of {file}\)$",
+    "switch,leaf,qm9700,400,99": r"switch 'leaf' takes 99 units, .* \('leaf' stands in line 2 of {file}\)$",
 }
 
 

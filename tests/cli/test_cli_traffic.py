@@ -54,7 +54,7 @@ def test_a_heat_map_is_drawn_the_same_each_time_and_names_units_classes_and_ends
     assert (left.get_ylabel(), right.get_xlabel()) == ("from GPU", "to GPU")
     assert bar.get_ylabel().endswith("row to column")
     named = [text.get_text() for text in right.get_legend().get_texts()]
-    assert (named[0].startswith("tensor parallel, "), named[-1]) == (True, "never talk")
+    assert (named[0].startswith("tensor parallel, "), named[-1]) == (True, "never communicate")
 
 
 def test_trees_take_the_place_of_rings_under_zero_0(coopt, solved):

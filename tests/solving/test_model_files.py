@@ -412,7 +412,7 @@ def test_no_network_of_the_space_is_cheaper(design: PublishedDesign, rows: dict[
     ("design", "words"),
     [
         ("juniper-evpn-2-stripes", "one tier of 128 ports; 1 fewer tier, 19 fewer switches, 128 fewer cables"),
-        ("lenovo-289-4su", "rails apart on one tier of 128 ports; 2 fewer switches"),
+        ("lenovo-289-4su", "separate rails on one tier of 128 ports; 2 fewer switches"),
         ("s110-b300-out-of-band", "clos, 43 end points and 6 uplinks to a leaf"),
     ],
 )

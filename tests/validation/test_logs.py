@@ -419,7 +419,7 @@ def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
     row = read(
         lines(BRIDGE, steps().replace(" global batch", " throughput per GPU (TFLOP/s/GPU): 2403.0 | global batch"))
     )
-    assert (row.gpus, "make about 2" in row.notes) == (None, True)
+    assert (row.gpus, "imply about 2" in row.notes) == (None, True)
     ends = read(megatron(decoder_first_pipeline_num_layers=18, virtual_pipeline_model_parallel_size=None))
     assert "18 layers (first)" in ends.notes
 
@@ -459,7 +459,7 @@ def test_any_launcher_may_stand_before_lines(read):
         (megatron().replace("-- end of arguments --", ""), {}, "its settings lack their end, needs them all"),
         (megatron(fp8="e4m2"), {}, r"line \d+: fp8 = 'e4m2', needs e4m3, hybrid"),
         (megatron(exp_avg_dtype="torch.float31"), {}, "exp_avg_dtype = 'torch.float31', needs float32"),
-        (megatron(num_layers=40), {}, "it reports 400 TFLOP/s of a GPU, .* make 2"),
+        (megatron(num_layers=40), {}, "it reports 400 TFLOP/s for each GPU, .* imply 2"),
         (megatron(num_layers="8O"), {}, "num_layers = '8O', needs a whole number|layers = '8O'"),
         (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),
         (megatron(**HYBRID | {"num_layers": 88}), {}, "pattern has 12 layers, but num_layers = 88"),

@@ -28,7 +28,7 @@ from tests.validation.conftest import EXPERTS
         (
             dict.fromkeys(("layers", "hidden", "ffn", "heads", "kv_heads", "head_dim"), None)
             | {"model": "Nemotron 3 Nano 4B"},
-            "Nano 4B has 4 B parameters, nemotron-3-nano of the catalog 31.6 B",
+            "Nano 4B has 4 B parameters, but nemotron-3-nano of the catalog 31.6 B",
         ),
         ({"gpus": 63}, "CP = 16"),
         ({"global_batch": None}, "global batch"),

@@ -243,7 +243,7 @@ def listed(made, *words):
     [
         ({"micro_batch": None}, ["micro-batch 1"]),
         ({"pp": 1, "dp": 16, "tp": 4, "micro_batch": None, "layers": 8}, ["micro-batch 8"]),
-        ({"nic_gbps_per_gpu": None}, ["a 400G adapter"]),
+        ({"nic_gbps_per_gpu": None}, ["a 400G NIC"]),
         ({"zero": None}, ["ZeRO 1"]),
         ({"kv_heads": None}, ["query heads"]),
         ({"tp": None}, ["TP 4"]),
@@ -257,7 +257,7 @@ def listed(made, *words):
         (EXPERTS | {"model": "gpt-oss-120b"}, ["sliding windows", "gpt-oss-120b"]),
         (NO_SHAPE | {"model": "DeepSeek-V3", "tp": 1, "pp": 1, "ep": 64, "dp": 64}, ["hidden, ffn", "deepseek-v3"]),
         ({"model": "llama-of-ours", "vocab": None, "layers": 40}, ["128,256"]),
-        ({"dp": 8}, ["DP 4", "printed as 8"]),
+        ({"dp": 8}, ["DP 4", "8 is printed"]),
         ({"zero": 3, "notes": "FSDP shard=64"}, ["not over 64"]),
         ({"zero": 3, "notes": "FSDP group 64"}, ["not over 64"]),
     ],
