@@ -21,7 +21,7 @@ Cells = dict[str, str]
 SHARDED = {"no_shard": "0", "optim": "1", "optim_grads": "2", "optim_grads_params": "3"}
 STRATEGIES = {"fsdp2": "3", "megatron_fsdp": "3", "fsdp": "3", "hsdp": "3", "ddp": "0"}
 WORDS = {"bfloat16": "bf16", "bf16-mixed": "bf16", "float16": "fp16", "16-mixed": "fp16"}
-RECIPES = {"tensorwise": "fp8-cs", "rowwise": "fp8-cs", "delayed": "fp8-ds"}
+RECIPES = {"tensorwise": "fp8-cs", "current": "fp8-cs", "rowwise": "fp8-cs", "delayed": "fp8-ds"}
 BYTES = {"float32": 4, "fp32": 4, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
 BYTES |= {"uint8": 1, "fp8": 1}
 """Bytes of a number by the names of PyTorch and Megatron-LM."""
@@ -97,6 +97,10 @@ DIVISORS = {
 """Counts that divide others."""
 NARROWEST = 4  # times that a dense layer is narrower than the model at most; judgement
 SIDES = ("tp", "pp", "cp", "ep")  # degrees inside and across slices, whose product counts
+DECIDED = {"recompute": {"recomputed"}, "zero": {"strategy"}}
+DECIDED |= {"precision": {"fp8_recipe", "quantization"}}
+DECIDED |= {name: {f"{name}_inside", f"{name}_across"} for name in SIDES}
+"""Properties that others say as well."""
 
 
 def cells_of(log: Log, stated: Mapping[str, str], name: str) -> Cells:
@@ -133,7 +137,10 @@ class _Reading:
         cells |= self._software(cells, notes)
         cells |= self._time(cells)
         defaults = [name for name, entry in log.printed.items() if not entry.line]
-        silent = {SHOWN.get(name, name): name for name in (*defaults, *log.assumed)}
+        decided = {name for name, others in DECIDED.items() if log.printed.keys() & others}
+        silent = {
+            SHOWN.get(name, name): name for name in (*defaults, *log.assumed) if name not in decided
+        }
         silent = {
             column: cells[column]
             for column, name in silent.items()
@@ -539,8 +546,9 @@ class _Reading:
             return "nvfp4"
         if fp8 or "fp8" in quantization:
             recipe = log.get("fp8_recipe") or fp8.lower() or quantization
-            return "mxfp8" if "mx" in recipe + quantization else RECIPES.get(recipe, "fp8")
-        if quantization:
+            narrow = [name for name in ("nvfp4", "mxfp8") if name in recipe + quantization]
+            return narrow[0] if narrow else RECIPES.get(recipe, "fp8")
+        if quantization and quantization != "none":
             return quantization
         word = log.get("precision").lower()
         switched = next((name for name in ("bf16", "fp16") if log.get(name)), "")
@@ -574,7 +582,8 @@ class _Reading:
         if dispatcher == "ncclep":  # copies with multiprocessors, as HybridEP does
             dispatcher = "hybridep"
             notes.append("dispatcher ncclep as hybridep")
-        has_experts = bool(cells.get("experts"))
+        model = catalog_model(cells["model"])
+        has_experts = bool(cells.get("experts") or (model and model.experts))
         return {
             "framework": self.stated.get("framework", framework),
             "compile": "1" if compiled else "",

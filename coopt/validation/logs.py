@@ -31,6 +31,7 @@ OFF = ("None", "none", "null", "False", "false", "0", "~", "", "-1", "[]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # what may stand behind a value
 DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|(?:^|(?<=\s))#.*)?$")
+ENUM = re.compile(r"[A-Z]\w*[a-z]\w*\.([A-Z][A-Z0-9_]*)$|<\w+\.(\w+): .*>$")  # a value of Python
 ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
 ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
 OBJECT = re.compile(
@@ -316,6 +317,8 @@ def _value(text: str, following: Sequence[str]) -> str:
     if enabled := ENABLED.match(text):
         return enabled[1]
     value = DEFAULT.sub("", text).strip().rstrip(",").strip().strip("'\"")
+    if member := ENUM.match(value):
+        return (member[1] or member[2]).lower()
     if value:
         return value
     return ", ".join(_items(following) or _object(following))

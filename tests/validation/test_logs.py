@@ -409,6 +409,15 @@ def test_what_real_logs_hold_besides_is_read(read):
     row = read(group + MLPERF.replace(" 144}", " 144.0}").replace('"context_', '"c_') + "\n" + group + BLOCKS)
     assert (row.gpus, row.cp) == (256, None)
     assert read(MLPERF.replace('"tensor_', '"t_') + "\n" + BLOCKS).gpus is None
+    tile = lines(
+        AUTOMODEL, "    te_fp8:", "      recipe: mxfp8", "    dispatcher: hybridep", "Max iter time: 8.0 seconds"
+    )
+    assert (read(tile).precision, read(tile).software["dispatcher"]) == ("mxfp8", "hybridep")
+    assert read(tile).notes == "read from a log of NeMo AutoModel; not printed: cp 1"
+    enums = {"NONE": "bf16", "TE_MXFP8": "mxfp8", "FP8_GPU": "fp8"}
+    for member, precision in enums.items():
+        text = MAXTEXT.replace("quantization: fp8", f"quantization: QuantizationType.{member}")
+        assert read(lines(text, steps((9, 9), form=MAXTEXT_STEP))).precision == precision
     with pytest.raises(InstanceError, match="seq_length = 4096, but line 1 has sequence_length = 1024"):
         read(lines("  sequence_length: 1024", BRIDGE_YAML, steps()))
     with pytest.raises(InstanceError, match="lack hybrid_layer_pattern"):
