@@ -83,7 +83,7 @@ IN_WORKLOAD = {  # keys in place of the bound, or after it where they begin with
     ),
     "no-such-schedule": ('\noptions = { schedule = "zb-v" }', "'zb-v': needs one of '1f1b', 'zb-h1' or 'dualpipe'"),
     "no-such-peak": ('\nprecision = "fp4"', "needs another precision or fp4_tflop_s"),
-    "fast-tcp": ('\noptions = { transport = "tcp" }', "options.transport = 'tcp': the rate of TCP is known only up to 25"),
+    "fast-tcp": ('\noptions = { transport = "tcp" }', "options.transport = 'tcp': the rate of TCP is known only"),
 }
 IN_NETWORK = {  # keys of the network, or other tables before it
     "key-of-another-table": ("mapping = 1", "network.mapping: unknown key, needs workload.mapping"),

@@ -209,7 +209,7 @@ def _worst(found: Routing) -> float:
 def test_what_has_no_routes_is_refused() -> None:
     rails, plan = planned("rail-optimized", 32)
     flat, alone = planned("rail-only", 64)
-    with pytest.raises(InstanceError, match="failed cores: 99, .*needs 0 to"):
+    with pytest.raises(InstanceError, match=r"failed cores: 99, .*needs 0 to"):
         route_plan(rails, plan, failed_cores=99)
     with pytest.raises(InstanceError, match="failed cores: 1, "):
         route_plan(flat, alone, failed_cores=1)
