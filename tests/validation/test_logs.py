@@ -417,7 +417,7 @@ def test_what_real_logs_hold_besides_is_read(read):
     enums = {"NONE": "bf16", "TE_MXFP8": "mxfp8", "FP8_GPU": "fp8"}
     for member, precision in enums.items():
         text = MAXTEXT.replace("quantization: fp8", f"quantization: QuantizationType.{member}")
-        assert read(lines(text, steps((9, 9), form=MAXTEXT_STEP))).precision == precision
+        assert read(lines(text, steps((20, 20), form=MAXTEXT_STEP))).precision == precision
     with pytest.raises(InstanceError, match="seq_length = 4096, but line 1 has sequence_length = 1024"):
         read(lines("  sequence_length: 1024", BRIDGE_YAML, steps()))
     with pytest.raises(InstanceError, match="lack hybrid_layer_pattern"):
