@@ -27,7 +27,7 @@ from coopt.report.explanation import (
 )
 from coopt.report.facts import BILL, bill_table, label, plan_facts
 from coopt.report.notes import first_sentences, margins_table, remarks
-from coopt.report.page.evidence import planes, time_bar
+from coopt.report.page.evidence import planes, time_bar, timelines, whole_plan
 from coopt.report.plan import headline, parts_table, plan_sections, ranking_report
 from coopt.report.words import Cell, FactTable, FigureTable, facts, figures, of_group
 from coopt.verifier.checks.verdict import Verdict
@@ -78,6 +78,8 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "runs": [
                 _run(label(plan, part, run), run) for part in plan.parts for run in part.workloads
             ],
+            "whole": asdict(whole_plan(instance, plan)),
+            "timelines": timelines(instance, plan),
             "drawings": [asdict(picture) for picture in planes(instance, plan)],
             "sections": [*_sections(piece for pieces in sections.values() for piece in pieces)],
         }

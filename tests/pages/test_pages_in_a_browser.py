@@ -50,6 +50,11 @@ CONTRASTS = (
     + """
 const painted = (text) => {
   const box = text.getBoundingClientRect();
+  for (const path of text.ownerSVGElement.querySelectorAll('path[fill]')) {
+    const {left, right, top, bottom} = path.getBoundingClientRect();
+    const holds = left < box.left && box.right < right && top < box.bottom && box.top < bottom;
+    if (holds) return numbers(getComputedStyle(path).fill);
+  }
   for (const rect of [...text.ownerSVGElement.querySelectorAll('rect, circle')].reverse()) {
     const around = rect.getBoundingClientRect();
     const inside = around.left <= box.left && box.right <= around.right && around.top <= box.top;

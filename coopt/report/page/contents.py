@@ -49,7 +49,9 @@ from coopt.report.page.evidence import (
     memory_bar,
     planes,
     time_bar,
+    timelines,
     traffic_maps,
+    whole_plan,
 )
 from coopt.report.plan import headline, plan_sections, question_rows, run_tables
 from coopt.report.traffic import COUNTING
@@ -141,7 +143,7 @@ def page_contents(case: PageCase) -> Contents:
     has_chart = case.front is not None and len(case.front.points) > 1
     contents: Contents = {
         "style": browser_style(),
-        "script": browser_script(*CHART) if has_chart else "",
+        "script": browser_script("dom", "zoom", *CHART[1:]),
         "name": instance.name,
         "description": " ".join(instance.description.split()),
         "headline": decision,
@@ -197,6 +199,8 @@ def _evidence(instance: Instance, plan: Plan, known: Sequence[PlanFact]) -> Cont
             (*tables, *pair)
             for tables, pair in zip(run_tables(plan, known).values(), bars, strict=True)
         ],
+        "whole": whole_plan(instance, plan),
+        "timelines": timelines(instance, plan),
         "pictures": [*planes(instance, plan), *details(instance, plan)],
         "maps": list(traffic_maps(instance, plan)) if plan.design is not None else [],
         "counting": COUNTING,

@@ -29,26 +29,14 @@ from coopt.report.network_drawings import (
 )
 from coopt.report.network_pictures import svg
 from coopt.report.pictures import narrow_pngs
+from coopt.report.plan import decision
+from coopt.report.plan_drawing import plan_svg
+from coopt.report.timeline import COLOURS, OTHER, timeline_svg
 from coopt.report.traffic import classes_table, gpus_table, traffic_headline
 from coopt.report.words import FigureTable
 from coopt.traffic.of_plan import demands
 from coopt.traffic.summary import cells_of, traffic_figures
 
-# blue: the GPUs compute; warm: they talk; grey: they wait
-COLOURS = {
-    "compute": "#1f5fae",
-    "logits": "#5b9bd8",
-    "optimizer": "#0f3460",
-    "tp": "#e07b00",
-    "cp": "#8c5a2b",
-    "ep": "#7d3c98",
-    "pp": "#f2b134",
-    "dp": "#bd1f01",
-    "embedding": "#d4897b",
-    "bubble": "#b4bcc6",
-    "straggler": "#717b87",
-}
-OTHER = "#444b54"
 FABRICS = {
     "rail-only": (
         "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network of"
@@ -69,6 +57,10 @@ ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch",
 AMID = "Switches stand in or beside the racks with dark edges, in the middle of what they connect."
 UNCOUNTED = "racks that are not counted"
 OWN_RACKS = "Racks with dark edges hold the switches, in the middle of what they connect."
+WHOLE = (
+    "Colours are pipeline stages, and shades the shards of a stage. Equal parts are drawn once and"
+    " counted."
+)
 MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page
 
@@ -186,6 +178,26 @@ class TrafficMap(NamedTuple):
     tables: tuple[FigureTable, ...]
     bytes_png: str
     classes_png: str
+
+
+def whole_plan(instance: Instance, plan: Plan) -> Picture:
+    """The plan as one drawing."""
+    says = decision(instance, plan) or plan.status
+    return Picture(name="plan", svg=plan_svg(instance, plan, says), caption=WHOLE)
+
+
+def timelines(instance: Instance, plan: Plan) -> list[str]:
+    """An iteration of each workload, stage by stage."""
+    batches = {workload.name: workload.global_batch for workload in instance.workload}
+    return [
+        timeline_svg(
+            run,
+            int(batches[run.name]) // (run.mapping.dp * run.mapping.micro_batch),
+            f"timeline-{number}",
+            time_bar(run).says,
+        )
+        for number, run in enumerate(plan.runs)
+    ]
 
 
 def planes(instance: Instance, plan: Plan) -> Iterator[Picture]:

@@ -3,6 +3,7 @@
 import { h, s, show, tied } from "./dom.js";
 import { listed } from "./schema.js";
 import { table } from "./tables.js";
+import { zoomButtons } from "./zoom.js";
 
 const BAR_PX = 26;
 
@@ -47,6 +48,8 @@ export function showEvidence(root, plan, verdict) {
     h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
   show(root,
     plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.whole ? part("whole", "The plan as one picture", true, figure(plan.whole, true)) : "",
+    plan.timelines?.length ? part("timelines", "An iteration, stage by stage", false, h("p", { class: "remark" }, "Grey: a stage waits, where 1F1B lets it. Point at a colour for what it is."), plan.runs.map((run, place) => [h("h3", {}, run.name), framed(plan.timelines[place], "Timeline")])) : "",
     plan.remarks?.length ? part("remarks", "What to know before you build", true, h("ul", { class: "reasons" }, plan.remarks.map((sentence) => h("li", {}, tied(sentence))))) : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
@@ -72,14 +75,24 @@ function times(runs) {
   ];
 }
 
+/** A drawing in a frame that scrolls. */
+function framed(svg, name) {
+  const image = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  return h("div", { class: "scroll", role: "group", "aria-label": name, tabindex: 0 }, document.importNode(image, true));
+}
+
+function figure({ svg, caption }, zooms = false) {
+  const frame = framed(svg, "Drawing");
+  return h("figure", {}, zooms ? zoomButtons(frame) : "", frame, h("figcaption", {}, tied(caption)));
+}
+
 function drawings(drawn, root) {
   const before = root.querySelector("#drawing-of")?.value;
   const name = drawn.some((one) => one.name === before) ? before : drawn[0].name;
-  const place = h("figure");
+  const place = h("div");
   const draw = (chosen) => {
     const one = drawn.find((each) => each.name === chosen);
-    const image = new DOMParser().parseFromString(one.svg, "image/svg+xml").documentElement;
-    place.replaceChildren(h("div", { class: "scroll", role: "group", "aria-label": "Drawing", tabindex: 0 }, document.importNode(image, true)), h("figcaption", {}, tied(one.caption)));
+    place.replaceChildren(figure(one));
   };
   draw(name);
   if (drawn.length === 1) return place;
