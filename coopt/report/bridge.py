@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import isqrt
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from coopt.instance.mixers import AttentionLayers, Encoder
+from coopt.instance.transformer import Transformer
 from coopt.plan.parts import MappingChoice
 from coopt.report.megatron import (
     Values,
+    chunk_layers,
     environment,
     mapping_arguments,
     model_arguments,
     remarks,
-    sharded_fully,
+    spread,
 )
 from coopt.report.megatron import refusals as refusals_of_megatron
 from coopt.traffic.ranks import RankGrid, rank_table
@@ -23,11 +27,26 @@ from coopt.traffic.ranks import RankGrid, rank_table
 Sections = dict[str, dict[str, Any]]
 
 CONFIG = "megatron.bridge.training.config"
+MODELS, TRANSFORMERS = "megatron.bridge.models", "transformers.models"
 PROVIDERS = {
-    "gpt": "megatron.bridge.models.gpt_provider.GPTModelProvider",
-    "latent": "megatron.bridge.models.mla_provider.MLAModelProvider",
-    "hybrid": "megatron.bridge.models.hybrid.hybrid_provider.HybridModelProvider",
+    "gpt": f"{MODELS}.gpt_provider.GPTModelProvider",
+    "latent": f"{MODELS}.mla_provider.MLAModelProvider",
+    "hybrid": f"{MODELS}.hybrid.hybrid_provider.HybridModelProvider",
+    "windowed": f"{MODELS}.mimo_v2_flash.mimo_v2_flash_provider.MiMoV2FlashModelProvider",
 }
+TOWERS = {
+    "Qwen3-VL": ("qwen3_vl_provider.Qwen3VL{}ModelProvider", "qwen3_vl{}", "Qwen3VL{}VisionConfig"),
+    "Qwen3.5": ("qwen35_vl_provider.Qwen35VL{}ModelProvider", "qwen3_5{}", "Qwen3_5{}VisionConfig"),
+}
+"""Providers of models with a vision tower and its configurations, each with and without experts."""
+PROCESSORS = {"Qwen3-VL": "Qwen/Qwen3-VL-8B-Instruct", "Qwen3.5": "Qwen/Qwen3.5-9B"}
+PATCH = 16
+"""Pixels of a side of a patch."""
+SAID_BY_PROVIDERS = {
+    "windowed": ("mixers", "value_dim without kv_rank"),
+    **dict.fromkeys(TOWERS, ("encoders",)),
+}
+"""Keys of a model that Megatron-LM has no argument for."""
 VARIANTS = (
     "megatron.core.models.gpt.experimental_attention_variant_module_specs"
     ".get_transformer_block_with_experimental_attention_variant_spec"
@@ -76,13 +95,81 @@ DTYPES = {"bf16": "torch.bfloat16", "fp16": "torch.float16", "fp32": "torch.floa
 
 
 def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
-    """What Megatron-LM refuses, and Bridge beside it."""
-    yield from refusals_of_megatron(split, mapping)
-    if sharded_fully(mapping) and not rank_table(split).pp_last:
-        yield (
-            f"zero = {mapping.zero}: not supported where DP ranks are outermost, needs zero = 0"
-            " or 1"
-        )
+    """What Megatron-LM refuses and no provider of Bridge says, and what these refuse."""
+    model, kind = split.workload.model, _kind(split.workload.model)
+    yield from refusals_of_megatron(split, mapping, SAID_BY_PROVIDERS.get(kind, ()))
+    reasons: dict[str, bool] = {}
+    if layers := _windowed(model):
+        fewest = min(model.kv_heads, layers.kv_heads)
+        reasons = {
+            f"cp = {mapping.cp}: Bridge splits no sequence of {model.name}, needs cp = 1": (
+                mapping.cp > 1
+            ),
+            f"tp = {mapping.tp}: Bridge copies no key heads of {model.name}, needs at most"
+            f" {fewest}": mapping.tp > fewest,
+            f"extra_predictions = {model.extra_predictions}: Bridge predicts further tokens with a"
+            " window, needs 0": model.extra_predictions > 0,
+        }
+    elif kind in TOWERS:
+        reasons = _reasons_of_towers(split, mapping, kind)
+    yield from (reason for reason, holds in reasons.items() if holds)
+
+
+def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> dict[str, bool]:
+    """Where the providers of a model with a vision tower stop, by what they need."""
+    model, tower = split.workload.model, split.workload.model.encoders[0]
+    plain = kind == "Qwen3-VL"  # layers of one kind, in one chunk for each stage
+    is_known = (
+        len(model.encoders) == 1
+        and not tower.gated
+        and tower.heads * tower.head_dim == tower.hidden
+        and tower.projector == tower.merge * tower.hidden
+        and tower.projectors - 1 <= plain * chunk_layers(split, mapping)[0]
+        and _image(tower) is not None
+    )
+    return {
+        f"encoders of {model.name}: Bridge has the tower of {kind}, needs one without gates, heads"
+        " · head_dim = hidden, projector = merge · hidden, and tokens that make up an image": (
+            not is_known
+        ),
+        f"dense_layers = {model.dense_layers}, extra_predictions = {model.extra_predictions},"
+        f" interleave = {mapping.interleave}: {kind} of Bridge has none of these, needs 0, 0, 1": (
+            plain and (model.dense_layers + model.extra_predictions > 0 or mapping.interleave > 1)
+        ),
+        f"sequence_parallel = False: Bridge turns it on in {kind} with experts, needs True": (
+            plain and model.experts > 0 and mapping.tp > 1 and not mapping.sequence_parallel
+        ),
+    }
+
+
+def _kind(model: Transformer) -> str:
+    """Which provider has the layers of a model."""
+    if model.encoders and not (model.kv_rank or model.mamba_layers):
+        return "Qwen3.5" if model.mixers else "Qwen3-VL"
+    if _windowed(model):
+        return "windowed"
+    return "hybrid" if model.mamba_layers else "latent" if model.kv_rank else "gpt"
+
+
+def _windowed(model: Transformer) -> AttentionLayers | None:
+    """The layers with a window and key heads of their own, as MiMo-V2-Flash has them."""
+    match model.mixers:
+        case (AttentionLayers(window=window) as layers,) if window and not model.window:
+            attention = layers.model_dump(exclude={"kind", "layers", "kv_heads", "window"})
+            others = (model.kv_rank, model.q_rank, model.index_heads, model.output_rank)
+            is_same = all(getattr(model, key) == value for key, value in attention.items())
+            return layers if is_same and not any(others) else None
+    return None
+
+
+def _image(tower: Encoder) -> list[int] | None:
+    """Sides in pixels of an image of so many patches, which the projector merges in squares."""
+    merged = isqrt(tower.merge)
+    patches = isqrt(tower.tokens)
+    sides = [n for n in range(merged, patches + 1, merged) if tower.tokens % (n * merged) == 0]
+    if not sides or merged**2 != tower.merge:
+        return None
+    return [PATCH * sides[-1], PATCH * tower.tokens // sides[-1]]
 
 
 def bridge_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
@@ -108,15 +195,18 @@ def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> Iterator[st
     for remark in remarks(split, mapping, table):
         own = re.sub(r"--([\w-]+)", lambda found: "model." + found[1].replace("-", "_"), remark)
         yield f"Not set here: {own}."
+    if split.workload.model.encoders:
+        yield f"It trains by the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."
+        if mapping.pp > 1:
+            yield "The encoder is on the first stage here; the plan has a part of it on each."
 
 
 def _sections(split: RankGrid, mapping: MappingChoice) -> Sections:
     """The sections of a configuration that have no default, and those that a plan decides."""
-    model = split.workload.model
-    kind = "hybrid" if model.mamba_layers else "latent" if model.kv_rank else "gpt"
+    model, kind = split.workload.model, _kind(split.workload.model)
     sections: Sections = {
         "env_vars": {name: value for name, (value, _) in environment(split, mapping).items()},
-        "model": {"_target_": PROVIDERS[kind]},
+        "model": {"_target_": _provider(model, kind)},
         "train": {"_target_": f"{CONFIG}.TrainingConfig", "train_iters": 20},
         "mixed_precision": {
             "_target_": "megatron.bridge.training.mixed_precision.MixedPrecisionConfig"
@@ -145,7 +235,73 @@ def _sections(split: RankGrid, mapping: MappingChoice) -> Sections:
     for place, value in (*_placed(said), *_rest(split, mapping, said)):
         section, key = place.split(".")
         sections[section][key] = value
+    if layers := _windowed(model):
+        sections["model"] |= _windows(model, layers)
+    if kind in TOWERS:
+        sections["model"] |= _tower(model, kind, mapping)
+        sections["dataset"] = _images(model, kind)
     return sections
+
+
+def _provider(model: Transformer, kind: str) -> str:
+    if kind in TOWERS:
+        return f"{MODELS}.qwen_vl.{TOWERS[kind][0].format('MoE' if model.experts else '')}"
+    return PROVIDERS[kind]
+
+
+def _windows(model: Transformer, layers: AttentionLayers) -> dict[str, Any]:
+    """What the provider of MiMo-V2-Flash says of windows."""
+    kinds = spread({"W": layers.layers, "*": model.layers - layers.layers})
+    return {
+        "hybrid_attention_pattern": [int(kind == "W") for kind in kinds],
+        "window_size": layers.window,
+        "full_attn_num_query_groups": model.kv_heads,
+        "swa_num_query_groups": layers.kv_heads,
+        "v_head_dim": model.value_size,
+        "add_bias_linear": False,
+    }
+
+
+def _tower(model: Transformer, kind: str, mapping: MappingChoice) -> dict[str, Any]:
+    """What a provider of Qwen says of its vision tower, all of which trains."""
+    (tower,), (_, module, name) = model.encoders, TOWERS[kind]
+    folder = module.format("_moe" if model.experts else "")
+    configuration = name.format("Moe" if model.experts else "")
+    inner = [i * tower.layers // tower.projectors for i in range(1, tower.projectors)]
+    return {
+        "kv_channels": model.head_dim,
+        "num_query_groups": model.kv_heads,
+        "position_embedding_type": "mrope",
+        "language_max_sequence_length": model.seq,
+        "add_bias_linear": False,
+        "vision_dp_when_cp": mapping.cp > 1,
+        **dict.fromkeys(
+            ("freeze_language_model", "freeze_vision_model", "freeze_vision_projection"), False
+        ),
+        "vision_config": {
+            "_target_": f"{TRANSFORMERS}.{folder}.configuration_{folder}.{configuration}",
+            "depth": tower.layers,
+            "hidden_size": tower.hidden,
+            "num_heads": tower.heads,
+            "intermediate_size": tower.ffn,
+            "out_hidden_size": model.hidden,
+            "patch_size": PATCH,
+            "spatial_merge_size": isqrt(tower.merge),
+            **({"deepstack_visual_indexes": inner} if kind == "Qwen3-VL" else {}),
+        },
+    }
+
+
+def _images(model: Transformer, kind: str) -> dict[str, Any]:
+    (tower,) = model.encoders
+    return {
+        "_target_": "megatron.bridge.data.builders.mock_vlm_sft.MockVLMSFTDatasetConfig",
+        "seq_length": model.seq,
+        "hf_processor_path": PROCESSORS[kind],
+        "image_size": _image(tower),
+        "num_images": tower.inputs,
+        "pad_to_max_length": True,
+    }
 
 
 def _placed(said: Values) -> Iterator[tuple[str, Any]]:
@@ -175,6 +331,8 @@ def _rest(split: RankGrid, mapping: MappingChoice, said: Values) -> Iterator[tup
     """What Bridge has no argument for, or derives otherwise than Megatron-LM."""
     model = split.workload.model
     yield "model.activation_func", "silu" if model.gated else "gelu"
+    if model.kv_rank:
+        yield "model.q_lora_rank", model.q_rank or None
     if said.get("--experimental-attention-variant"):
         yield "model.transformer_layer_spec", {"_target_": VARIANTS, "_call_": False}
     interleaved = mapping.interleave > 1

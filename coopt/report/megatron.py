@@ -84,7 +84,7 @@ def model_arguments(workload: Workload) -> Values:
     model, dense = workload.model, workload.model.dense_layers
     latent, grouped = bool(model.kv_rank), model.kv_heads < model.heads
     look_back = model.window_layers if model.window else 0
-    windows = _spread({"W": look_back, "*": model.layers - look_back})
+    windows = spread({"W": look_back, "*": model.layers - look_back})
     positions = "rope" if model.extra_predictions or latent else None
     shape: Values = {
         "--num-layers": model.layers,
@@ -165,7 +165,7 @@ def _is_sparse(model: Transformer) -> bool:
 def _variant(model: Transformer) -> Values:
     """Attention that Megatron-LM calls experimental."""
     if layers := _delta_net(model):
-        kinds = _spread({"M": layers.layers, "*": model.with_attention})
+        kinds = spread({"M": layers.layers, "*": model.with_attention})
         return {
             "--experimental-attention-variant": "gated_delta_net",
             "--linear-attention-freq": _frequency(kinds, "M"),
@@ -356,7 +356,7 @@ def _pattern(model: Transformer, sizes: Sequence[int]) -> str:
     feed_forward = "E" if model.experts else "-"
     counts = Counter({"M": model.mamba_layers, "*": model.with_attention, "-": model.dense_layers})
     counts[feed_forward] += model.with_ffn - model.dense_layers
-    letters = _spread(counts)
+    letters = spread(counts)
     ends = accumulate(sizes)
     chunks = ["".join(letters[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
     return "/".join(["|".join(chunks), *[f"*{feed_forward}"] * model.extra_predictions])
@@ -368,7 +368,7 @@ def _frequency(letters: Sequence[str], counted: str) -> str:
     return f"({'+'.join(f'[{kind}]*{n}' for kind, n in runs)})"
 
 
-def _spread(counts: Mapping[str, int]) -> list[str]:
+def spread(counts: Mapping[str, int]) -> list[str]:
     """As many of each letter, spread evenly."""
     places = [((i + 0.5) / n, letter) for letter, n in counts.items() for i in range(n)]
     return [letter for _, letter in sorted(places)]
@@ -384,8 +384,10 @@ def unswitched(mapping: MappingChoice, switched: Collection[str]) -> Iterator[st
             yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
 
 
-def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
-    """What Megatron-LM stops at or has no switch for, each with what it needs."""
+def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()) -> Iterator[str]:
+    """What Megatron-LM stops at or has no switch for, each with what it needs; `said` are keys of a
+    model that a tool above it says in its own way.
+    """
     workload, model = split.workload, split.workload.model
     states = workload.options.software.state_bytes
     parts = model.mamba_layers + model.with_attention + model.with_ffn
@@ -401,6 +403,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "q_rank without kv_rank": model.q_rank > 0 and not model.kv_rank,
     }
     kinds += [name for name, is_unsaid in said_elsewhere.items() if is_unsaid]
+    kinds = [name for name in kinds if name not in said]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
         f"{', '.join(kinds)} of {model.name}: no argument says it, needs no encoders, one residual"
@@ -423,6 +426,9 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
         f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
+        # its mesh is of all ranks, which DP, CP and TP have to make up
+        f"zero = {mapping.zero} with pp = {mapping.pp}: Megatron-FSDP has no pipeline, needs zero ="
+        " 0 or 1, or pp = 1": sharded_fully(mapping) and mapping.pp > 1,
     }
     yield from (reason for reason, holds in reasons.items() if holds)
 
@@ -433,7 +439,7 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
     software = options.software
     in_more_bits = _kept_in_more_bits(split.workload)
     splits_experts = model.experts > 0 and mapping.ep > 1
-    interleaved, sharded = mapping.interleave > 1, sharded_fully(mapping)
+    interleaved = mapping.interleave > 1
     dense_activations = not model.experts or bool(model.dense_layers or model.shared_ffn)
     said = {
         "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late": (
@@ -475,9 +481,6 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
         " layer, but Megatron-LM has no switch for those of dense feed-forward layers and of"
         " shared experts": (mapping.offload_percent > 0 and dense_activations),
-        "shards_in_rounds: Megatron-FSDP reduces and gathers shards for every micro-batch": (
-            interleaved and sharded and software.shards_in_rounds
-        ),
         f"times of the plan are for {software.name}": not software.name.startswith("megatron"),
         "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive ranks of"
         " a stage": splits_experts

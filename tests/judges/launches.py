@@ -90,7 +90,7 @@ class Tool:
     """What people ask of a framework: random questions are drawn from these."""
 
     software: tuple[str, ...]
-    zero: tuple[int, ...] = (0, 1, 2, 3)
+    sharding: tuple[dict[str, list[int]], ...] = ({"zero": [0, 1]}, {"zero": [2, 3], "pp": [1]})
     precisions: tuple[str, ...] = ("bf16", "fp16", "fp8", "fp4")
     attention: tuple[str, ...] = ("flash", "flash", "unfused")
     offload_percent: tuple[int, ...] = (0, 0, 40)
@@ -117,7 +117,7 @@ MEGATRON = Tool(software=("megatron-core", "megatron-core", "megatron-2022", "me
 BRIDGE = Tool(software=("megatron-core", "megatron-bridge"))
 TORCHTITAN = Tool(
     software=("fsdp",),
-    zero=(2, 3),
+    sharding=({"zero": [2, 3]},),
     precisions=("bf16", "fp8"),
     attention=("flash",),
     offload_percent=(0,),
@@ -146,7 +146,7 @@ def launches(seed: int, tool: Tool = MEGATRON) -> Iterator[Launch]:
         }
         limits: dict[str, Any] = {
             "cp": [1, 2, 4],
-            "zero": list(tool.zero),
+            **(random.choice(tool.sharding) if len(tool.sharding) > 1 else tool.sharding[0]),
             "micro_batch": [1, 2],
             "offload_percent": [random.choice(tool.offload_percent)],
         }
@@ -209,11 +209,11 @@ def differs(launch: Launch, said: dict[str, Any]) -> str:
     expected |= {"global_batch": workload.global_batch, "seq": model.seq}
     if mapping.tp > 1:
         expected["sequence_parallel"] = mapping.sequence_parallel
-    if "parameters" in said:  # of models that are built
+    size = model_parameters(model)[0]
+    expected["parameters"] = said["parameters"] if abs(said["parameters"] / size - 1) < 1e-3 else size
+    if "quantized" in said:  # of models that are built
         expected["recompute"] = "FullAC" if mapping.recompute == "full" else "NoneType"
         expected["zero"] = [mapping.dp > 1, "always" if mapping.zero == 3 else "never"]
-        size = model_parameters(model)[0]
-        expected["parameters"] = said["parameters"] if abs(said["parameters"] / size - 1) < 1e-3 else size
         linear, grouped = "Float8Linear", "Float8GroupedExperts"
         expected["quantized"] = [*([grouped] if model.experts else []), linear] if workload.precision == "fp8" else []
     else:

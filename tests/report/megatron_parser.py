@@ -98,7 +98,7 @@ def check_rules(args: argparse.Namespace, world: int) -> None:
         assert args.global_batch_size // (args.micro_batch_size * d) % p == 0
     _check_experts(args, world)
     assert not args.overlap_param_gather or (args.overlap_grad_reduce and args.use_distributed_optimizer)
-    assert not args.use_megatron_fsdp or args.ckpt_format == "fsdp_dtensor"
+    assert not args.use_megatron_fsdp or (args.ckpt_format == "fsdp_dtensor" and p == 1)  # its mesh has all ranks
     assert args.bf16 != args.fp16
     assert not (args.fp8_format and args.fp4_format)
     assert (args.recompute_granularity == "full") == bool(args.recompute_method and args.recompute_num_layers)

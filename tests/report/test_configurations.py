@@ -91,12 +91,54 @@ def test_what_is_exported_is_imported_as_the_same_model(model: str, tmp_path: Pa
         assert (different, read.seq) == (set(), shape.seq)  # type: ignore[attr-defined]
 
 
-def test_bridge_refuses_shards_where_replicas_are_slowest() -> None:
-    reasons = {
-        (one.zero > 1, rank_table(split).pp_last): list(bridge.refusals(split, one))
-        for split, one in ((split, chosen.mapping) for split, chosen in cases("dense"))
-    }
-    assert {case for case, refused in reasons.items() if refused} == {(True, False)}
+TOWER = {"layers": 6, "hidden": 512, "heads": 8, "head_dim": 64, "ffn": 1024}
+TOWER |= {"tokens": 96, "merge": 4, "projector": 2048}
+DELTA = {"kind": "gated-deltanet", "layers": 6, "heads": 16, "head_dim": 64, "groups": 8, "state": 64}
+SEEING = GATED | {"encoders": [TOWER], "mixers": [DELTA]}
+OWN = {"kind": "attention", "layers": 5, "heads": 32, "head_dim": 64, "value_dim": 32, "kv_heads": 8, "window": 128}
+WINDOWED = GATED | {"head_dim": 64, "value_dim": 32, "kv_heads": 4, "mixers": [OWN]}
+DEEP = GATED | {"encoders": [TOWER | {"projectors": 3}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "provider", "said"),
+    [
+        (SEEING, "Qwen35VLModelProvider", {"depth": 6, "spatial_merge_size": 2, "out_hidden_size": 4096}),
+        (DEEP | MOE, "Qwen3VLMoEModelProvider", {"deepstack_visual_indexes": [2, 4], "num_heads": 8}),
+        (WINDOWED, "MiMoV2FlashModelProvider", {"swa_num_query_groups": 8, "window_size": 128, "v_head_dim": 32}),
+    ],
+)
+def test_bridge_has_providers_of_its_own(model: Any, provider: str, said: dict[str, Any]) -> None:
+    limits = {"zero": [0, 1], "cp": [1], "tp": [1], "interleave": [1]}
+    split, one = next(plans(model=model, mapping=limits))
+    assert list(megatron.refusals(split, one))
+    assert not list(bridge.refusals(split, one))
+    config = yaml.safe_load(bridge.bridge_text("t", split, one))
+    assert config["model"]["_target_"].endswith(f".{provider}")
+    read = config["model"] | config["model"].get("vision_config", {})
+    assert {key: read[key] for key in said} == said
+    assert config["dataset"].get("image_size") == ([128, 192] if "encoders" in model else None)
+    assert sum(read.get("hybrid_attention_pattern", [0] * 5)) == (5 if model is WINDOWED else 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (SEEING | {"encoders": [TOWER | {"projector": 1024}]}, "encoders of small: Bridge has the tower of Qwen3.5"),
+        (SEEING | {"encoders": [TOWER | {"tokens": 94}]}, "encoders of small: "),
+        (DEEP | {"extra_predictions": 1}, "dense_layers = 0, extra_predictions = 1, interleave = "),
+        (DEEP | MOE, "sequence_parallel = False"),
+        (WINDOWED, "cp = 2: Bridge splits no sequence"),
+        (WINDOWED, "tp = 8: Bridge copies no key heads"),
+        (WINDOWED | {"extra_predictions": 1}, "extra_predictions = 1: "),
+        (GATED, "zero = 3 with pp = 2: Megatron-FSDP has no pipeline"),
+    ],
+)
+def test_what_bridge_has_no_provider_for_is_refused_by_name(model: Any, says: str) -> None:
+    refused = {reason for split, one in plans(model=model, every=3) for reason in bridge.refusals(split, one)}
+    found = [reason for reason in refused if reason.startswith(says)]
+    assert found
+    assert all("need" in reason for reason in found)
 
 
 @pytest.mark.parametrize("model", [GATED, GATED | MOE, GATED | MOE | LATENT])

@@ -106,9 +106,10 @@ def test_each_refusal_is_one_of_megatron(name: str, monkeypatch: pytest.MonkeyPa
         args = parsed(words_of(split, chosen.mapping))
         with pytest.raises(AssertionError):
             check_rules(args, split.ranks)
-    assert bool(refused) == (name == "odd share")
+    in_pipelines = {chosen.mapping.zero > 1 and chosen.mapping.pp > 1 for _, chosen in refused}
+    assert in_pipelines == ({True, False} if name == "odd share" else {True})
     if name == "dense":
-        split, chosen = next(case for case in cases(name) if case[1].mapping.offload_percent)
+        split, chosen = next(case for case in cases(name) if case[1].mapping.offload_percent and case not in refused)
         monkeypatch.setattr("coopt.report.megatron.SWITCHED", SWITCHED - {"offload_percent"})
         (refusal,) = refusals(split, chosen.mapping)
         assert refusal.startswith("offload_percent = 60")
