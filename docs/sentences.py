@@ -23,7 +23,12 @@ ELSEWHERE = ("help", "description", "doc", "metavar", "short_help", "epilog")
 
 SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 VALUE = re.compile(r"\$?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
-MARKUP = re.compile(r"<[^<>]*>|^[.#\[({]|[=;]$|://|\\[dwsb]")
+MARKUP = re.compile(
+    r"<[^<>]*>|^[.#\[({:^%]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
+    r"|^outside (lower|right)|->\w+$|> table|^\w+\(\w+, |\.test\("
+)
+NAMES = re.compile(r"\b[a-z]+[_\d]\w*")
+"""Of a list of names, which is no sentence, most words have a digit or an underscore."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +88,8 @@ def _piece(value: ast.expr) -> str:
 def _reads(text: str) -> bool:
     """Whether a text has words enough, and is no markup, pattern or table of widths."""
     words = re.findall(r"(?<![\w.<{-])[A-Za-z][a-z'-]*(?![\w<(=])", VALUE.sub(" ", text))
-    return len(words) >= WORDS and not MARKUP.search(text.strip())
+    listed = len(NAMES.findall(VALUE.sub(" ", text))) > len(words)
+    return len(words) >= WORDS and not listed and not MARKUP.search(text.strip())
 
 
 def examples() -> str:

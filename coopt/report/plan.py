@@ -104,8 +104,8 @@ MINIMISED = {
 }
 TIMED = {
     "time": "the fastest",
-    "usd_per_token": "the least for a token",
-    "carbon": "the least carbon",
+    "usd_per_token": "the cheapest per token",
+    "carbon": "with the least carbon",
 }
 
 
@@ -160,7 +160,7 @@ def _standing_verb(instance: Instance, cost: Cost) -> str | None:
 
 
 def _timed(instance: Instance, plan: Plan, value: str) -> str:
-    """`, the fastest: 61.4 days for 1.05 trillion tokens`; `, the least for a token: $0.7 per
+    """`, the fastest: 61.4 days for 1.05 trillion tokens`; `, the cheapest per token: $0.7 per
     million tokens`.
     """
     claim, workload = plan.objective, instance.workload[0]
@@ -290,10 +290,11 @@ def _failures(instance: Instance) -> str:
     if terms is None:
         return ""
     end = "" if terms.at == "published" else f", the {terms.at} ends of their intervals"
-    spares = "as few as it takes" if terms.spare_domains is None else _counts(terms.spares)
+    spares = "as few" if terms.spare_domains is None else _counts(terms.spares)
+    as_needed = " as needed" if terms.spare_domains is None else ""
     return (
         f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h; {spares} spare"
-        " domains"
+        f" domains{as_needed}"
     )
 
 
@@ -672,7 +673,7 @@ def given_plan_report(
         Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold"),
         unknown if instance.minimizes_regret and regret is None else None,
         study_notes(instance, plan.parts),
-        figures("What follows from its decisions", ("figure", "of"), ("value",), rows),
+        figures("Figures that follow from its decisions", ("figure", "of"), ("value",), rows),
         margins_table(check for check in evaluation.limits if check.limit),
     )
 

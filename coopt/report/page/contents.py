@@ -227,7 +227,9 @@ def _badge(case: PageCase) -> tuple[str, str]:
     if case.plan.cost is None:
         settled = status == "infeasible" and not doubted
         return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
-    trusted = "Verified, its bound on the solver's word." if case.verdict.on_trust else "Verified."
+    trusted = (
+        "Verified; its bound rests on the solver's word." if case.verdict.on_trust else "Verified."
+    )
     is_best = status == "optimal" and not doubted
     return "good-box", trusted if is_best else "Verified, not proven best."
 

@@ -36,7 +36,7 @@ function badgeOf(plan, verdict) {
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
-  const best = verdict.trusted ? "Verified, its bound on the solver's word." : "Verified.";
+  const best = verdict.trusted ? "Verified; its bound rests on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
   return { look: "good", title, text: verdict.headline };
 }
@@ -115,9 +115,9 @@ export function showReasons(root, found, apply) {
   const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
   const ways = found.relaxations.map((one) => h("li", {},
     one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
-    h("span", { class: "help" }, ` lets in a plan of ${tied(one.value)} `),
+    h("span", { class: "help" }, ` allows a plan of ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
-  const title = infeasible ? "What would give" : "Why this plan, and what would change it";
+  const title = infeasible ? "What would have to change" : "Why this plan, and what would change it";
   return show(root, h("details", { class: "part", open }, h("summary", {}, h("h2", {}, title)),
     ways.length ? h("ul", { class: "ways" }, ways) : "",
     h("ul", { class: "reasons" }, found.sentences.map((one) => h("li", {}, tied(one)))),
