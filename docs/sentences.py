@@ -73,6 +73,8 @@ def _of_python(node: ast.AST) -> Iterator[tuple[int, str]]:
         return  # a docstring
     if isinstance(node, ast.Assert) or (isinstance(node, ast.keyword) and node.arg in ELSEWHERE):
         return
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "AssertionError":
+        return
     for child in ast.iter_child_nodes(node):
         if not (isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant)):
             yield from _of_python(child)

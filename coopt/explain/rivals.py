@@ -164,7 +164,7 @@ class RivalPlans:
         else:
             reason = why_worse(objective, ours, cost)
         less = "less" if extra < 0 else "more"
-        return f"{same}, and {reason}" if same else reason or f"costs {less} as built otherwise"
+        return f"{same}, and {reason}" if same else reason or f"costs {less}"
 
     def runner_up(self) -> RunnerUp | None:
         """The best plan besides the optimum: the next one with what it has, or the best that lacks

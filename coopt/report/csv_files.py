@@ -48,7 +48,7 @@ WHOLE = {
 }
 """What is bought whole, of so many pieces."""
 NO_PRICE = (0.0, 0.0, 0.0, 0.0)
-CABLE = "cable, in the price of its ends,"
+CABLE = "cable (in the price of its ends)"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 

@@ -125,10 +125,11 @@ def _network_bill(network: BilledNetwork) -> list[RenderableType]:
     racks = f"The switches fill {words.counted(network.switch_racks or 0, 'rack')} of their own."
     share = 1.0 if network.pair_share is None else network.pair_share
     uneven = (
-        f"Bundles are uneven: the worst pair of leaves has {words.percent(share)} of its bandwidth."
+        f"Bundles are uneven: the worst pair of leaves has {words.percent(share)} of the"
+        " bandwidth of an even one."
     )
     return pieces(
-        f"{network.name}: {'what joins the islands' if network.fabric == 'core' else joins}.",
+        f"{network.name}: {'the links between islands' if network.fabric == 'core' else joins}.",
         _tiers(network.tier) if network.tier else None,
         cable_table(network) if any(tier.cables for tier in network.tier) else None,
         racks if network.switch_racks else None,
@@ -229,7 +230,7 @@ def collective_report(
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
     were asked for.
     """
-    numbers = ("steps", "chunks on a link", "time", "against the ring")
+    numbers = ("steps", "chunks on a link", "time", "compared with the ring")
     times = ("planned_time_s", "iteration_time_s", "between_domains_s", "bound_s")
     workloads = [
         (one.name, *(words.bound(getattr(one, name)) for name in times)) for one in trained or ()
@@ -246,7 +247,7 @@ def collective_report(
         else figures(
             "Training with these links between the domains",
             ("workload",),
-            ("on the plan's network", "on these links", "of that between domains", "bound"),
+            ("on the plan's network", "on these links", "share of that between domains", "bound"),
             workloads,
         ),
         None if bill is None else _summed_bill("Bill of the fabric", bill),
@@ -275,7 +276,7 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
         even = outcome.slowest_gbit_s == outcome.fastest_gbit_s
         fewest = outcome.chunks == outcome.nodes and even
         end = (
-            "no schedule of one chunk a domain has fewer steps"
+            "no schedule with one chunk for each domain has fewer steps"
             if fewest
             else "at the lower bound in steps"
         )

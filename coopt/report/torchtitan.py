@@ -214,8 +214,8 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "gated = false: all feed-forward layers are gated, needs gated = true": not model.gated,
         "causal = false: all attention is causal, needs causal = true": not model.causal,
         (
-            "q_rank without kv_rank: TorchTitan has narrow queries in latent attention only,"
-            " needs kv_rank"
+            "q_rank without kv_rank: a low rank of queries is for latent attention only, needs"
+            " kv_rank"
         ): (model.q_rank > 0 and not model.kv_rank),
         f"tied_embeddings with pp = {mapping.pp}: no stage has both tables, needs pp = 1": (
             model.tied_embeddings and mapping.pp > 1
@@ -297,8 +297,9 @@ def _remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "dp_mode = sync: FSDP2 reduces gradients behind the backward pass": (
             options.dp_mode == "sync" and mapping.dp > 1
         ),
-        "ranks of the plan are numbered otherwise: here they run TP fastest, then CP, DP, PP": (
-            not (table.pp_last and table.in_place)
-        ),
+        (
+            "ranks are numbered differently from the plan: here TP varies fastest, then CP, DP"
+            " and PP"
+        ): (not (table.pp_last and table.in_place)),
     }
     yield from (remark for remark, holds in said.items() if holds)

@@ -75,7 +75,7 @@ def bom(
     if plan is not None:
         if isinstance(source, Plan) or design is not None:
             raise InstanceError(
-                "bom: a plan goes with its instance alone, needs no other plan and no design"
+                "bom: a plan is billed with its instance alone, needs no further plan or design"
             )
         question, decided_plan = decided(instance_of(source), plan)
         check_same_question(question, decided_plan)
@@ -91,7 +91,8 @@ def bom(
             raise _without_plan(against)
         if beside is not None:
             raise InstanceError(
-                "--beside: goes with a plan or an instance, needs one in place of a file of designs"
+                "--beside: applies to a plan or an instance, but a file of designs is given,"
+                " needs a plan or an instance"
             )
         return _designs_bill(Path(source), design)
     else:
@@ -100,7 +101,8 @@ def bom(
         raise _without_plan(against)
     if design is not None:
         raise InstanceError(
-            f"--design {design}: only a file of designs has several to choose from, needs one"
+            f"--design {design}: applies to a file of designs, which has several to choose"
+            " from, needs such a file"
         )
     if isinstance(subject, Plan):
         return _plan_bill(subject, None, beside, against)

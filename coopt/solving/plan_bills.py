@@ -41,10 +41,10 @@ from coopt.plan.schema import Plan
 
 COUNTED_AS: dict[ItemKind, str] = {"gpu": "GPUs", "hb": "HB domains", **KINDS}
 
-WORST_PRICES = "Prices are the worst that robust.prices allows, for which the plan is made."
+WORST_PRICES = "Prices are the worst that robust.prices allows; the plan is made for these."
 MAYBE_WORST_PRICES = (
-    "Prices are the worst that robust.prices of the instance allows, for which the plan is made;"
-    " those listed if it names none."
+    "Prices are the worst that robust.prices of the plan's instance allows, or the listed prices"
+    " where it has no robust.prices."
 )
 
 

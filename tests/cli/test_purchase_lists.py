@@ -260,7 +260,7 @@ def test_a_plan_that_has_to_stand_losses_alone_is_at_list_prices(
     assert not [note for note in planner.bom(load(question), read_plan(plan)).notes if "worst" in note]
     alone, unclear = planner.bom(read_plan(plan)), objective == "power"
     assert alone.at_worst_prices is unclear
-    assert [note for note in alone.notes if "it names none" in note] == list(alone.notes)[:unclear]
+    assert [note for note in alone.notes if "no robust.prices" in note] == list(alone.notes)[:unclear]
     assert WORST_PRICES not in alone.notes
     for option in ("--against", "--beside"):
         assert coopt("bom", plan, option, file).exit_code == int(unclear)

@@ -52,13 +52,13 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
     names, domains = schedule.names, schedule.domains
     graph_domains = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
     if set(names[:domains]) != graph_domains or domains != len(graph_domains):
-        yield f"schedule: its {domains} domains are not the {len(graph_domains)} of the graph"
+        yield f"schedule: it has {domains} domains, but the graph has {len(graph_domains)}"
         return
     if any(not 0 <= root < domains for root in schedule.roots):
-        yield "schedule: a chunk has its root outside the domains"
+        yield "schedule: the root of a chunk is not a domain"
     for hop in schedule.hops:
         if not 0 <= hop.step < schedule.steps or not 0 <= hop.chunk < len(schedule.roots):
-            yield f"step {hop.step}: chunk {hop.chunk}: no such step or chunk"
+            yield f"step {hop.step}: chunk {hop.chunk}: this step or chunk does not exist"
         elif not all(0 <= vertex < len(names) for vertex in hop.path) or len(hop.path) < 2:
             yield f"step {hop.step}: chunk {hop.chunk}: {hop.path} is not a path"
         elif max(hop.path[0], hop.path[-1]) >= domains:

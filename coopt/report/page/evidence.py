@@ -54,9 +54,15 @@ FABRICS = {
     ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
-AMID = "Switches stand in or beside the racks with dark edges, in the middle of what they connect."
+AMID = (
+    "Switches stand in or beside the racks with dark edges, which are in the middle of what the"
+    " switches connect."
+)
 UNCOUNTED = "racks that are not counted"
-OWN_RACKS = "Racks with dark edges hold the switches, in the middle of what they connect."
+OWN_RACKS = (
+    "Switches stand in the racks with dark edges, which are in the middle of what the switches"
+    " connect."
+)
 WHOLE = (
     "Colours are pipeline stages, and shades the shards of a stage. Equal parts are drawn once and"
     " counted."
@@ -129,7 +135,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
         f"Up to {family.planes_together} {level.lower()}s share one switch, each on ports of its"
         " own.": shared,
         f"A leaf has {tiers[0].down_ports} ports down and {uplinks} up.": family.tiers > 1,
-        f"Above the leaves, one of {slices} equal slices is drawn.": slices > 1,
+        f"The switches above the leaves form {slices} equal slices; one is drawn.": slices > 1,
     }
     return " ".join(sentence for sentence, holds in sentences.items() if holds)
 

@@ -352,7 +352,7 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     else:
         text = (
             f"a choice of sites worth {float(lenient_value):,.10g} may keep the limits of all"
-            f" sites; that it does not rests on {SOLVERS_WORD}"
+            f" sites; only {SOLVERS_WORD} says that it does not"
         )
         note_source(ledger, plan, text, float(lenient_value))
     name, claim = (

@@ -88,7 +88,7 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     confirms a claim.
     """
     source = (
-        f"undecided: {text} is within rounding of a bound, and that it misses the bound rests on"
-        f" {SOLVERS_WORD}"
+        f"undecided: {text} is within rounding of a bound, and only {SOLVERS_WORD} says that it"
+        " misses the bound"
     )
     note_source(ledger, plan, source, rival)

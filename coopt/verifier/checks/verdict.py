@@ -452,8 +452,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "promise",
         (
-            "enough runs simulated event by event finish in the promised days, where a"
-            " probability is asked for"
+            "where a probability is asked for, enough of the runs simulated event by event"
+            " finish in time"
         ),
     ),
     (
@@ -584,7 +584,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "link-lengths",
-        "link lengths that prove a bound belong to a grid of domains that some mapping has",
+        "the link lengths in a proof belong to a grid of domains that some mapping has",
     ),
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),

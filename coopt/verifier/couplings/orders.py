@@ -280,7 +280,7 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "The parts in store are not those bought and not yet in use.",
+        "The parts in store have to be those bought and not yet in use, but differ.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)

@@ -556,7 +556,7 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"For the least {kind} the levels need {', '.join(expected)}, but the plan uses"
+        f"At the least {kind} the levels use the optics {', '.join(expected)}, but the plan uses"
         f" {', '.join(claimed_texts)}."
     )
     bad_levels = (

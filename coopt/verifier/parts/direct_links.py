@@ -115,7 +115,8 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             False,
             ", ".join(run.claim.routes),
             "none",
-            "The plan lists routes with a workload; those over direct links belong to the links.",
+            "The plan lists routes with a workload, but routes over direct links belong with"
+            " the links.",
         )
     paces = _phases(ledger, claim, linked_run.grid, links)
     s_byte = {name: family.active / (pace * byte_s) for name, pace in paces.items()}
@@ -245,7 +246,7 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         agree(phase.pace_links, pace),
         phase.pace_links,
         pace,
-        f"The pace of phase {phase.name!r} in links is {pace:.9g}, but the plan says"
+        f"Phase {phase.name!r} takes the time of {pace:.9g} links, but the plan says"
         f" {phase.pace_links:.9g}.",
         TOLERANCE,
     )

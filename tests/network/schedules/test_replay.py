@@ -49,13 +49,13 @@ MUTANTS = {
     "twice-reduced": (twice, "counts twice"),
     "back": (back_to_the_root, "the receiver holds it already"),
     "no-link": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(s.hops[0].path[0], 10))), "no link d0.0 -> d2.2"),
-    "fewer-rounds": (lambda s: replace(s, rounds=s.rounds[:-1]), "no such step or chunk"),
+    "fewer-rounds": (lambda s: replace(s, rounds=s.rounds[:-1]), "this step or chunk does not exist"),
     "root": (lambda s: replace(s, roots=(1, *s.roots[1:])), "the sender does not hold it"),
-    "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "root outside the domains"),
-    "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "no such step or chunk"),
+    "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "is not a domain"),
+    "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "this step or chunk does not exist"),
     "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "is not a path"),
     "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "is not a path"),
-    "other-size": (lambda s: replace(s, domains=15), "its 15 domains are not the 16 of the graph"),
+    "other-size": (lambda s: replace(s, domains=15), "it has 15 domains, but the graph has 16"),
 }
 
 
