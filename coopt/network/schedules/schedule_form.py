@@ -52,7 +52,7 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
     names, domains = schedule.names, schedule.domains
     graph_domains = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
     if set(names[:domains]) != graph_domains or domains != len(graph_domains):
-        yield f"schedule: it has {domains} domains, but the graph has {len(graph_domains)}"
+        yield f"schedule: its {domains} domains differ from the {len(graph_domains)} of the graph"
         return
     if any(not 0 <= root < domains for root in schedule.roots):
         yield "schedule: the root of a chunk is not a domain"
