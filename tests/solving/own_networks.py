@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from decimal import Decimal, localcontext
 from functools import cache
 from itertools import count, product
 from statistics import NormalDist
@@ -291,9 +292,10 @@ def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: fl
     if per_s == 0.0:
         return (1.0 if interval_s is None else interval_s / (interval_s + saved_s)), 0.0
     low, high = (interval_s, interval_s) if interval_s is not None else (0.0, 1 / per_s)
-    for _ in range(200):  # the share rises to its top and falls
-        third, other = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (third, high) if share(third) < share(other) else (low, other)
+    for _ in range(100):  # the share rises to its top, where its logarithm has no slope, and falls
+        middle = (low + high) / 2
+        rises = per_s * middle < -math.expm1(-per_s * (middle + saved_s))
+        low, high = (middle, high) if rises else (low, middle)
     if not share(low):
         return 0.0, 0.0
     _, variance = tried(per_s, low + saved_s, *tried(per_s, restart_s, 0.0, 0.0))
@@ -302,14 +304,17 @@ def trained_share(per_s: float, saved_s: float, restart_s: float, interval_s: fl
 
 def tried(per_s: float, length_s: float, further_s: float, further_variance: float) -> tuple[float, float]:
     """Mean and variance of what it takes until a length goes by without a failure, each of which takes something
-    further: a geometric number of exponential times that are shorter than the length."""
+    further: a geometric number of exponential times that are shorter than the length. Of rare failures few digits are
+    left, so that more of them are carried."""
     if length_s == 0.0:
         return 0.0, 0.0
-    stays = math.exp(-per_s * length_s)
-    mean = 1 / per_s - length_s * stays / (1 - stays)
-    square = 2 / per_s**2 - (length_s**2 + 2 * length_s / per_s) * stays / (1 - stays)
-    each_s, variance, number = mean + further_s, square - mean**2 + further_variance, (1 - stays) / stays
-    return length_s + number * each_s, number * variance + number / stays * each_s**2
+    with localcontext(prec=50):
+        rate, length, extra, spread = map(Decimal, (per_s, length_s, further_s, further_variance))
+        stays = (-rate * length).exp()
+        mean = 1 / rate - length * stays / (1 - stays)
+        square = 2 / rate**2 - (length**2 + 2 * length / rate) * stays / (1 - stays)
+        each, variance, number = mean + extra, square - mean**2 + spread, (1 - stays) / stays
+        return float(length + number * each), float(number * variance + number / stays * each**2)
 
 
 def running(asked: Availability, built: Built, per_nic: int) -> tuple[float, float]:

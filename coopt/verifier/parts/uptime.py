@@ -268,23 +268,23 @@ def _until_success(
     fails = -math.expm1(-per_s * length_s)
     mean, mean_square = (_integral(per_s, length_s, power) / fails for power in (1, 2))
     # failed attempts before a success follow a geometric law
-    failures = fails / (1 - fails)
+    failures = math.expm1(per_s * length_s)
     each_s, each_variance = mean + more_s, mean_square - mean**2 + more_variance
     return (
         length_s + failures * each_s,
-        failures * each_variance + failures / (1 - fails) * each_s**2,
+        failures * each_variance + failures * (1 + failures) * each_s**2,
     )
 
 
 def _integral(per_s: float, length_s: float, power: int) -> float:
-    """The integral of y^power times the density of the first failure, from 0 to a length: Simpson's
+    """The integral of y^power times the density of the first failure, from 0 to a length: Boole's
     rule.
     """
     step = length_s / PANELS
-    weights = (1, *((4, 2) * (PANELS // 2))[:-1], 1)
+    weights = (7, *((32, 12, 32, 14) * (PANELS // 4))[:-1], 7)
     return (
         step
-        / 3
+        * (2 / 45)
         * math.fsum(
             w * (k * step) ** power * per_s * math.exp(-per_s * k * step)
             for k, w in enumerate(weights)
