@@ -76,6 +76,8 @@ def solves(rng: random.Random, folder: Path, known: dict[float, float]) -> str:
         ["solve", str(TINY), "--set", f"workload.max_iteration_time_s={bound}", "-o", str(file)] for bound in bounds
     ]
     codes = together(words, rng.uniform(0.0, 0.2))
+    if not file.exists():
+        return f"{bounds}: no file, exit codes {codes}"
     plan = read_plan(file)
     value = math.inf if plan.objective.value is None else plan.objective.value
     right = [expected(bound, known) for bound in bounds]

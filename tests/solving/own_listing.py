@@ -1,10 +1,11 @@
 """Small questions of one workload under limits that bind, run by hand.
 
-`python -m tests.solving.own_listing COUNT [SEED] [days] [OBJECTIVE ...]` asks so many, on request in days or by some
-objectives alone, and compares with what is best of all networks (`tests/solving/own_networks.py`), numbers of spare
-domains, mappings and placements. They are listed here: every product of degrees, every way to put each degree into and
-across domains, whatever the listings of planner and verifier hold. The verifier's rules say whether a mapping is
-allowed, and its scalar model what it takes; nothing is left out as dominated.
+`python -m tests.solving.own_listing COUNT [SEED] [days] [OBJECTIVE ...]` asks so many, on request in days alone, by
+every objective that is named or by any one, and compares with what is best of all networks
+(`tests/solving/own_networks.py`), numbers of spare domains, mappings and placements. They are listed here: every
+product of degrees, every way to put each degree into and across domains, whatever the listings of planner and verifier
+hold. The verifier's rules say whether a mapping is allowed, and its scalar model what it takes; nothing is left out as
+dominated.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tests.solving.own_networks import HOUR_S, YEAR_S, Built, bill, calendar_s, 
 
 KINDS = ("capex", "power", "tco", "time", "usd_per_token", "carbon")
 BOUNDS = ("max_iteration_time_s", "train_days")
+OWN_LIMITS = {"capex": ("capex_usd",), "power": ("power_mw",), "time": BOUNDS}
 DAY_S = 24 * HOUR_S
 Asked = tuple[Instance, list[tuple[str, float]]]
 
@@ -185,7 +187,7 @@ def enumerated(instance: Instance, found: list[Offer]) -> float:
 
 
 @st.composite
-def questions(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Asked:
+def questions(draw: st.DrawFn) -> Asked:
     """A small question of one workload, and limits in the order in which they are tried, with the share of networks
     that each leaves."""
     table = draw(instances(16)).model_dump(by_alias=True, exclude_unset=True)
@@ -208,13 +210,12 @@ def questions(draw: st.DrawFn, kinds: tuple[str, ...] = KINDS) -> Asked:
         table["availability"] = draw(failures())
         if draw(st.integers(0, 3)):
             table["workload"] = [workload := in_days(workload, 100.0)]
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from(KINDS))
     table["objective"] |= {"minimize": kind, "years": draw(st.sampled_from([1.0, 4.0])), "kg_co2_per_kwh": 0.4}
     table["limits"] = {}
     bound = "train_days" if workload.get("train_days") else "max_iteration_time_s"
-    own = {"capex": "capex_usd", "power": "power_mw", "time": bound}.get(kind)
     shares = st.sampled_from([0.0, 0.1, 0.3, 0.6, 1.0])
-    limits = draw(st.permutations([key for key in (bound, "capex_usd", "power_mw") if key != own]))
+    limits = draw(st.permutations([bound, "capex_usd", "power_mw"]))
     return Instance.model_validate(table), [(limit, draw(shares)) for limit in limits]
 
 
@@ -223,6 +224,8 @@ def limited(instance: Instance, found: list[Offer], limits: list[tuple[str, floa
     does."""
     bound = 0
     for limit, share in limits:
+        if limit in OWN_LIMITS.get(instance.objective.minimize, ()):
+            continue
         left = [offer for offer in found if math.isfinite(offer.time_s) and is_within(instance, offer)]
         if not left or bound == 2:
             break
@@ -237,10 +240,18 @@ def limited(instance: Instance, found: list[Offer], limits: list[tuple[str, floa
     return instance
 
 
-def outcome(asked: Asked) -> str:
-    """Whether the answer is that of enumeration, and whether limits bound."""
+def outcomes(asked: Asked, kinds: tuple[str, ...]) -> Iterator[str]:
+    """Whether the answer by each objective, or by that of the question, is that of enumeration, and whether limits
+    bound."""
     free, limits = asked
     found = offers(free)
+    for kind in kinds or (free.objective.minimize,):
+        objective = free.objective.model_copy(update={"minimize": kind})
+        yield outcome(free.model_copy(update={"objective": objective}), found, limits)
+
+
+def outcome(free: Instance, found: list[Offer], limits: list[tuple[str, float]]) -> str:
+    """Whether the answer is that of enumeration, and whether limits bound."""
     instance = limited(free, found, limits)
     expected, unlimited = enumerated(instance, found), enumerated(free, found)
     plan = solve(instance)
@@ -254,25 +265,23 @@ def outcome(asked: Asked) -> str:
     return f"right, {instance.objective.minimize}{kind}{' and spares' * spared}, {bound}"
 
 
-def campaign(count: int, start: int = 0, *, days: bool = False, kinds: tuple[str, ...] = KINDS) -> Counter[str]:
+def campaign(count: int, start: int = 0, *, days: bool = False, kinds: tuple[str, ...] = ()) -> Counter[str]:
     """How many questions were answered right, and wrong, by what they asked for; of those in days alone on request."""
     counts: Counter[str] = Counter()
-    asking = questions(kinds)
-    if days:
-        asking = asking.filter(lambda asked: asked[0].workload[0].calendar)
+    in_days_alone = questions().filter(lambda asked: asked[0].workload[0].calendar)
 
-    for asked in drawn(asking, count, start):
-        said = outcome(asked)
-        counts[said.split(":")[0]] += 1
-        if said.startswith("wrong"):
-            sys.stdout.write(f"{said}\n")
-            sys.stdout.flush()
+    for asked in drawn(in_days_alone if days else questions(), count, start):
+        for said in outcomes(asked, kinds):
+            counts[said.split(":")[0]] += 1
+            if said.startswith("wrong"):
+                sys.stdout.write(f"{said}\n")
+                sys.stdout.flush()
     return counts
 
 
 if __name__ == "__main__":
     numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()]
-    kinds = tuple(word for word in sys.argv[1:] if word in KINDS) or KINDS
-    found = campaign(*numbers[:2], days="days" in sys.argv, kinds=kinds)
-    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in sorted(found.items())))
-    sys.exit(int(found["wrong"] > 0))
+    asked_kinds = tuple(word for word in sys.argv[1:] if word in KINDS)
+    total = campaign(*numbers[:2], days="days" in sys.argv, kinds=asked_kinds)
+    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in sorted(total.items())))
+    sys.exit(int(total["wrong"] > 0))
