@@ -141,7 +141,13 @@ def _of_yaml(text: str, place: str) -> tuple[Values, list[str]]:
         ) from None
     if not isinstance(table, Mapping):
         raise InstanceError(f"{place}: says no shape of a model, needs {FORMATS}")
-    return megatron_model(dict(leaves(table)), place)
+    flat = dict(leaves(table))
+    if (elsewhere := flat.get("pretrained_model_name_or_path")) and "num_layers" not in flat:
+        raise InstanceError(
+            f"{place}: pretrained_model_name_or_path = {elsewhere!r} says no shape, needs the"
+            " config.json of that model"
+        )
+    return megatron_model(flat, place)
 
 
 def _of_toml(text: str, place: str) -> tuple[Values, list[str]]:

@@ -50,6 +50,9 @@ SHAPE_NAMES = {
     "mamba_head_dim": "mamba_head_dim",
     "mamba_num_groups": "n_groups",
     "mamba_state_dim": "ssm_state_size",
+    "hybrid_attention_pattern": "hybrid_layer_pattern",
+    "full_attn_num_query_groups": "num_key_value_heads",
+    "swa_num_query_groups": "swa_num_key_value_heads",
 }
 """Names of Megatron-LM, and what Hugging Face calls the same."""
 LATENT = ("q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim")
@@ -58,6 +61,8 @@ LATENT_DEFAULTS |= {"v_head_dim": 128}
 MAMBA_DEFAULTS = {"n_groups": 8, "ssm_state_size": 128, "mamba_head_dim": 64}
 FREQUENCY = re.compile(r"[\[\]()\d*+, ]+")
 PRINTED = re.compile(r"^\s*(?:\d+:)?\s*(\w+) \.{3,} *(\S.*?)\s*$", re.MULTILINE)
+TOWER = "vision_config"
+"""A table of its own in a model, with the names of Hugging Face."""
 VARIANTS = (None, "gated_delta_net", "dsa")
 
 
@@ -91,18 +96,18 @@ def _number(word: str) -> Any:
 
 
 def leaves(table: Mapping[str, Any], seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
-    """Yield keys and values of nested tables; those of `model` come last, to count. A table that
-    several aliases of YAML name is gone through once.
+    """Yield keys and values of nested tables; those of `model` come last, to count, and that of a
+    vision tower whole. A table that several aliases of YAML name is gone through once.
     """
     seen = set() if seen is None else seen
     inner = sorted(table.items(), key=lambda item: item[0] in ("model", "config"))
     for key, value in inner:
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and key != TOWER:
             if id(value) not in seen:
                 seen.add(id(value))
                 yield from leaves(value, seen)
-        else:
-            yield str(key), value
+        else:  # Megatron-LM's own tests write arguments as keys
+            yield re.sub(r"^--", "", str(key)).replace("-", "_"), value
 
 
 def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[str]]:
@@ -138,8 +143,9 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
     hidden = config["hidden_size"]
     narrow = int(4 * hidden * 2 / 3 / 64) * 64
     config.setdefault("intermediate_size", narrow if gated else 4 * hidden)
+    windowed = isinstance(said.get("hybrid_attention_pattern"), list)
     if not _is_on(said, "multi_latent_attention"):
-        for name in LATENT:
+        for name in LATENT[:-1] if windowed else LATENT:
             config.pop(SHAPE_NAMES[name], None)
     else:
         for name, default in LATENT_DEFAULTS.items():
@@ -160,15 +166,32 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
         config.setdefault("mamba_num_heads", 2 * hidden // config["mamba_head_dim"])
     kind = {"dsa": "deepseek_v32", "gated_delta_net": "qwen3_next"}.get(str(variant), "llama")
     kind = "nemotron_h" if isinstance(pattern, str) else kind
-    gate = {"attn_output_gate": _is_on(said, "attention_output_gate")}
+    kind = "mimo_v2_flash" if windowed else kind
+    config |= {"attn_output_gate": _is_on(said, "attention_output_gate"), "model_type": kind}
+    config |= _tower(said, place)
     try:
-        return model_of(config | gate | {"model_type": kind}, place)
+        return model_of(config, place)
     except InstanceError as error:
         ours = {theirs: name for name, theirs in reversed(SHAPE_NAMES.items())}
         names = re.compile(rf"\b({'|'.join(ours)})\b")
         raise InstanceError(
             names.sub(lambda match: ours[match[1]], text) for text in error.complaints
         ) from None
+
+
+def _tower(said: Mapping[str, Any], place: str) -> Values:
+    """Return the vision tower in front of a model, and what both are called together."""
+    if not isinstance(tower := said.get(TOWER), Mapping):
+        return {}
+    whole = re.match(r"transformers\.models\.(qwen3_\w+)\.", str(tower.get("_target_", "")))
+    if not whole:
+        raise InstanceError(
+            f"{place}: {TOWER}._target_ = {tower.get('_target_')!r}: needs a tower of Qwen3-VL or"
+            " Qwen3.5 in transformers.models, or the config.json of the model"
+        )
+    image = said.get("image_size")
+    size = {"image_size": image[0]} if isinstance(image, list) and len({*image}) == 1 else {}
+    return {TOWER: {"patch_size": 16, **tower, **size}, "model_type": whole[1]}
 
 
 def _letters(pattern: str) -> str:
@@ -195,7 +218,9 @@ def _layers(
         listed = isinstance(every, list)
         found["moe_layer_freq"] = every if listed else [int(i % every == 0) for i in range(count)]
     window = said.get("window_size")
-    if window:
+    if window and said.get("hybrid_attention_pattern"):
+        found["sliding_window"] = int(str(window).strip("[]() ").split(",")[0])
+    elif window:
         reach = int(str(window).strip("[]() ").split(",")[0])
         every = _frequency(said, "window_attn_skip_freq", place)
         kinds = (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from coopt.instance.texts import InstanceError
 from coopt.models.documents import imported
@@ -132,6 +134,27 @@ def test_arguments_a_log_and_a_recipe_say_the_same_model(tmp_path: Path) -> None
     )
     logged = read(tmp_path, printed + "  swiglu ..... True\n  num_query_groups ..... 1\n", "run.log").model
     assert (logged.kv_heads, logged.ffn, logged.gated) == (4, 640, True)
+
+
+def test_arguments_may_be_keys_and_a_tower_a_table(tmp_path: Path) -> None:
+    said = {"--num-layers": 2, "--hidden-size": 256, "--num-attention-heads": 4, "--vocab-size": 100, "--swiglu": True}
+    plain = read(tmp_path, yaml.safe_dump({"MODEL_ARGS": said}), "args.yaml").model
+    tower = {"depth": 2, "hidden_size": 64, "num_heads": 2, "intermediate_size": 128, "spatial_merge_size": 2}
+    tower |= {"deepstack_visual_indexes": [1], "_target_": "transformers.models.qwen3_vl.it.Qwen3VLVisionConfig"}
+    whole = {"model": said | {"vision_config": tower}, "dataset": {"image_size": [128, 128]}}
+    seeing = read(tmp_path, yaml.safe_dump(whole), "args.yaml").model
+    (found,) = seeing.encoders
+    assert (found.layers, found.tokens, found.projector, found.projectors) == (2, 64, 256, 2)
+    assert plain == seeing.model_copy(update={"encoders": ()})
+    for change, says in (
+        ({"vision_config": tower | {"_target_": "clip.Tower"}}, "vision_config._target_ = 'clip.Tower': needs a tower"),
+        (
+            {"pretrained_model_name_or_path": "a/b", "--num-layers": None},
+            "= 'a/b' says no shape, needs the config.json",
+        ),
+    ):
+        with pytest.raises(InstanceError, match=re.escape(says)):
+            read(tmp_path, yaml.safe_dump({"model": {k: v for k, v in (said | change).items() if v}}), "bad.yaml")
 
 
 def test_tables_that_aliases_name_again_and_again_are_gone_through_once() -> None:

@@ -75,7 +75,10 @@ def test_bridge_gets_every_argument_of_megatron(name: str) -> None:
 
 @pytest.mark.parametrize(
     "model",
-    ["llama3-405b", "mixtral-8x7b", "deepseek-v3.2", "gpt-oss-120b", "qwen3-next-80b-a3b", "nemotron-3-nano"],
+    [
+        *("llama3-405b", "mixtral-8x7b", "deepseek-v3.2", "gpt-oss-120b", "qwen3-next-80b-a3b", "nemotron-3-nano"),
+        *("moonlight-16b-a3b", "qwen3.5-397b-a17b", "mimo-v2-flash"),
+    ],
 )
 def test_what_is_exported_is_imported_as_the_same_model(model: str, tmp_path: Path) -> None:
     limits = {"tp": [1], "cp": [1], "micro_batch": [1], "zero": [1], "recompute": ["none"]}
@@ -85,6 +88,8 @@ def test_what_is_exported_is_imported_as_the_same_model(model: str, tmp_path: Pa
         ("it.yaml", bridge.bridge_text("t", split, one)),
         ("it.sh", megatron.launch_script("t", split, one)),
     ):
+        if name == "it.sh" and next(megatron.refusals(split, one), None):
+            continue
         (tmp_path / name).write_text(text, "utf-8")
         read = imported(tmp_path / name).model
         different = {key for key, value in shape if key not in NO_SHAPE and getattr(read, key) != value}
@@ -108,12 +113,14 @@ DEEP = GATED | {"encoders": [TOWER | {"projectors": 3}]}
         (WINDOWED, "MiMoV2FlashModelProvider", {"swa_num_query_groups": 8, "window_size": 128, "v_head_dim": 32}),
     ],
 )
-def test_bridge_has_providers_of_its_own(model: Any, provider: str, said: dict[str, Any]) -> None:
+def test_bridge_has_providers_of_its_own(model: Any, provider: str, said: dict[str, Any], tmp_path: Path) -> None:
     limits = {"zero": [0, 1], "cp": [1], "tp": [1], "interleave": [1]}
     split, one = next(plans(model=model, mapping=limits))
     assert list(megatron.refusals(split, one))
     assert not list(bridge.refusals(split, one))
-    config = yaml.safe_load(bridge.bridge_text("t", split, one))
+    (tmp_path / "it.yaml").write_text(bridge.bridge_text("t", split, one), "utf-8")
+    assert imported(tmp_path / "it.yaml").model.mixers == split.workload.model.mixers
+    config = yaml.safe_load((tmp_path / "it.yaml").read_text("utf-8"))
     assert config["model"]["_target_"].endswith(f".{provider}")
     read = config["model"] | config["model"].get("vision_config", {})
     assert {key: read[key] for key in said} == said
