@@ -454,6 +454,20 @@ class DeltaLaw(ScanLaw):
     steps = 2
     flop = 8.0
 
+    def kept_columns(self, t: Any, width: float) -> Any:
+        return super().kept_columns(t, width) + 2 * self._kept_of_kernels / t
+
+    @property
+    def _kept_of_kernels(self) -> int:
+        """Columns that kernels apart from each other keep, where that of Mamba-2 is a single one.
+
+        Keys and queries as normed and as copied to all heads, values, the triangles of chunks, and
+        what the norm behind gives to its gate: gated_delta_net of Megatron-Core, whose
+        chunk_gated_delta_rule is that of flash-linear-attention.
+        """
+        m = self.mixer
+        return self._keys + m.heads * (2 * m.state + self.chunk) + 2 * self._values
+
     def _scanned(self, device: Device, split: Division) -> tuple[Passes, Passes]:
         m, q = self.mixer, self.chunk
         rate, heads = replace(device.bf16_rate, k0=SCORES_K0), split.rows / q * m.heads / split.t
@@ -478,6 +492,11 @@ class KdaLaw(DeltaLaw):
     @property
     def _narrowed(self) -> int:
         return self.mixer.gate_rank + self.mixer.decay_rank
+
+    @property
+    def _kept_of_kernels(self) -> int:
+        # chunk_kda has as many keys as heads, and two triangles; the norm has its gate inside
+        return self._keys + 2 * self.mixer.heads * self.chunk + self._values
 
 
 class LightningLaw(ScanLaw):

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from coopt.instance.catalog import find
+from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings, layer_parameters
 from coopt.perf.memory import GIB, chunks_in_flight, layer_activation_bytes, memory_bytes, stages, state_bytes
+from coopt.perf.mixers import DeltaLaw, laws_of
 from tests.conftest import small_model
 from tests.perf.training import training
 
@@ -185,6 +187,22 @@ def test_activations_of_experts_and_latents_are_repeated_by_norm_act() -> None:
     whole, less = (float(layer_activation_bytes(workload, one(recompute=kind))[0]) / 2048 for kind in (NONE, NORM_ACT))
     latents = 3 * 4096 - 1536 - 512 - 64
     assert whole - less == 2 * 2 * 4096 + 2 * 2 * 1024 + 2 * latents
+
+
+def test_delta_rules_keep_what_their_kernels_save() -> None:
+    """Bytes of a token, counted in gated_delta_net/gdn.py of Megatron-Core and chunk.py of flash-linear-attention."""
+    qwen, kimi = (find("model", name) for name in ("qwen3-next-80b-a3b", "kimi-linear-48b-a3b"))
+    assert isinstance(qwen, Transformer)
+    assert isinstance(kimi, Transformer)
+    keys, values, heads = 16 * 128, 32 * 128, 32
+    projected = 2 * (2 * keys + 2 * values + 2 * heads)
+    scanned = 2 * (2 * keys) + 2 * (2 * heads * 128) + 2 * values + 2 * 64 * heads  # normed, copied, and a triangle
+    behind = 2 * values + 2 * values + 2 * values  # its result, normed, gated
+    (_, delta), *_ = [pair for pair in laws_of(qwen) if isinstance(pair[1], DeltaLaw)]
+    assert delta.kept_columns(1, 2.0) == projected + scanned + behind
+    (_, kda), *_ = [pair for pair in laws_of(kimi) if isinstance(pair[1], DeltaLaw)]
+    projected = 2 * (2 * values + 2 * values + values + heads)  # keys of every head, the gate, and decays
+    assert kda.kept_columns(1, 2.0) == projected + 2 * (2 * values) + 2 * values + 2 * 2 * 64 * heads + 4 * values
 
 
 def published(name: str, tp: int, pp: int, dp: int, batch: int, **more: Any) -> tuple[float, float]:

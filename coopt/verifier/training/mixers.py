@@ -35,6 +35,7 @@ WEIGHED_FORWARD, WEIGHED_BACKWARD = 6, 10
 SCAN_FORWARD, SCAN_BACKWARD, SCAN_STRETCH = 4, 8, 1.5
 CONVOLUTION_FORWARD, CONVOLUTION_BACKWARD, STATES_FORWARD, STATES_BACKWARD = 4, 10, 8, 24
 GATE_FORWARD, GATE_BACKWARD, TRANSPOSED = 6, 18, 4
+DELTA_ROWS = 64  # of a chunk under a delta rule
 DELTA_RULES = ("gated-deltanet", "kda")
 STEPS = {"mamba-2": 1, "gated-deltanet": 2, "kda": 1, "lightning": 0}
 """Numbers that a head needs for each token beside its keys and values."""
@@ -207,7 +208,7 @@ def _scanned(workload: Workload, machine: Machine, scan: ScanLayers, cut: Cut) -
     """
     engine, kind = machine.layers, scan.kind
     values, pairs = scan.heads * scan.head_dim / cut.tp, 2 * scan.groups * scan.state / cut.tp
-    q, n = 64 if kind in DELTA_RULES else 128, scan.state
+    q, n = DELTA_ROWS if kind in DELTA_RULES else 128, scan.state
     chunks = cut.rows / q
     once, repeated = _chunk_products(scan, cut, chunks, q)
     scan_pass = products(machine.scores, once)
@@ -327,8 +328,15 @@ def unfolding_s(workload: Workload, machine: Machine, mixer: Mixer, cut: Cut) ->
 def kept_of_row(mixer: Mixer, tp: int, w: float) -> float:
     """Bytes that a token keeps for the backward pass, of an input of a product `w` an element."""
     if isinstance(mixer, ScanLayers):
-        values = mixer.heads * mixer.head_dim / tp
-        return 2 * scan_columns(mixer, tp) + 2 * values + w * values
+        values, keys = mixer.heads * mixer.head_dim / tp, mixer.groups * mixer.state / tp
+        kept = 2 * scan_columns(mixer, tp) + 2 * values + w * values
+        # normed keys and queries, values, and the triangles that chunks solve
+        triangle = 2 * DELTA_ROWS * mixer.heads / tp
+        if mixer.kind == "gated-deltanet":  # copies for all heads, and the norm apart from its gate
+            kept += 4 * keys + 4 * mixer.heads * mixer.state / tp + 4 * values + triangle
+        elif mixer.kind == "kda":
+            kept += 4 * keys + 2 * values + 2 * triangle
+        return kept
     size, value_size = core_sizes(mixer)
     # queries, keys, values and what the core hands on in 16 bits, and the input of the output
     # projection
