@@ -333,7 +333,7 @@ def _items(following: Sequence[str]) -> list[str]:
 def _object(following: Sequence[str]) -> list[str]:
     """Return the name of an object in YAML, as of the lines `_call_: false`, `_target_: NAME`."""
     lines = takewhile(bool, (OBJECT.search(line) for line in following))
-    return [line[1] for line in lines if line[1]]
+    return [line[1] for line in lines if line and line[1]]
 
 
 def _check_value(form: LogFormat, column: str, entry: Printed, name: str) -> None:
