@@ -225,7 +225,7 @@ class Options(Table):
             f"tp_sync_backward = {self.tp_sync_backward:g}": (
                 partial and self.tp_sync_backward > 1.0
             ),
-            "dp_mode = stale-1: gradients arrive one step late, which changes the training": (
+            "dp_mode = stale-1: gradients arrive one step late, which changes training": (
                 self.dp_mode == "stale-1"
             ),
             "dp_mode = overlap: gradients are reduced behind the backward pass": (

@@ -52,7 +52,7 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     if errors := [*accuracy(instance, plan.runs)]:
         yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
     for outside in outside_note(plan.runs):
-        yield fact("Unmeasured", outside.removeprefix("Outside what was measured: "))
+        yield fact("Unmeasured", outside)
     by_key: dict[str, list[Assumption]] = {}
     for assumption in plan.assumptions:
         by_key.setdefault(assumption.key.partition(" = ")[0], []).append(assumption)
@@ -136,7 +136,11 @@ def _prices(plan: Plan, other: NextBest) -> str:
     """By how much products were chosen, and which price turns that."""
     assert plan.cost is not None
     own = plan.cost.of(plan.objective.kind)
-    what = other.chosen.text or "; ".join(changes(plan, other)) or "the same parts, wired otherwise"
+    what = (
+        other.chosen.text
+        or "; ".join(changes(plan, other))
+        or "the same parts, connected differently"
+    )
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
         return f"another choice is as good: {what}"

@@ -283,7 +283,7 @@ def difference_headline(difference: Difference) -> str:
     if "status" not in changes:
         return "The plans cost the same but differ in other figures."
     status = changes["status"]
-    nothing = "; one of them builds nothing" if _one_builds_nothing(difference) else ""
+    nothing = "; one of them has no design" if _one_builds_nothing(difference) else ""
     return f"The first plan is {status.before}, the second {status.after}{nothing}."
 
 

@@ -127,7 +127,8 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
     alone = (
-        "Only one island stands here. The core joins it to nothing yet, but its links are reserved."
+        "Only one island is at this site. The core joins it to nothing yet, but its links"
+        " are reserved."
     )
     without = "An island of one HB domain has no leaf, and NICs only for these links."
     return pieces(

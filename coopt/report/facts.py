@@ -53,7 +53,7 @@ COMPONENTS = {
 
 SENT = {
     "pp": "sends to the next stage",
-    "dp": "exchanges of replicas or contexts",
+    "dp": "exchanges between replicas or contexts",
     "tp": "TP collectives",
     "cp": "keys and values of contexts",
     "ep": "tokens to experts",
@@ -353,7 +353,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         around = min((d - e) % direct.replicas, (e - d) % direct.replicas)
         counts[abs(t - s), around, bundle.links] += 1
     bundles = [tuple(map(words.count, (*key, count))) for key, count in sorted(counts.items())]
-    places = ("blocks apart", "apart in the ring", "links", "bundles")
+    places = ("blocks apart", "distance in the ring", "links", "bundles")
     yield figures("Bundles of links", (), places, bundles)
     phases = [
         (

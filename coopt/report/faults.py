@@ -29,7 +29,7 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     if not names:
         return [headline]
     times = names if len(names) > 1 else ["iteration"]
-    words_of, numbers = ("part", "what keeps it going"), ("how many", *times)
+    words_of, numbers = ("part", "how training continues"), ("how many", *times)
     outages = [
         (
             f"{outage.workload}: {uptime_text(outage.uptime)}.",

@@ -412,8 +412,8 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         f"tp = {mapping.tp} and cp = {mapping.cp} split no key heads of gated DeltaNet evenly,"
         f" needs a divisor of {key_heads} as their product": key_heads % (mapping.tp * mapping.cp)
         > 0,
-        f"layers = {model.layers} have {parts} mixers and feed-forward parts, needs one for each in"
-        " a hybrid": model.mamba_layers > 0 and parts != model.layers,
+        f"layers = {model.layers}: the hybrid has {parts} mixers and feed-forward parts, needs a"
+        " layer for each": model.mamba_layers > 0 and parts != model.layers,
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
         f"state_bytes = {states} has no switch, needs {WIDE_STATES}, or"
         f" {NARROW_STATES} with ZeRO": (
@@ -475,7 +475,7 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         ),
         f"experts work on {model.capacity:g} times their even share, which"
         " --moe-expert-capacity-factor caps": model.capacity != 1.0,
-        "Megatron-LM hides sends between two interleaved stages, the plan does not": interleaved
+        "Megatron-LM hides sends between two interleaved stages; the plan does not": interleaved
         and mapping.pp == 2
         and not software.pp_overlap,
         f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"

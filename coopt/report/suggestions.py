@@ -61,7 +61,7 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     before, after = (words.amount(kind, value) for value in (plan.cost.of(kind), cliff.value))
     share = words.percent(abs(cliff.value / plan.cost.of(kind) - 1.0))
     took = _took(instance, plan, cliff)
-    changed = "; ".join(changes(plan, cliff)) or "the same parts, wired otherwise"
+    changed = "; ".join(changes(plan, cliff)) or "the same parts, connected differently"
     more = "more" if cliff.buys == "time" else "less"
     spent = "power" if kind == "power" else "money"
     return f"For {share} {more} {spent} ({after} in place of {before}), {took}, with {changed}."

@@ -46,15 +46,15 @@ def summary_report(summary: Summary) -> list[RenderableType]:
     headline = f"{words.counted(summary.cases, 'case')} done{''.join(bad)}."
     if summary.stopped:
         headline = (
-            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have a"
-            " row; the same command with --resume goes on."
+            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have"
+            " a row. Run the same command with --resume to continue."
         )
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
     counts = {
         "worked on": summary.worked,
-        "known from before": summary.kept,
-        "asked by another case as well": max(0, repeated),
-        "with a file that was damaged, so asked again": summary.damaged,
+        "known from an earlier run": summary.kept,
+        "answered by another case": max(0, repeated),
+        "with a damaged file, so asked again": summary.damaged,
     }
     questions = [f"{n:,} {text}" for text, n in counts.items() if n or text == "worked on"]
     outcomes = [f"{count:,} {name}" for name, count in summary.statuses.items()]

@@ -217,9 +217,10 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             "q_rank without kv_rank: a low rank of queries is for latent attention only, needs"
             " kv_rank"
         ): (model.q_rank > 0 and not model.kv_rank),
-        f"tied_embeddings with pp = {mapping.pp}: no stage has both tables, needs pp = 1": (
-            model.tied_embeddings and mapping.pp > 1
-        ),
+        (
+            f"tied_embeddings with pp = {mapping.pp}: no stage has both embedding tables, needs"
+            " pp = 1"
+        ): (model.tied_embeddings and mapping.pp > 1),
         f"gradient_bytes = {software.gradient_bytes}: gradients are reduced in fp32, needs 4": (
             software.gradient_bytes != 4
         ),

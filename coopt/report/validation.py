@@ -127,7 +127,7 @@ def _worst(comparison: Comparison) -> RenderableType:
     ]
     title = "The row furthest off" if len(done) == 1 else f"The {len(worst)} rows furthest off"
     numbers = ("measured", "predicted", "error")
-    return figures(title, ("row", "where predicted time goes"), numbers, rows)
+    return figures(title, ("row", "what takes most of the predicted time"), numbers, rows)
 
 
 def _refused(comparison: Comparison) -> RenderableType | None:

@@ -177,8 +177,8 @@ def _refuse_other_traffic(split: RankGrid) -> None:
     names = [name for name, does in crossing.items() if does]
     if names:
         raise InstanceError(
-            f"workload {split.workload.name!r}: {both(names)} crosses domains, and only what data"
-            " parallelism takes on direct links is known: needs a plan whose other degrees stay"
+            f"workload {split.workload.name!r}: {both(names)} crosses domains, but only data"
+            " parallelism can be timed on direct links: needs a plan whose other degrees stay"
             " inside (`mapping` in the instance)"
         )
 

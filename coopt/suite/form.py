@@ -227,7 +227,7 @@ class Study(Record):
 def read_study(path: str | Path) -> Study:
     """Read a suite file and the published data it names; InstanceError holds all complaints."""
     file = Path(path)
-    table = read_toml(file, "a suite (docs/suites.md says what stands in one)")
+    table = read_toml(file, "a suite (docs/suites.md describes the form)")
     try:
         suite = Suite.model_validate(table)
     except ValidationError as error:

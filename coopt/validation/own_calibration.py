@@ -144,7 +144,7 @@ def own_calibration_of(
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
         reasons = "; ".join([*whys, *places, *notes])
         raise InstanceError(
-            f"no run to fit to ({reasons}), needs one; --set adds what a log leaves out"
+            f"no run can be used for a fit ({reasons}), needs one; --set adds what a log leaves out"
         )
     posteriors, following = [], []
     for fit_set, set_runs in members:

@@ -247,8 +247,8 @@ def _check_island(
         fine and years == tuple(fleet.year(t) for t in parts),
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
-        f"The island stands at {claimed_sites} in {years}. It needs one site of the instance, if"
-        " it has sites, and the instance's phases.",
+        f"The island is at {claimed_sites} in {years}. It needs one site of the instance, if it"
+        " has sites, and the instance's phases.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.
@@ -353,7 +353,7 @@ def _check_growth(
             is_grown,
             part.name,
             "one network that grows",
-            "No network that grows to that of the last phase matches what the plan states here"
+            "No network that can grow to that of the last phase agrees with the plan here"
             " (docs/phased.md).",
         )
         assert stage_and_uplinks is not None

@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "direct": (
         linked,
         [
-            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs one beside it"),
+            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs such a fabric as well"),
             ({"network__fabrics": ["clos"]}, "network.panels: .* needs 'direct'"),
             ({"solver": {"top": 2}}, "solver.top = 2: .* 'direct' in network.fabrics, needs 1"),
             (

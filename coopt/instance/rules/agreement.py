@@ -191,8 +191,8 @@ def _fill(instance: Question) -> Iterator[str]:
         ),
         (
             network.tier_switches == "any" and alike,
-            "network.tier_switches = 'any': products by tier are not supported with"
-            f" {both(alike)}, needs 'same'",
+            "network.tier_switches = 'any': different products for each tier are not supported"
+            f" with {both(alike)}, needs 'same'",
         ),
         (
             network.domain_fill == "any" and instance.even_for,
@@ -337,7 +337,10 @@ def _in_turn(instance: Question) -> Iterator[str]:
             ),
             (
                 workload.bounded and workload.train_days is None,
-                f"workload[{w}]: {key} adds up days, needs train_days, or no bound of its own",
+                (
+                    f"workload[{w}]: {key} adds up the days of all workloads, needs train_days,"
+                    " or no bound of its own"
+                ),
             ),
             (
                 (workload.train_days or 0.0) > total,
@@ -525,8 +528,8 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
         (
             direct and not network.switched,
             (
-                "network.fabrics: 'direct' is always compared with a switched fabric, needs one"
-                " beside it"
+                "network.fabrics: 'direct' is always compared with a switched fabric, needs such"
+                " a fabric as well"
             ),
         ),
         (

@@ -117,7 +117,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
     apart = family.fabric == "rail-only" and family.planes > 1
     level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
-    start = f"one of {several}, which are alike" if several else "all of it"
+    start = f"one of {several} equal ones" if several else "all of it"
     nics = words.counted(
         family.nics_of_domain // family.planes, "NIC" if family.nic_planes == 1 else "port"
     )

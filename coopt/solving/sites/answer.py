@@ -246,9 +246,9 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
     if fed_shares == 0:
         return (
             (
-                f"site: even one of the {all_shares} shares takes"
-                f" {gpus_w(instance, 1) / 1e6:.6g} MW times the PUE, more than any site can"
-                " feed: needs more power, more and smaller shares, or fewer GPUs"
+                f"site: even one of the {all_shares} shares draws"
+                f" {gpus_w(instance, 1) / 1e6:.6g} MW before cooling (PUE), more than any"
+                " site can feed: needs more power, more and smaller shares, or fewer GPUs"
             ),
         )
     local = local_question(instance, fed_shares)
@@ -297,7 +297,7 @@ def no_ring(
     remedies = [text for text, result in trials if result.found is not None]
     if remedies:
         return tuple(
-            f"no sites keep all limits at once; {text} there is a plan" for text in remedies
+            f"no sites keep all limits at once, but {text} there is a plan" for text in remedies
         )
     if all(result.outcome == "infeasible" for _, result in trials):
         return (

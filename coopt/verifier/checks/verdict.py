@@ -275,7 +275,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("instance", "the plan was made for this instance (same name and SHA-256)"),
     (
         "replaced",
-        "applying the plan's recorded --set values to the instance changes nothing",
+        "the plan's recorded --set values are those of the instance",
     ),
     (
         "chosen",
@@ -319,7 +319,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "hb-domain",
         "the HB domain is listed, with this size and this number of active GPUs",
     ),
-    ("domain-count", "the HB domains hold exactly the training GPUs"),
+    ("domain-count", "the HB domains hold exactly the GPUs that train"),
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
@@ -458,7 +458,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "bound-time",
-        "the time bound is that of the instance, less what interruptions take of its days",
+        "the time bound is that of the instance, less the time that interruptions take",
     ),
     ("deadline", "the iteration time is within the bound"),
     ("time-error", "the error of the iteration time, by its distance from published runs"),
@@ -547,10 +547,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "core-switches",
-        (
-            "the core has a port for every link, in whole modules, and no more switches than"
-            " that takes"
-        ),
+        "the core has a port for every link, in whole modules, and no more switches than needed",
     ),
     (
         "core-optic",
@@ -654,8 +651,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "bought-lines",
         (
-            "a phase lists what it buys at its prices, with labour for links added to existing"
-            " switches"
+            "a phase lists what it buys at its own prices, with labour for links added to"
+            " existing switches"
         ),
     ),
     ("in-place", "everything in use in a phase was bought in it or earlier"),
@@ -668,7 +665,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("phase-energy", "electricity from a phase to the next, at the phase's price"),
     (
         "phase-work",
-        "labour for what a phase buys, and support until the next phase for everything in use",
+        "labour for what a phase buys, and support for everything in use until the next phase",
     ),
     (
         "phase-years",

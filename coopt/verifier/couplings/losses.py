@@ -137,7 +137,7 @@ def check_losses(
         holds,
         claimed_texts,
         expected_texts,
-        "The plan misstates what the design loses with a part.",
+        "The plan misstates the effect of a loss.",
         TOLERANCE,
     )
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}

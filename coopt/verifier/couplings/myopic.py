@@ -215,6 +215,6 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         claim.value,
         total_usd,
         f"Planned on their own, the phases cost {total_usd} in all, {saving} more than the plan,"
-        " but the plan says otherwise.",
+        " but the plan states other figures.",
         TOLERANCE,
     )

@@ -206,7 +206,7 @@ def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
         not faults,
         faults,
         (),
-        "Lines that are not a count of at least one times their unit, or are named otherwise:"
+        "Lines whose total is not their count times the unit price, or whose names are wrong:"
         f" {', '.join(faults)}.",
         TOLERANCE,
     )

@@ -365,7 +365,7 @@ def check_uptime(
             claim is not None,
             expected is not None,
             f"Failures are {'not ' if expected is None else ''}part of the question, but the"
-            f" plan says otherwise for {subject}.",
+            f" plan says the opposite for {subject}.",
         )
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()

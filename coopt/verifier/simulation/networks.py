@@ -90,9 +90,7 @@ class FabricNetwork(NamedTuple):
             if self.sharing.routing == "ecmp" and self.wiring is not None
             else ""
         )
-        remarks += (
-            "; every domain is treated as if it were as full as the fullest" if family.rooms else ""
-        )
+        remarks += "; every domain is assumed to be as full as the fullest" if family.rooms else ""
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
             return f"all {nics} NICs of {domains} that train{remarks}"
