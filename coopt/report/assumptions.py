@@ -111,11 +111,11 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
 
     def taken(one: Assumption) -> str:
         if one.time_ratio is None:
-            return "the cluster would hardly ever train" if one is built else "hardly more"
+            return "it would hardly ever train" if one is built else "hardly more"
         if dated:
             return f"{'training would take ' * (one is built)}{_took(instance, plan, one)}"
         share = words.percent(1.0 / one.time_ratio)
-        return f"the cluster would train {share} of the time" if one is built else share
+        return f"it would train {share} of the time" if one is built else share
 
     more = [
         f", {taken(one)} with {words.counted(one.spare_domains, 'spare domain')}" for one in spared

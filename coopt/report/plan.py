@@ -556,10 +556,16 @@ def _bill_line(items: Sequence[Item]) -> tuple[str, ...]:
 
 
 def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
-    """The limits that are nearest, times of workloads aside, which stand above."""
+    """The limits that are nearest, times of workloads aside, which stand above; equal ones as
+    one.
+    """
     checks = [check for check in plan_checks(instance, plan) if check.unit != "s" and check.limit]
-    nearest = sorted(checks, key=lambda check: 1 - check.value / check.limit)[:MOST_BOUNDS]
-    return facts("Nearest limits", [(check.name, _limit(instance, check)) for check in nearest])
+    names: dict[str, list[str]] = {}
+    for check in sorted(checks, key=lambda check: 1 - check.value / check.limit):
+        of = names.setdefault(_limit(instance, check), [])
+        of.append(check.name.rpartition(", ")[2] if of else check.name)
+    nearest = [(both(of), text) for text, of in names.items()]
+    return facts("Nearest limits", nearest[:MOST_BOUNDS])
 
 
 def _limit(instance: Instance, check: LimitCheck) -> str:
