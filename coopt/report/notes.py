@@ -617,10 +617,9 @@ def _declared_risks(instance: Instance) -> Iterator[str]:
     for workload in instance.workload:
         names.setdefault(workload.options.evidence, []).append(workload.name)
     for risks, of in names.items():
-        trained = "Workload {} is" if len(of) == 1 else "Workloads {} are"
-        risk = "a declared risk" if len(risks) == 1 else "declared risks"
+        of_whom = f" of {words.both(of)}" if len(of) < len(instance.workload) else ""
         if risks:
-            yield f"{trained.format(words.both(of))} trained with {risk}: {'; '.join(risks)}."
+            yield f"Declared risk{'s' * (len(risks) > 1)}{of_whom}: {'; '.join(risks)}."
 
 
 def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:

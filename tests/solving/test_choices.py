@@ -386,6 +386,6 @@ def test_knobs_are_taken_where_they_are_allowed_and_told_with_what_is_known_of_t
     question = at_choice(instance, risky)
     assert question.workload[0].options.evidence[0].startswith("tp_sync_fraction: language models")
     told = rendered(plan_screen(question, each[risky.text]))
-    assert "declared risk" in told
+    assert "Declared risk" in told
     assert "arXiv 2506.19645" in told
-    assert "declared risk" not in rendered(plan_screen(knobs(), coopt.solve(knobs())))
+    assert "Declared risk" not in rendered(plan_screen(knobs(), coopt.solve(knobs())))
