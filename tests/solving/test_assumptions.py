@@ -50,15 +50,15 @@ def test_another_assumption_takes_as_long_as_the_fastest_plan_with_it(
         {name: getattr(one.run, name) * 1.05} for name in ("tokens_per_s", "mfu_causal", "memory_limit_gib", "bound_s")
     ]
     runs = [{"run": one.run.model_copy(update=wrong)} for wrong in (*told, {"breakdown_s": {}})]
-    for wrong in (
-        {"time_ratio": one.time_ratio * 1.01}, {"run": None}, {"workload": "x"}, {"key": "network.x = 1"}, *runs
-    ):  # fmt: skip
+    runs += [{"run": one.run.model_copy(update=wrong)} for wrong in ({"gpus": 64}, {"name": "x"}, {"routes": {"x": 1}})]
+    plain = ({"time_ratio": one.time_ratio * 1.01}, {"run": None}, {"workload": "x"}, {"spare_domains": 1})
+    for wrong in (*plain, {"key": "network.x = 1"}, *runs):
         lie = plan.model_copy(update={"assumptions": (one.model_copy(update=wrong),)})
         assert not coopt.verify(instance, lie).accepted
 
 
 def test_failures_take_what_the_question_with_them_says() -> None:
-    _, found = assumed(ask(**ONE))
+    plan, found = assumed(ask(**ONE))
     counted = [one for one in found if one.key == 'availability.rates = "llama-3"']
     assert counted[0].spare_domains == 0 < counted[-1].spare_domains
     for one in counted:
@@ -66,6 +66,8 @@ def test_failures_take_what_the_question_with_them_says() -> None:
         (run,) = coopt.solve(failing).workloads
         assert run.uptime is not None
         assert one.time_ratio == pytest.approx(1.0 / run.uptime.goodput)
+    lie = plan.model_copy(update={"assumptions": (counted[0].model_copy(update={"spare_domains": -1}),)})
+    assert not coopt.verify(ask(**ONE), lie).accepted
     assert not any("availability" in one.key for one in assumed(ask(**ONE, availability={"rates": "llama-3"}))[1])
 
 

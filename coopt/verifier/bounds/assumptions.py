@@ -50,12 +50,21 @@ def _ratio(
     key, _, value = claim.key.partition(" = ")
     named, family, gpu = value.strip('"'), part.family, question.cluster.gpu
     failures = published_failures()
-    if key == "availability.rates" and named == failures.rates.name and claim.run is None:
+    if key == "availability.rates":
+        if named != failures.rates.name or claim.run is not None or claim.spare_domains < 0:
+            return -1.0
         pace = pace_of(failures, run, family, reach_of(family, part.ports), part.levels, gpu)
         spared = family._replace(spares=claim.spare_domains)
         goodput = uptime_of(failures, run.workload, spared, part.levels, pace).goodput
         return 1.0 / goodput if goodput > HARDLY else None
     workload = run.workload
+    if (
+        claim.spare_domains
+        or claim.run is None
+        or claim.run.name != workload.name
+        or not claim.run.routes.keys() <= run.claim.routes.keys()
+    ):
+        return -1.0
     if key == "workload.balance" and named in ("forced", "trained"):
         workload = workload.model_copy(update={"balance": named})
     elif key == "network.routing" and named == "ecmp" and family.attachment is not None:
@@ -64,10 +73,11 @@ def _ratio(
         family = family._replace(attachment=attachment)
     else:
         return -1.0
-    other = claim.run and check_mapping(Ledger(), workload, claim.run, family)
+    beside = Ledger()
+    other = check_mapping(beside, workload, claim.run, family)
     if not other:
         return -1.0
-    reach, beside = reach_of(family, part.ports), Ledger()
+    reach = reach_of(family, part.ports)
     speeds = [speeds_of(family, reach, one.place, looped=one.looped) for one in (other, run)]
     share = run.claim.bound_s / workload.bound_s  # with the bound of the plan, which it may miss
     check_run_at_speed(beside, other, family.gpus, speeds[0], gpu, goodput=share)
