@@ -26,6 +26,8 @@ from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, Precision
 from coopt.instance.texts import write_text
 from coopt.instance.transformer import Software
+from coopt.perf.collectives import NO_NETWORK, LinkRates, gather
+from coopt.perf.exchanges import Visits, all_to_all, started_exchange
 from coopt.perf.kernels import BITS, BLOCK, Blocks, Device, fused_attention
 from coopt.perf.mapping import Floats
 from coopt.validation.fitting import minimise
@@ -54,20 +56,22 @@ fp8_block of vLLM 0.24.0: the host is timed
 experts that are not balanced, that TP splits, or of fewer than 512 rows each
 experts of SGLang and vLLM: with EP they multiply what other ranks hold as well
 16 experts of which a token visits one: 4 times as long as any others
+exchanges of fewer than 1,024 tokens: decoding; of trtllm and vLLM: multiprocessors are not stated
 """
 SAMPLE = 4000  # rows of a table, drawn evenly, that are compared
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of table: its rows of a GPU with columns by name and seconds, the law, and the shares
-    that are fitted with the value and step each starts from and its maximum.
+    """A kind of table: its rows of a GPU with columns by name and seconds, the law, the shares that
+    are fitted with the value and step each starts from and its maximum, and how often it is tried.
     """
 
     name: str
     rows: Callable[[Path, str], Mapping[str, Any]]
     law: Callable[[Gpu, Mapping[str, Any], Mapping[str, float]], Floats]
     shares: Mapping[str, tuple[float, float, float]]
+    evaluations: int = 200
 
 
 def main() -> None:
@@ -133,7 +137,7 @@ def _fitted(kind: Kind, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, fl
         means = [np.abs(_errors(kind, *table, shares)).mean() for table in tables.items()]
         return float(np.mean(means))
 
-    best = minimise(size, start, step, 0.1 * start, highest, 200)
+    best = minimise(size, start, step, 0.1 * start, highest, kind.evaluations)
     return dict(zip(kind.shares, map(float, best), strict=True))
 
 
@@ -231,7 +235,104 @@ def _attention() -> Kind:
     return Kind("attention", rows, law, {"ratio": (1.0, 0.1, 2.0), "start_s": (1.2e-5, 4e-6, 1e-4)})
 
 
+NVLINK_BYTE_S = {"ampere": 300e9, "hopper": 450e9, "blackwell": 900e9}  # one way
+NCCL = "comm/nccl/2.29.2/nccl_perf"
+PROTOCOLS = {
+    "hb": (0.75, 0.05, 0.99),
+    "hb_reduce": (0.85, 0.05, 1.2),
+    "latency_s": (8e-6, 2e-6, 1e-4),
+    "step_s": (1e-6, 2e-7, 1e-5),
+    "hb_own": (0.4, 0.1, 1.0),
+    "hb_short": (0.5, 0.1, 1.0),
+    "long_s": (1.5e-5, 4e-6, 1e-4),
+}
+
+
+def _collectives(operations: Sequence[str], protocols: Sequence[str]) -> Kind:
+    """Collectives of NCCL in one HB domain, from 512 bytes to 512 MiB."""
+
+    def rows(folder: Path, name: str) -> Mapping[str, Any]:
+        place = (NCCL.replace("2.29.2", "2.27.3") if name == "a100-80g" else NCCL) + ".parquet"
+        table = pl.read_parquet(folder / place)
+        width = pl.when(pl.col("nccl_dtype") == "half").then(2).otherwise(1)
+        named = table.filter(pl.col("op_name").is_in(operations))
+        timed = named.with_columns(bytes=pl.col("message_size") * width)
+        columns = {key: timed[key].to_numpy() for key in ("op_name", "num_gpus", "bytes")}
+        return {**columns, "seconds": timed["latency"].to_numpy() * 1e-3, "source": place}
+
+    def law(gpu: Gpu, table: Mapping[str, Any], shares: Mapping[str, float]) -> Floats:
+        rate = NVLINK_BYTE_S[gpu.generation] * shares["hb"]
+        x, y = table["num_gpus"], np.ones_like(table["bytes"])
+        links = LinkRates(
+            hb_byte_s=rate,
+            rail=1.0,
+            send=1.0,
+            latency_s=shares["latency_s"],
+            step_s=shares.get("step_s", 0.0),
+            send_s=0.0,
+            sum_byte_s=rate * max(1.0, shares.get("hb_reduce", 0.0) / shares["hb"]),
+            own_share=shares["hb_own"],
+            short=shares["hb_short"],
+            long_s=shares["long_s"],
+        )
+        each = Visits(1, 0, 0, once=False)
+        times = {
+            "all_reduce": gather(links, table["bytes"], x, y, "dp", summed=x > 0) * 2.0,
+            "alltoall": all_to_all(links, table["bytes"], x, y, each),
+        }
+        gathered = gather(links, table["bytes"], x, y, "dp")
+        kinds = [table["op_name"] == kind for kind in times]
+        seconds = [part.at(NO_NETWORK) for part in times.values()]
+        return np.asarray(np.select(kinds, seconds, gathered.at(NO_NETWORK)))
+
+    name = "collectives" if len(operations) > 1 else "all-to-all"
+    shares = {name: PROTOCOLS[name] for name in protocols}
+    return Kind(name, rows, law, shares, 100 * len(shares))
+
+
+def _exchanges() -> Kind:
+    """Dispatch in 8 bits, and combine, of DeepEP in one server or tray."""
+    place = "comm/sglang/0.5.12/wideep_deepep_normal_perf.parquet"
+    keys = ("num_token", "hidden_size", "num_topk")
+
+    def rows(folder: Path, name: str) -> Mapping[str, Any]:
+        if not (folder / place).exists():
+            return {"seconds": []}
+        table = pl.read_parquet(folder / place).filter(pl.col("num_token") >= 1024)
+        ranks = 4 if name.startswith("g") else 8
+        ways = [
+            table.select(
+                *keys,
+                bytes=pl.lit(size),
+                ranks=pl.lit(ranks),
+                copying=pl.col(f"{way}_sms"),
+                seconds=pl.col(f"{way}_transmit_us") * 1e-6,
+            )
+            for way, size in (("dispatch", 1), ("combine", 2))
+        ]
+        timed = pl.concat(ways)
+        return {**{key: timed[key].to_numpy() for key in timed.columns}, "source": place}
+
+    def law(gpu: Gpu, table: Mapping[str, Any], shares: Mapping[str, float]) -> Floats:
+        rate = NVLINK_BYTE_S[gpu.generation] * gpu.efficiency.hb
+        links = LinkRates(rate, 1.0, 1.0, 0.0, 0.0, 0.0)
+        times = np.zeros(len(table["seconds"]))
+        for top in np.unique(table["num_topk"]):
+            visits = Visits(int(top), 0, 0, True, table["copying"] * shares["copied_byte_s"])
+            sent = table["num_token"] * table["hidden_size"] * table["bytes"] * float(top)
+            one = np.ones_like(table["ranks"])
+            seconds = started_exchange(links, sent, table["ranks"], one, visits).at(NO_NETWORK)
+            times = np.where(table["num_topk"] == top, seconds, times)
+        return times + shares["start_s"]
+
+    start = {"copied_byte_s": (22e9, 2e9, 1e11), "start_s": (3e-5, 1e-5, 1e-3)}
+    return Kind("token exchange", rows, law, start)
+
+
 KINDS = (
+    _collectives(("all_gather", "reduce_scatter", "all_reduce"), tuple(PROTOCOLS)),
+    _collectives(("alltoall",), ("hb", "latency_s", "hb_own", "hb_short", "long_s")),
+    _exchanges(),
     *(_products(precision) for precision in TYPES),
     *(_grouped(precision) for precision in TYPES),
     _attention(),

@@ -53,12 +53,9 @@ from coopt.perf.collectives import (
     NO_NETWORK,
     LinkRates,
     Reciprocals,
-    Visits,
-    all_to_all,
-    forwards_at_once,
     links_of,
-    visits_of,
 )
+from coopt.perf.exchanges import Visits, forwards_at_once, started_exchange, visits_of
 from coopt.perf.iterations import iteration
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
@@ -382,7 +379,9 @@ def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits, at_once: 
     """
     if g == 1:
         return 0.0
-    ways = [all_to_all(links, 1.0, g // y, y, visits) for y in divisors(g)]
-    levels = [(float(way.fixed - links.latency_s), float(way.ep / byte_s)) for way in ways]
+    # per byte of the largest messages, which neither protocols nor own copies slow
+    links = replace(links, own_share=0.0, short=1.0)
+    ways = [started_exchange(links, 1.0, g // y, y, visits) for y in divisors(g)]
+    levels = [(float(way.fixed), float(way.ep / byte_s)) for way in ways]
     fastest_s = min(map(max if at_once else sum, levels))
     return max(fastest_s / float(ways[-1].ep), 0.0)

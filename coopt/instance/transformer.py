@@ -758,6 +758,21 @@ class Efficiency(Table):
             ),
         ),
     ] = None
+    hb_own: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=1,
+            description="c: share of its own data that a rank copies as well, in one HB domain",
+        ),
+    ] = 0.0
+    hb_short: Annotated[
+        Fraction,
+        Field(description="share of `hb` that collectives in one HB domain reach without `long_s`"),
+    ] = 1.0
+    long_s: Annotated[
+        NonNegative, Field(description="what messages start later that reach all of `hb` (s)")
+    ] = 0.0
     rail: Annotated[Fraction, Field(description="eib: share of NIC bandwidth of a collective")]
     send: Annotated[Fraction, Field(description="es: share of NIC bandwidth of a pipeline send")]
     latency_s: Annotated[NonNegative, Field(description="start-up time of one collective (s)")]

@@ -28,16 +28,13 @@ from coopt.perf.collectives import (
     Algorithms,
     LinkRates,
     Reciprocals,
-    Visits,
-    all_to_all,
     available_algorithms,
-    forwards_at_once,
     min_steps,
     steps,
     switched_share,
     tree_levels,
-    visits_of,
 )
+from coopt.perf.exchanges import Visits, forwards_at_once, started_exchange, visits_of
 from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, expert_ranks
 from coopt.perf.traffic import Replicas, StageTraffic
 
@@ -233,7 +230,7 @@ def exchange_algorithms(
     if not np.any(on_both_levels):
         return ()
     # both have the same start-up time, which `all_to_all` charges
-    exchange = all_to_all(replace(links, latency_s=0.0), 1.0, x, y, visits)
+    exchange = started_exchange(links, 1.0, x, y, visits)
     saved = np.where(
         on_both_levels, exchange.fixed / np.where(on_both_levels, exchange.ep, 1.0), 0.0
     )

@@ -7,7 +7,6 @@ Keeping the coefficients instead of the number lets one evaluation serve every n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -391,7 +390,8 @@ class LinkRates:
     or an array) and `sum_byte_s` that of all-reduces there. `rail` and `send` are the shares of the
     bandwidth between domains that collectives and sends reach. `rail_reduces` says whether the
     switches of the network sum gradients. The latencies are in seconds: to start a collective, per
-    step of one, and per send.
+    step of one, and per send. Inside one domain, `own_share` is what a rank copies of its own data
+    besides, and `short` the share of the rate that messages reach without starting `long_s` later.
     """
 
     hb_byte_s: Any
@@ -402,6 +402,24 @@ class LinkRates:
     send_s: float
     sum_byte_s: Any = 0.0
     rail_reduces: bool = False
+    own_share: float = 0.0
+    short: float = 1.0
+    long_s: float = 0.0
+
+    def protocol_s(self, moved_s: Any, alone: Any, part: Any = 1.0) -> Any:
+        """Return the seconds that a collective, or a part of one, takes to move data inside a
+        domain, given those at the full rate, by the faster of two protocols: for short messages,
+        and for long ones.
+
+        Parameters
+        ----------
+        alone
+            Whether the group lies in one domain; others start the long protocol while they wait.
+        """
+        if self.short == 1.0:
+            return moved_s
+        faster_s = np.minimum(moved_s / self.short, moved_s + self.long_s * part)
+        return np.where(alone, faster_s, moved_s)
 
 
 def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
@@ -423,8 +441,10 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
     rail, send = (efficiency.rail, efficiency.send) if share is None else (share, share)
     byte_s = hb_gbyte_s * 1e9
     latency = efficiency.latency_s, efficiency.step_s, efficiency.send_s
+    protocols = efficiency.hb_own, efficiency.hb_short, efficiency.long_s
+    is_in_network = collectives == "in-network"
     return LinkRates(
-        efficiency.hb * byte_s, rail, send, *latency, sums * byte_s, collectives == "in-network"
+        efficiency.hb * byte_s, rail, send, *latency, sums * byte_s, is_in_network, *protocols
     )
 
 
@@ -432,20 +452,23 @@ def links_of(workload: Workload, gpu: Gpu, hb_gbyte_s: Any) -> LinkRates:
 class GatherRates:
     """Time of an all-gather or reduce-scatter: seconds per byte, and start-up seconds.
 
-    `inside_s_byte` is charged inside domains; `across` is the bytes at the full rate of a rail for
-    each byte of data. All are arrays that broadcast.
+    `inside_s_byte` is charged inside domains, by the protocols of `links` where `alone`; `across`
+    is the bytes at the full rate of a rail for each byte of data, and `part` the share of a
+    collective that this is. All are arrays that broadcast.
     """
 
     kind: RingKind
+    links: LinkRates
     inside_s_byte: Any
     across: Any
     start_s: Any
+    alone: Any
+    part: Any
 
     def of(self, data_bytes: Any) -> AffineSeconds:
         """Return the time of the collective for that many bytes."""
-        return AffineSeconds(
-            self.inside_s_byte * data_bytes + self.start_s, **{self.kind: self.across * data_bytes}
-        )
+        inside_s = self.links.protocol_s(self.inside_s_byte * data_bytes, self.alone, self.part)
+        return AffineSeconds(inside_s + self.start_s, **{self.kind: self.across * data_bytes})
 
 
 def gather(
@@ -481,6 +504,10 @@ def gather_rates(
     .. math:: \frac{x-1}{x} \frac{D}{e_{nv} F} + \frac{y-1}{y} \frac{D}{x} \frac{r}{e_{ib}}
         + \lambda + \alpha\,n
 
+    In a group that lies in one domain a rank copies a share c of its own data as well, so that the
+    first term has x - 1 + c, and is that of the faster protocol (`LinkRates.protocol_s`). Half of
+    an all-reduce pays half of the start-up where protocols are told apart (`LinkRates.short`).
+
     Parameters
     ----------
     kind
@@ -504,8 +531,11 @@ def gather_rates(
     if kind in GRADIENTS and links.rail_reduces:
         across = across * switched_share(y, summed)
     count = min_steps(x, y) if sized else steps(x, y)
-    start = np.where(x * y > 1, links.latency_s + links.step_s * count, 0.0)
-    return GatherRates(kind, (x - 1) / (x * byte_s), across, start)
+    part = np.where(summed, 0.5, 1.0) if links.short < 1.0 else 1.0
+    start = np.where(x * y > 1, links.latency_s * part + links.step_s * count, 0.0)
+    alone = (x > 1) & (y == 1)
+    inside = (x - 1 + links.own_share * alone) / (x * byte_s)
+    return GatherRates(kind, links, inside, across, start, alone, part)
 
 
 def switched_share(y: Any, summed: Any) -> Any:
@@ -537,88 +567,6 @@ def tree_levels(ranks: Any) -> Any:
     - 1.
     """
     return np.frexp(ranks - 1.0)[1]
-
-
-# of tokens that one multiprocessor copies a second: DeepEP with 20 of them moves 14.4 GB/s each on
-# H100 and 11.8 on B200 and GB200 (aiconfigurator-core 0.12.0, comm/sglang/0.5.12), whatever NVLink
-MULTIPROCESSOR_BYTE_S = 13e9
-
-
-@dataclass(frozen=True)
-class Visits:
-    """How tokens reach their experts: k experts per token, chosen in G' of G groups.
-
-    `groups` is G (0 without groups), `visited_groups` is G', `once` says whether a token is sent
-    once to each place instead of once per expert, and `copied_byte_s` is what multiprocessors copy.
-    """
-
-    experts: int
-    groups: int
-    visited_groups: int
-    once: bool
-    copied_byte_s: float = math.inf
-
-    def domains(self, y: Any) -> Any:
-        """Return y': of the y domains that hold the experts, those that one token can visit.
-
-        These are G' where a domain holds at least one group, else y·G'/G, the domains that hold G'
-        groups.
-        """
-        if not self.groups:
-            return y
-        return np.minimum(y, self.visited_groups * np.maximum(y / self.groups, 1.0))
-
-    def sent_share(self, places: Any) -> Any:
-        r"""u: share of the token copies that are sent when a token goes once to each place it
-        visits.
-
-        .. math:: u(n) = \frac{n}{k} \left(1 - \left(1 - \frac{1}{n}\right)^k\right)
-
-        This assumes that the experts of a token are drawn evenly from all places. The share is 1
-        where every copy is sent on its own.
-        """
-        if not self.once:
-            return 1.0
-        return places * (1 - (1 - 1 / places) ** self.experts) / self.experts
-
-
-def visits_of(workload: Workload) -> Visits:
-    """Return how the tokens of a workload reach their experts."""
-    model = workload.model
-    copies = workload.options.dispatch_multiprocessors
-    return Visits(
-        model.top_k,
-        model.expert_groups,
-        model.top_groups,
-        workload.options.dispatch == "once",
-        math.inf if copies is None else copies * MULTIPROCESSOR_BYTE_S,
-    )
-
-
-def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits) -> AffineSeconds:
-    r"""Time of an all-to-all of `data_bytes` per rank: along the rail first, then inside the
-    domain.
-
-    .. math:: \frac{x-1}{x} u(x y') \frac{D}{e_{nv} F} + \frac{y-1}{y} u(y') D \frac{r}{e_{ib}}
-        + \text{latency}
-
-    Parameters
-    ----------
-    data_bytes
-        D: bytes of the copies of all tokens, one copy for each expert that a token visits.
-    """
-    domains = visits.domains(y)
-    inside = (x - 1) / x * visits.sent_share(x * domains) * data_bytes
-    inside = inside / np.minimum(links.hb_byte_s, visits.copied_byte_s)
-    across = (y - 1) / y * visits.sent_share(domains) * data_bytes / links.rail
-    return AffineSeconds(inside + np.where(x * y > 1, links.latency_s, 0.0), ep=across)
-
-
-def forwards_at_once(workload: Workload) -> bool:
-    """Whether forwarding inside domains overlaps with the rails, as in kernels that send each token
-    once.
-    """
-    return workload.options.collectives != "levels" and workload.options.dispatch == "once"
 
 
 def send(links: LinkRates, data_bytes: Any, crosses: Any) -> AffineSeconds:

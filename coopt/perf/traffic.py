@@ -16,12 +16,11 @@ from coopt.perf.collectives import (
     AffineSeconds,
     LinkRates,
     RingKind,
-    all_to_all,
     gather,
     gather_rates,
     send,
-    visits_of,
 )
+from coopt.perf.exchanges import all_to_all, visits_of
 from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import (
     FULL,
@@ -86,9 +85,6 @@ class StageTraffic:
         """Half of an all-reduce of the activations over the TP group; with sequence parallelism an
         all-gather or reduce-scatter.
         """
-        if self.workload.options.collectives == "levels":
-            # no switch sums then, so that half of an all-reduce takes as long as a gather
-            return self.tp_gather
         return self._tp_gather(summed=~self.mappings.sequence_parallel)
 
     @property

@@ -144,10 +144,10 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     inside = ranks == x
     hb, nic = device.hb_gbyte_s or usual.gbyte_s, (row.nic_gbps_per_gpu or device.nic_gbit_s) / 8.0
     parameter = _parameter(operation, is_inside=inside)
-    link, moved = (hb if inside else nic), _moved(operation, ranks, x)
+    link, moved = (hb if inside else nic), _moved(operation, ranks, x, gpu.efficiency.hb_own)
     share = moved / (byte_s * link * 1e9)
     low, high = RANGES[parameter]
-    halves = 2.0 if operation == "all_reduce" else 1.0
+    halves = 2.0 if operation == "all_reduce" and gpu.efficiency.hb_short == 1.0 else 1.0
     return LinkFit(
         id=row.id,
         operation=operation,
@@ -305,13 +305,16 @@ def _parameter(operation: str, *, is_inside: bool) -> str:
     return "hb_reduce" if operation == "all_reduce" else "hb"
 
 
-def _moved(operation: str, ranks: int, inside: int) -> float:
+def _moved(operation: str, ranks: int, inside: int, own_share: float) -> float:
     """Return the bytes on the busiest link over the size of a collective.
 
-    Rings of several domains pass through the NICs of all their GPUs; an exchange sends what leaves
+    In one domain a rank of a collective copies a share of its own data as well. Rings of several
+    domains pass through the NICs of all their GPUs; an exchange sends what leaves
     the domain through one's own.
     """
     moved = MOVED[operation](ranks)
-    if ranks == inside or operation == "sendrecv":
+    if operation == "sendrecv":
         return moved
+    if ranks == inside:
+        return moved * (1.0 + own_share / (ranks - 1))
     return (ranks - inside) / ranks if operation == "alltoall" else moved / inside

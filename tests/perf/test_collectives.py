@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coopt.perf.algorithms import ring_algorithms
-from coopt.perf.collectives import LinkRates, Reciprocals, Visits, all_to_all, gather, send, steps
+from coopt.perf.collectives import LinkRates, Reciprocals, gather, send, steps
+from coopt.perf.exchanges import Visits, all_to_all
 from tests.conftest import ask
 
 GPU = ask().cluster.gpu
@@ -74,6 +76,48 @@ def test_all_gather_takes_as_long_as_the_played_rings(x: int, y: int, data_bytes
     latency = GPU.efficiency.latency_s + GPU.efficiency.step_s * steps(x, y) if x * y > 1 else 0.0
     closed = gather(LINKS, data_bytes, x, y, "dp").at(Reciprocals.everywhere(R))
     assert float(closed) == pytest.approx(played + latency, rel=1e-12)
+
+
+MEASURED = replace(
+    LINKS, hb_byte_s=0.77 * 450e9, latency_s=4.9e-6, step_s=0.93e-6, own_share=0.45, short=0.43, long_s=13.5e-6
+)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "data_bytes", "gathered_s", "reduced_s"),
+    [
+        (2, 2**10, 5.2e-6, 5.9e-6),
+        (8, 2**10, 10.4e-6, 15.6e-6),
+        (2, 2**20, 11.3e-6, 14.7e-6),
+        (8, 2**29, 1401.5e-6, None),
+        (4, 2**29, 1267.5e-6, 2299.7e-6),
+        (2, 2**29, 1038.6e-6, None),
+    ],
+)
+def test_nccl_takes_what_nvidia_measured(
+    ranks: int, data_bytes: int, gathered_s: float, reduced_s: float | None
+) -> None:
+    """NCCL 2.29.2 on H100 (aiconfigurator-core 0.12.0): one start, copies of a rank's own, and two protocols."""
+    once = gather(MEASURED, data_bytes, ranks, 1, "dp")
+    assert float(once.fixed) == pytest.approx(gathered_s, rel=0.13)
+    if reduced_s is not None:
+        half = gather(replace(MEASURED, sum_byte_s=0.88 * 450e9), data_bytes, ranks, 1, "dp", summed=True)
+        assert 2 * float(half.fixed) == pytest.approx(reduced_s, rel=0.17)
+
+
+def test_more_domains_are_bound_by_their_rails_whatever_the_protocol() -> None:
+    plain = replace(MEASURED, own_share=0.0, short=1.0, long_s=0.0)
+    for x, y in ((8, 2), (1, 8)):
+        assert gather(MEASURED, 1e6, x, y, "dp").parts == gather(plain, 1e6, x, y, "dp").parts
+
+
+@pytest.mark.parametrize("byte_s", [450e9, 900e9])
+def test_multiprocessors_bound_an_exchange_whatever_the_links(byte_s: float) -> None:
+    """20 of them copy 8 experts' tokens: 5.25 places of 8, and two rows more of each token."""
+    visits = replace(visiting(8), copied_byte_s=20 * 22e9)
+    kept = 8 * (1 - (7 / 8) ** 8) + 2
+    exchange = all_to_all(replace(LINKS, hb_byte_s=byte_s), 1e9, 8, 1, visits)
+    assert float(exchange.fixed) == pytest.approx(50e-6 + kept / 8 * 1e9 / (20 * 22e9))
 
 
 def play_tree(ranks: int) -> int:

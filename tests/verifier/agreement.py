@@ -233,6 +233,7 @@ def _kinds(draw: Random, layers: int) -> dict[str, Any]:
 def _gpu(draw: Random) -> Gpu:
     own: dict[str, Any] = {"kernel_s": draw.choice([0.0, 4e-6]), "send_s": draw.choice([0.0, 1e-4])}
     own |= {"step_s": draw.choice([0.0, 1e-6, 2e-5]), "hb_reduce": draw.choice([None, 0.5, 0.97])}
+    own |= {"hb_own": draw.choice([0.0, 0.4]), "hb_short": draw.choice([1.0, 0.4]), "long_s": draw.choice([0.0, 1e-4])}
     if draw.random() < 0.6:
         own["fp8"] = {"gemm": 0.6, "hbm": 0.4, "kernel_s": 6e-6}
     if draw.random() < 0.4:

@@ -32,7 +32,7 @@ class LinkShares(NamedTuple):
 
     `overlap` says whether a collective may send inside domains and between them at the same time,
     `hb_sum` what all-reduces inside a domain reach, and `rail_sums` whether the network's switches
-    add up gradients.
+    add up gradients. `own`, `short` and `long_s` are of collectives that stay in one domain.
     """
 
     hb: float
@@ -44,6 +44,22 @@ class LinkShares(NamedTuple):
     overlap: bool = False
     hb_sum: float = 0.0
     rail_sums: bool = False
+    own: float = 0.0
+    short: float = 1.0
+    long_s: float = 0.0
+
+    def in_domain_s(
+        self, size_bytes: float, ranks: int, byte_s: float, share: float = 1.0
+    ) -> float:
+        """Seconds in which ranks of one domain move their parts, and the copy of a rank's own.
+
+        Two lines, of which the lower counts: a slow one from the start, and one at the full rate
+        that begins later, by a share of `long_s` where this is a share of a collective.
+        """
+        if ranks == 1:
+            return 0.0
+        quick_s = (ranks - 1 + self.own) / ranks * size_bytes / byte_s
+        return min(quick_s / self.short, self.long_s * share + quick_s)
 
 
 class OtherWays(NamedTuple):
@@ -101,7 +117,9 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
     rail, send = share.rail, share.send
     if workload.options.transport != "rdma":
         rail = send = SHARES[workload.options.transport]
-    shares = LinkShares(share.hb, rail, send, share.latency_s, share.step_s, share.send_s)
+    starts = (share.latency_s, share.step_s, share.send_s)
+    own, short, long_s = share.hb_own, share.hb_short, share.long_s
+    shares = LinkShares(share.hb, rail, send, *starts, own=own, short=short, long_s=long_s)
     if workload.options.collectives == "levels":
         return shares
     in_network = workload.options.collectives == "in-network"
@@ -109,12 +127,13 @@ def link_shares(workload: Workload, gpu: Gpu) -> LinkShares:
 
 
 class SentShares(NamedTuple):
-    """u: how often a row is sent inside the domain and across, over the experts its token
-    visits.
+    """u: how often a row is sent inside the domain and across, over the experts its token visits;
+    and what multiprocessors take to copy a byte of all these rows, 0 where they are no bound.
     """
 
     inside: float
     across: float
+    copying_s_byte: float = 0.0
 
 
 def exchange_s(
@@ -132,9 +151,17 @@ def exchange_s(
     """
     if inside * across == 1:
         return 0.0
-    inside_s = (inside - 1) / inside * copies.inside * size_bytes / (links.hb * byte_s)
+    inside_s, start_s = 0.0, COPYING_START_S if copies.copying_s_byte else links.latency_s
+    if inside > 1:
+        kept_bytes, rate = copies.inside * size_bytes, links.hb * byte_s
+        sent_s = (
+            links.in_domain_s(kept_bytes, inside, rate)
+            if across == 1
+            else (inside - 1) / inside * kept_bytes / rate
+        )
+        inside_s = max(sent_s, copies.copying_s_byte * size_bytes)
     across_s = (across - 1) / across * copies.across * size_bytes * s_byte / links.rail
-    return (max(inside_s, across_s) if links.overlap else inside_s + across_s) + links.latency_s
+    return (max(inside_s, across_s) if links.overlap else inside_s + across_s) + start_s
 
 
 def places_visited(places: float, visits: int) -> float:
@@ -144,8 +171,8 @@ def places_visited(places: float, visits: int) -> float:
     return float(places * (1 - (1 - 1 / places) ** visits) / visits)
 
 
-COPIED_BYTE_S = 13e9
-"""what one multiprocessor copies of tokens"""
+COPIED_BYTE_S, COPYING_START_S, TOUCHED_ROWS = 22e9, 50e-6, 2
+"""what one multiprocessor copies of tokens, when it begins, and what it copies of each besides"""
 OVERLAP_COST = 0.33
 """σ: share of a hidden transfer that still costs time."""
 
@@ -252,13 +279,15 @@ def sent_shares(traffic: GpuTraffic, inside: int, across: int) -> SentShares:
     """What is left to send of the copies of a token when it goes once to each domain and GPU that
     it visits.
     """
+    touched = TOUCHED_ROWS / traffic.visits
     if not traffic.sends_once:
-        return SentShares(1.0, 1.0)
+        return SentShares(1.0, 1.0, (1.0 + touched) / traffic.copied_byte_s)
     (groups, visited), domains = traffic.groups, float(across)
     if groups:  # a domain holds some groups, or a group lies in some domains
         domains = min(across, visited if across <= groups else visited * across / groups)
+    kept = places_visited(inside * domains, traffic.visits)
     return SentShares(
-        places_visited(inside * domains, traffic.visits), places_visited(domains, traffic.visits)
+        kept, places_visited(domains, traffic.visits), (kept + touched) / traffic.copied_byte_s
     )
 
 

@@ -32,6 +32,7 @@ class GatherWay(NamedTuple):
     at_once: bool
     steps: int
     s_byte: float
+    start_share: float = 1.0
 
     def seconds(self, links: LinkShares) -> float:
         """From its start to its end."""
@@ -40,8 +41,8 @@ class GatherWay(NamedTuple):
         return moved_s + self.start_s(links)
 
     def start_s(self, links: LinkShares) -> float:
-        """Start and steps."""
-        return links.latency_s + links.step_s * self.steps
+        """Start, or the share of it that a half of an all-reduce has, and steps."""
+        return links.latency_s * self.start_share + links.step_s * self.steps
 
 
 class Group(NamedTuple):
@@ -75,7 +76,13 @@ def gather_ways(
     switched = summed == "gradients" and links.rail_sums and across > 1
     # switches of the network get everything once for both halves of a sum
     sent_share = 1 / 2 if switched else (across - 1) / across
-    within_s = (inside - 1) / inside * size_bytes / (share * byte_s)
+    # halves of a sum start together where protocols are told apart, else each as a gather does
+    start_share = 0.5 if summed != "nothing" and links.short < 1 else 1.0
+    within_s = (
+        links.in_domain_s(size_bytes, inside, share * byte_s, start_share)
+        if across == 1
+        else (inside - 1) / inside * size_bytes / (share * byte_s)
+    )
     inside_steps, across_steps, n = doublings(inside), doublings(across), inside * across
     steps, round_steps = collective_steps(inside, across), collective_steps(inside, across)
     if other_ways is not None:
@@ -113,7 +120,7 @@ def gather_ways(
             )
             steps = inside - 1 + across_steps
             ways.append(GatherWay(name, "trees", chain_s, divided, True, steps, other_ways.trees))
-    return ways
+    return [way._replace(start_share=start_share) for way in ways]
 
 
 class Repeated(NamedTuple):

@@ -157,13 +157,16 @@ def experts_s(
     traffic, links, total = work.traffic, work.links, 0.0
     if traffic.exchanges:
         ends = (place.ep_in, place.ep_across)
+        # kernels that forward send once, and do not go by the protocols of collectives
         forwarding = (
-            links if traffic.sends_once else links._replace(overlap=False)
-        )  # kernels that forward send once
+            links._replace(own=0.0, short=1.0, long_s=0.0)
+            if traffic.sends_once
+            else links._replace(overlap=False)
+        )
         ranks_and_speeds = (
             *ends,
             sent_shares(traffic, *ends),
-            min(inside_byte_s, traffic.copied_byte_s / links.hb),
+            inside_byte_s,
             ep_s_byte,
             forwarding,
         )
