@@ -95,6 +95,7 @@ DIVISORS = {
     "linear_groups": ("linear_heads",),
 }
 """Counts that divide others."""
+LEAST_VOCAB = 1000  # entries; judgement
 NARROWEST = 4  # times that a dense layer is narrower than the model at most; judgement
 SIDES = ("tp", "pp", "cp", "ep")  # degrees inside and across slices, whose product counts
 DECIDED = {"recompute": {"recomputed"}, "zero": {"strategy"}}
@@ -249,6 +250,12 @@ class _Reading:
                         f"line {entry.line}: {entry.key} = {whole}, but line {other.line} has"
                         f" {other.key} = {part}, needs one that divides it"
                     )
+        for name in ("padded_vocab", "vocab"):
+            if 0 < self._number(name) < LEAST_VOCAB:
+                entry = self.log.printed[name]
+                raise self._fault(
+                    f"line {entry.line}: {entry.key} = {entry.value}, needs at least {LEAST_VOCAB}"
+                )
         hidden, width = self._number("hidden"), self._number("dense_width")
         is_dense = not cells.get("experts") or cells.get("dense_layers")
         if is_dense and width and width * NARROWEST < hidden:

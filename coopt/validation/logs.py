@@ -56,7 +56,7 @@ MLLOG = ":::MLLOG "
 # what cannot differ within one run
 OF_ONE_RUN = (
     *("gpu", "gpus", "tp", "pp", "cp", "ep", "dp", "dp_shard", "parameters"),
-    *("layers", "hidden", "heads", "seq", "experts"),
+    *("layers", "hidden", "heads", "seq", "experts", "padded_vocab"),
     *("micro_batch", "global_batch", "accumulation", "modules", "expert_layers"),
 )
 SWITCHES = (
@@ -218,6 +218,7 @@ def log_of(text: str, name: str) -> Log | None:
         )
     events = _events(lines, name)
     printed: dict[str, Printed] = {}
+    _check_lists(lines, name)
     _check_whole(form, lines, name)
     for entry, column in _all_printed(form, lines, events):
         _check_value(form, column, entry, name)
@@ -287,6 +288,16 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
                 f"{name}: line {number}: {line.strip()!r} ends early, needs key and value"
             )
         was_key = match is not None
+
+
+def _check_lists(lines: Sequence[str], name: str) -> None:
+    """Refuse an empty line in a list in YAML, in front of it, or between it and its next key."""
+    for number, (line, gap, behind) in enumerate(zip(lines, lines[1:], lines[2:], strict=False), 1):
+        is_within = line[:1].isspace() and behind[:1].isspace()
+        if not gap.strip() and is_within and (ITEM.search(line) or ITEM.search(behind)):
+            raise InstanceError(
+                f"{name}: line {number + 1}: empty beside a list, needs whole lists"
+            )
 
 
 def _all_printed(

@@ -27,7 +27,8 @@ def megatron(seconds=(60.0, 25.0, 20.0, 20.2, 19.8), batches=None, rank="", **ch
     lines += ["------------------------ arguments ------------------------"]
     lines += [f"  {name} {'.' * (48 - len(name))} {value}" for name, value in sorted(arguments.items())]
     lines += ["-------------------- end of arguments ---------------------"]
-    lines += [" > padded vocab (size: 128000) with 256 dummy tokens (new size: 128256)"]
+    padded = arguments["padded_vocab_size"] or 128256
+    lines += [f" > padded vocab (size: {padded - 256}) with 256 dummy tokens (new size: {padded})"]
     lines += [
         f" [2026-01-05 03:00:{i:02d}] iteration {i:8d}/{100:8d} | consumed samples: {i * size:12d} | "
         f"elapsed time per iteration (ms): {1000 * s:.1f} | throughput per GPU (TFLOP/s/GPU): {rate * size / s:.1f} | "

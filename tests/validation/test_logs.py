@@ -326,6 +326,15 @@ EXPECTED = {
             "iter_time_s": 5.0,
         },
     ),
+    "primus-titan": (
+        lines(
+            TITAN.format(etp="", kind="FullAC", batch=NEW_BATCH),
+            "Float8 training active with recipe rowwise",
+            steps((1, 700, 829), form=TITAN_STEP),
+            prefix="[20260822 15:01:11][rank-127/128][INFO ] : ",
+        ),
+        {"gpus": 128, "tp": 4, "pp": 2, "recompute": "full", "precision": "fp8-cs", "zero": 3},
+    ),
     "primus": (
         lines(
             megatron().replace(".0 | throughput", ".0/19999.9 | hip mem usage: 1GiB | compute"),
@@ -514,6 +523,8 @@ def test_what_contradicts_itself_is_refused_with_both(read, text, stated, compla
         ),
         ("- moe_act", "- moe_ax", "recompute_modules = 'moe_ax, mla_up_proj', needs core_attn, moe_act"),
         ("- mla_up_proj", "#mla_up_proj", "line 22: '#mla_up_proj' behind recompute_modules, needs whole lists"),
+        ("  - mla_up_proj\n", "\n", "line 22: empty beside a list, needs whole lists"),
+        ("  moe_layer_freq:\n", "\n", "line 10: empty beside a list"),
         ("  moe_layer_freq:\n", "", "line 10: '- 0' behind moe_ffn_hidden_size, needs whole lists"),
         ("  - 1\n", "", "line 10: moe_layer_freq = 0: no layer has experts"),
         ("  - 1\n", "  - x1\n", "moe_layer_freq has 'x'"),
