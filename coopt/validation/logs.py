@@ -34,6 +34,7 @@ DEFAULT = re.compile(r"\s*(?:\(Mcore default: .*|(?:^|(?<=\s))#.*)?$")
 ENUM = re.compile(r"[A-Z]\w*[a-z]\w*\.([A-Z][A-Z0-9_]*)$|<\w+\.(\w+): .*>$")  # a value of Python
 ENABLED = re.compile(r"enabled=(\w+)")  # a table of settings with a switch
 ITEM = re.compile(r"(?:^|[\s\]>|])- (\S+)\s*$")  # of a list in YAML
+TWO_ITEMS = re.compile(r"- ([a-z]\S*)\s*- \S+\s*$")  # lines that became one
 OBJECT = re.compile(
     r"\s(?:_target_|_name_): (\S+)\s*$|\s_\w+_:(?: \S+)?\s*$"
 )  # in place of a value
@@ -294,6 +295,8 @@ def _check_lists(lines: Sequence[str], name: str) -> None:
     """Refuse an empty line in a list in YAML, in front of it, or between it and its next key."""
     for number, (line, gap, behind) in enumerate(zip(lines, lines[1:], lines[2:], strict=False), 1):
         is_within = line[:1].isspace() and behind[:1].isspace()
+        if line[:1].isspace() and TWO_ITEMS.search(line):
+            raise InstanceError(f"{name}: line {number}: {line.strip()!r}, needs an item a line")
         if not gap.strip() and is_within and (ITEM.search(line) or ITEM.search(behind)):
             raise InstanceError(
                 f"{name}: line {number + 1}: empty beside a list, needs whole lists"

@@ -524,6 +524,7 @@ def test_what_contradicts_itself_is_refused_with_both(read, text, stated, compla
         ("- moe_act", "- moe_ax", "recompute_modules = 'moe_ax, mla_up_proj', needs core_attn, moe_act"),
         ("- mla_up_proj", "#mla_up_proj", "line 22: '#mla_up_proj' behind recompute_modules, needs whole lists"),
         ("  - mla_up_proj\n", "\n", "line 22: empty beside a list, needs whole lists"),
+        ("  - moe_act\n", "  - moe_act@", "line 21: '- moe_act@  - mla_up_proj', needs an item a line"),
         ("  moe_layer_freq:\n", "\n", "line 10: empty beside a list"),
         ("  moe_layer_freq:\n", "", "line 10: '- 0' behind moe_ffn_hidden_size, needs whole lists"),
         ("  - 1\n", "", "line 10: moe_layer_freq = 0: no layer has experts"),
