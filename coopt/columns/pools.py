@@ -280,6 +280,26 @@ class Rows:
     def _alone_s(self) -> dict[float, Floats]:
         return {}
 
+    def within(self, bound_s: float, byte_s: float) -> Rows:
+        """Return the rows that meet a shorter bound where each GPU has this bandwidth to itself;
+        the same ones for the same figures.
+        """
+
+        def make() -> Rows:
+            hurried = replace(self, bound_s=bound_s)
+            return hurried.take(np.flatnonzero(hurried.in_time_alone(byte_s)))
+
+        return recalled(self._within, (bound_s, byte_s), make)
+
+    @cached_property
+    def _within(self) -> dict[tuple[float, float], Rows]:
+        return {}
+
+    @cached_property
+    def minimum_uplinks(self) -> dict[bytes, int]:
+        """Cache of the minimum number of uplinks, by site and network."""
+        return {}
+
     @cached_property
     def distinct_groups(self) -> tuple[Groups, Ints]:
         """The distinct groups, and the index of each row's groups among them."""

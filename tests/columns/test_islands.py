@@ -153,14 +153,18 @@ def test_islands_that_an_earlier_search_listed_are_those_that_would_be_listed() 
     assert len(looked_into) > before
 
 
-def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_parts(monkeypatch) -> None:
+def test_mappings_in_time_are_kept_for_other_prices_parts_and_shorter_bounds(monkeypatch) -> None:
     instance, listed, calls, looked_into = ask(sharing={"mode": "partition"}), ListedIslands(), [], []
     gpu, network = instance.cluster.gpu, instance.network
     dearer = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"usd": 1.0})})
     smaller = instance.cluster.model_copy(update={"gpu": gpu.model_copy(update={"hbm_gb": gpu.hbm_gb / 2})})
     one_domain = network.model_copy(update={"hb_domains": network.hb_domains[1:]})
-    hurried = (instance.workload[0].with_margin(0.5),)
+    (one,) = instance.workload
+    hurried, unhurried = (
+        (one.model_copy(update={"max_iteration_time_s": one.bound_s * factor}),) for factor in (0.8, 1.2)
+    )
     changes = [{}, {"cluster": dearer}, {"cluster": smaller}, {"network": one_domain}, {"workload": hurried}]
+    changes.append({"workload": unhurried})
     changes.append({"cluster": dearer})
     monkeypatch.setattr(options, "rows_of", lambda *given: calls.append(given) or needs.rows_of(*given))
     for change in changes:
@@ -170,7 +174,7 @@ def test_mappings_in_time_are_kept_for_other_prices_and_listed_anew_for_other_pa
         alone = list_options(asked, lambda _: None, lambda: None)
         assert np.array_equal(again.islands.units, alone.islands.units)
         assert again.gated == alone.gated
-    assert looked_into == [True, False, True, True, True, False]
+    assert looked_into == [True, False, True, True, False, True, False]
 
 
 @settings(max_examples=example_count(20))

@@ -4,7 +4,8 @@ once.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from coopt.network.family import next_even
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import (
+    Bools,
     Floats,
     Ints,
     Mappings,
@@ -32,6 +34,7 @@ from coopt.perf.mapping import (
 HOPS = ("pp", "tied")  # what stages send each other
 ROUNDS = 12  # of the sieve, after which few more rows are dropped
 BLOCK = 32_768  # placements timed at once, so that they fit into the cache
+MOST_ROWS = 4 * BLOCK  # of several sites in one list, so that memory stays small
 ABOVE = 1 + 1e-9  # tolerance for sums in another order
 
 
@@ -52,6 +55,46 @@ def quick_mappings(
     )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RowsOnSites:
+    """Placed mappings that meet a bound on some sites (n,): the list that holds those of each site,
+    -1 where none is in time, and the number that the site has there.
+    """
+
+    lists: tuple[Rows, ...]
+    of: Ints
+    number: Ints
+
+    def take(self, sites: Ints) -> RowsOnSites:
+        """Select sites."""
+        return replace(self, of=self.of[sites], number=self.number[sites])
+
+    def within(self, bound_s: float) -> RowsOnSites:
+        """Return the rows with a shorter bound, those included that are late then."""
+        return replace(self, lists=tuple(replace(rows, bound_s=bound_s) for rows in self.lists))
+
+    def in_reach(self, byte_s: float) -> Bools:
+        """Whether some row of each site meets the bound at a bandwidth of `byte_s` per GPU (n,)."""
+        in_reach = np.zeros(len(self.of), dtype=np.bool_)
+        for rows, here in self._by_list(self.of):
+            served = rows.site[rows.in_time_alone(byte_s)]
+            in_reach[here] = np.isin(self.number[here], served)
+        return in_reach
+
+    def uplinks_needed(self, shapes: Shapes, byte_s: Floats, discipline: Discipline) -> Ints:
+        """Minimum number of uplinks that each shape needs, as `uplinks_needed` has it."""
+        uplinks = np.full(len(shapes), -1)
+        for rows, here in self._by_list(self.of[shapes.site]):
+            numbered = replace(shapes.take(here), site=self.number[shapes.site[here]])
+            uplinks[here] = uplinks_needed(rows, numbered, byte_s[here], discipline)
+        return uplinks
+
+    def _by_list(self, of: Ints) -> Iterator[tuple[Rows, Ints]]:
+        """Each list with the positions that have it."""
+        for number in np.unique(of[of >= 0]).tolist():
+            yield self.lists[number], np.flatnonzero(of == number)
+
+
 def rows_of(
     workload: Workload,
     gpu: Gpu,
@@ -59,9 +102,9 @@ def rows_of(
     sites: Sites,
     candidates: Mappings,
     byte_s: float,
-) -> Rows:
-    """Return the placed mappings that meet the bound on each site at a bandwidth of `byte_s` per
-    GPU.
+) -> Iterator[Rows]:
+    """Yield the placed mappings that meet the bound on each site at a bandwidth of `byte_s` per
+    GPU, those of some sites after the other.
     """
     mappings, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
@@ -74,24 +117,34 @@ def rows_of(
             placements.take(near_rows),
             site[near_rows],
         )
-    gbyte_s = hb_gbyte_s[sites.hb[site]]
     to_nics = np.array([hb.to_nics_gbyte_s for hb in network.hb_domains], dtype=np.float64)
-    to_nics_gbyte_s = to_nics[sites.hb[site]]
-    parts = iteration(workload, gpu, gbyte_s, mappings, placements, to_nics_gbyte_s=to_nics_gbyte_s)
-    rows = Rows(
-        bound_s=workload.bound_s,
-        site=site,
-        pieces=parts.pieces(),
-        algorithms=parts.algorithms,
-        groups=groups_of(workload, mappings, placements),
-        to_nics_s_byte=parts.to_nics_s_byte,
-        outermost=workload.mapping.outermost,
-    )
-    quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
-    values = np.vstack([*quick.pieces.coefficients, *quick.algorithms.costs])
-    return quick.take(
-        np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS))
-    )
+    start = 0
+    while start < len(site):
+        # up to where another site begins
+        end = max(
+            int(np.searchsorted(site, site[min(start + MOST_ROWS, len(site)) - 1])),
+            int(np.searchsorted(site, site[start], side="right")),
+        )
+        end = len(site) if start + MOST_ROWS >= len(site) else end
+        some = np.arange(start, end)
+        hb = sites.hb[site[some]]
+        placed = mappings.take(some), placements.take(some)
+        parts = iteration(workload, gpu, hb_gbyte_s[hb], *placed, to_nics_gbyte_s=to_nics[hb])
+        rows = Rows(
+            bound_s=workload.bound_s,
+            site=site[some],
+            pieces=parts.pieces(),
+            algorithms=parts.algorithms,
+            groups=groups_of(workload, *placed),
+            to_nics_s_byte=parts.to_nics_s_byte,
+            outermost=workload.mapping.outermost,
+        )
+        quick = rows.take(np.flatnonzero(rows.in_time_alone(byte_s)))
+        values = np.vstack([*quick.pieces.coefficients, *quick.algorithms.costs])
+        yield quick.take(
+            np.flatnonzero(undominated(values.T, quick.site, *quick.groups, rounds=ROUNDS))
+        )
+        start = end
 
 
 def _nearly_in_time(
@@ -164,37 +217,66 @@ def uplinks_needed(rows: Rows, shapes: Shapes, byte_s: Floats, discipline: Disci
     byte_s
         Bandwidth of a GPU between domains with all uplinks, for each shape (bytes/s).
     """
-    no_uplinks = np.full(len(shapes), -1)
     if not len(shapes) or not len(rows.site):
-        return no_uplinks
+        return np.full(len(shapes), -1)
     layout = shapes.layouts(discipline)
-    rates, rate = np.unique(byte_s, return_inverse=True)
-    rate = rate.reshape(-1)
+    rate = np.unique(byte_s, return_inverse=True)[1].reshape(-1)
     views, view = representatives(rate, shapes.site, *layout_numbers(layout))
-    starts, ends = (
-        np.searchsorted(rows.site, shapes.site[views], side=side) for side in ("left", "right")
-    )
-    of_view, row = _pairs(starts, ends)
-    is_in_time = np.stack([rows.in_time_alone(byte_rate) for byte_rate in rates.tolist()])[
-        rate[views][of_view], row
-    ]
-    of_view, row = of_view[is_in_time], row[is_in_time]
     # one search per view covers all its shapes, which then restrict the result to their own range
     fewest, max_uplinks = np.full(len(views), MAX_UPLINKS), np.ones(len(views), dtype=np.int64)
     np.minimum.at(fewest, view, shapes.min_uplinks)
     # a single tier neither has nor needs uplinks
     np.maximum.at(max_uplinks, view, np.where(shapes.down > 0, shapes.max_uplinks, 1))
-    networks = layout.take(views)
-    trials = Trials.of(
-        rows, row, of_view, layout=networks, byte_s=byte_s[views], discipline=discipline
-    )
-    minimum_uplinks = _least_in_orders(trials, networks, np.maximum(fewest, 1), max_uplinks)[view]
+    networks, site = layout.take(views), shapes.site[views]
+    numbers = (byte_s[views], site, *vars(networks).values(), fewest, max_uplinks)
+    keys = [row.tobytes() for row in np.column_stack(numbers).astype(np.float64)]
+    known = rows.minimum_uplinks
+    fresh = np.array([n for n, key in enumerate(keys) if key not in known], dtype=np.int64)
+    if len(fresh):
+        found = _least_on(
+            rows,
+            site[fresh],
+            byte_s[views][fresh],
+            networks.take(fresh),
+            (np.maximum(fewest, 1)[fresh], max_uplinks[fresh]),
+            discipline,
+        )
+        known.update(zip([keys[n] for n in fresh], found.tolist(), strict=True))
+    minimum_uplinks = np.array([known[key] for key in keys], dtype=np.int64)[view]
     uplinks = _next_offered(np.maximum(minimum_uplinks, shapes.min_uplinks), shapes)
     return np.where(
         (minimum_uplinks > 0) & (uplinks <= shapes.max_uplinks),
         uplinks,
         np.where((minimum_uplinks > 0) & (shapes.down == 0), 0, -1),
     )
+
+
+def _least_on(
+    rows: Rows,
+    site: Ints,
+    byte_s: Floats,
+    layout: NicLayout,
+    limits: tuple[Ints, Ints],
+    discipline: Discipline,
+) -> Ints:
+    """Minimum number of uplinks with which some row meets its bound on each network of a site; 0
+    where none does. It need not be exact outside the `limits`.
+    """
+    starts, ends = (np.searchsorted(rows.site, site, side=side) for side in ("left", "right"))
+    of_view, row = _pairs(starts, ends)
+    rates, rate = np.unique(byte_s, return_inverse=True)
+    is_in_time = np.stack([rows.in_time_alone(byte_rate) for byte_rate in rates.tolist()])[
+        rate.reshape(-1)[of_view], row
+    ]
+    trials = Trials.of(
+        rows,
+        row[is_in_time],
+        of_view[is_in_time],
+        layout=layout,
+        byte_s=byte_s,
+        discipline=discipline,
+    )
+    return _least_in_orders(trials, layout, *limits)
 
 
 def _next_offered(uplinks: Ints, shapes: Shapes) -> Ints:

@@ -6,22 +6,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from coopt.columns.feasible import without_bound
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Equipment, Islands, Market
-from coopt.columns.islands.needs import (
-    fastest_byte_s,
-    quick_mappings,
-    rows_of,
-    uplinks_needed,
-)
+from coopt.columns.islands.needs import RowsOnSites, fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
 from coopt.columns.pools import Rows
 from coopt.instance.schema import Instance
@@ -55,20 +51,32 @@ class IslandOptions:
         return len(self.workload)
 
 
+class _KnownSite(NamedTuple):
+    """The list of rows of a site, none where no mapping is in time, with the number that the site
+    has there, and the bound and the bandwidth that they were listed at.
+    """
+
+    bound_s: float
+    byte_s: float
+    rows: Rows | None
+    number: int
+
+
 class ListedIslands:
     """Cache of islands by workload, for searches of questions that differ only in other
     workloads.
 
     The islands of a workload depend on the whole question except its other workloads, its names and
     its solver settings; which mappings meet their bound on a site depends neither on prices nor on
-    the number of products. The most recent entries are kept. Not for concurrent searches.
+    the number of products, and those that meet a longer bound include them. The most recent entries
+    are kept. Not for concurrent searches.
     """
 
     MAX_ENTRIES = 64
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
-        self._rows: dict[Hashable, Rows | None] = {}
+        self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
     def of(
@@ -90,26 +98,59 @@ class ListedIslands:
         return self._recall(found, (question_key(instance), of), listing)
 
     def rows(
-        self, workload: Workload, market: Market, sites: Sites, listing: Callable[[], Rows | None]
-    ) -> Rows | None:
-        """Return the mappings of a workload that meet its bound on sites, computing them by
-        `listing` if they are not cached.
+        self,
+        workload: Workload,
+        market: Market,
+        sites: Sites,
+        listing: Callable[[Sites], Iterable[Rows]],
+    ) -> RowsOnSites:
+        """Return the mappings of a workload that meet its bound on sites, computing those that are
+        not cached by `listing`.
         """
-        site_key = sites.gpus.tobytes(), sites.hb.tobytes(), sites.domains.tobytes()
-        return self._recall(self._rows, (self._timed(workload, market), site_key), listing)
+        network, bound_s = market.instance.network, workload.bound_s
+        timed = self._timed(without_bound(workload), market), network.discipline
+        known: dict[Hashable, _KnownSite] = self._recall(self._rows, timed, dict)
+        byte_s, rates = fastest_byte_s(network), [hb.rates for hb in network.hb_domains]
+        columns = (sites.gpus.tolist(), sites.domains.tolist(), sites.hb.tolist())
+        keys = [(gpus, domains, rates[hb]) for gpus, domains, hb in zip(*columns, strict=True)]
+        unlisted = [
+            n
+            for n, key in enumerate(keys)
+            if key not in known or known[key].bound_s < bound_s or known[key].byte_s < byte_s
+        ]
+        if unlisted:
+            known.update((keys[n], _KnownSite(bound_s, byte_s, None, 0)) for n in unlisted)
+            for rows in listing(sites.take(np.array(unlisted))):
+                for number in np.unique(rows.site).tolist():
+                    key = keys[unlisted[number]]
+                    known[key] = _KnownSite(bound_s, byte_s, rows, number)
+        lists: dict[int, tuple[int, Rows]] = {}
+        of, numbers = np.full(len(keys), -1), np.zeros(len(keys), dtype=np.int64)
+        for n, key in enumerate(keys):
+            site = known[key]
+            if site.rows is None:
+                continue
+            rows = site.rows
+            if (site.bound_s, site.byte_s) != (bound_s, byte_s):
+                rows = rows.within(bound_s, byte_s)
+            at = np.searchsorted(rows.site, site.number)
+            if at < len(rows.site) and rows.site[at] == site.number:
+                of[n], _ = lists.setdefault(id(rows), (len(lists), rows))
+                numbers[n] = site.number
+        return RowsOnSites(lists=tuple(rows for _, rows in lists.values()), of=of, number=numbers)
 
     def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
         """Return, for the sites examined so far, whether a mapping of a workload meets its bound
         there; callers add to it.
         """
-        return self._recall(self._serving, self._timed(workload, market), dict)
-
-    def _timed(self, workload: Workload, market: Market) -> Hashable:
-        """Return everything that the times of mappings on a site depend on without contention."""
         network = market.instance.network
         wires = tuple(hb.rates for hb in network.hb_domains), fastest_byte_s(network)
+        return self._recall(self._serving, (self._timed(workload, market), wires), dict)
+
+    def _timed(self, workload: Workload, market: Market) -> Hashable:
+        """Return everything but rates that the times of mappings depend on without contention."""
         # objects rather than their JSON, which omits the margins of time and memory
-        return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced, wires
+        return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced
 
     def _recall(
         self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]
@@ -190,8 +231,7 @@ def islands_of(
     looked_into = 0
     for sites, rows in served:
         looked_into += len(sites)
-        if rows is not None:
-            kept.append(_networks(coupling, sites, rows, kept[-1], gated))
+        kept.append(_networks(coupling, sites, rows, kept[-1], gated))
     if len(by_size.sites):
         gated["dominated"] += len(by_size.sites) - looked_into
     islands = kept[-1]
@@ -212,20 +252,19 @@ def within_bounds(
     nothing, byte_s = coupling.market.no_islands(), fastest_byte_s(instance.network)
     by_size, no_usage = _SitesBySize.of(coupling, workload), coupling.of_islands(nothing)
     unlisted = by_size.served(lambda: no_usage, on_step, ListedIslands())
-    listed = list[tuple[Sites, Rows]]()
+    listed = list[tuple[Sites, RowsOnSites]]()
 
-    def every() -> Iterator[tuple[Sites, Rows]]:
+    def every() -> Iterator[tuple[Sites, RowsOnSites]]:
         yield from listed
         for sites, rows in unlisted:
-            if rows is not None:
-                listed.append((sites, rows))
-                yield sites, rows
+            listed.append((sites, rows))
+            yield sites, rows
 
     def is_served(bound_s: float) -> bool:
         for sites, rows in every():
             on_step()
-            within = replace(rows, bound_s=bound_s)
-            if within.in_time_alone(byte_s).any() and len(
+            within = rows.within(bound_s)
+            if within.in_reach(byte_s).any() and len(
                 _networks(coupling, sites, within, nothing, Counter())
             ):
                 return True
@@ -277,21 +316,18 @@ class _SitesBySize:
 
     def served(
         self, rivals: Callable[[], Usage], on_step: Callable[[], None], listings: ListedIslands
-    ) -> Iterator[tuple[Sites, Rows | None]]:
+    ) -> Iterator[tuple[Sites, RowsOnSites]]:
         """Yield sites that can hold an island not dominated by the rivals so far, the smallest
-        first, with the mappings that meet the bound there, or None if no degrees allow any.
+        first, with the mappings that meet the bound there.
         """
         for window in self.windows():
             sites = self.open_sites(window, rivals())
             if len(sites):
                 on_step()
-                listing = partial(self.rows, sites)
-                yield sites, listings.rows(self.workload, self.coupling.market, sites, listing)
+                yield sites, listings.rows(self.workload, self.coupling.market, sites, self.rows)
 
-    def rows(self, sites: Sites) -> Rows | None:
-        """Return the mappings that meet the bound on some sites at the full rate of NICs, or None
-        if no degrees allow any.
-        """
+    def rows(self, sites: Sites) -> Iterable[Rows]:
+        """Return the mappings that meet the bound on some sites at the full rate of NICs."""
         instance = self.coupling.market.instance
         of_size = self.degrees[np.isin(self.degrees.prod(axis=1), sites.gpus)]
         byte_s = fastest_byte_s(instance.network)
@@ -299,7 +335,7 @@ class _SitesBySize:
             self.workload, instance.cluster.gpu, instance.network, of_size, byte_s
         )
         if not len(mappings):
-            return None
+            return ()
         return rows_of(
             self.workload, instance.cluster.gpu, instance.network, sites, mappings, byte_s
         )
@@ -314,7 +350,7 @@ def windows(sizes: Ints) -> Iterator[Ints]:
 
 
 def _networks(
-    coupling: Coupling, sites: Sites, rows: Rows, rivals: Islands, gated: Counter[str]
+    coupling: Coupling, sites: Sites, rows: RowsOnSites, rivals: Islands, gated: Counter[str]
 ) -> Islands:
     """Return the islands kept and all further networks that may be needed, each with the minimum
     number of uplinks that meets the bound.
@@ -322,8 +358,8 @@ def _networks(
     Networks of few tiers and NICs are listed first: what is kept of these dominates most of the
     others by what they take at least, so that only few are listed.
     """
-    site_numbers, position = np.unique(rows.site, return_inverse=True)
-    row_sites, rows = sites.take(site_numbers), replace(rows, site=position.reshape(-1))
+    served = np.flatnonzero(rows.of >= 0)
+    row_sites, rows = sites.take(served), rows.take(served)
     survivors, market = rivals, coupling.market
     tiers = sorted({box.tiers for box in market.boxes})
     for of_tiers, nics_per_gpu in product(tiers, sorted(market.instance.network.nics_per_gpu)):
@@ -334,7 +370,7 @@ def _networks(
 def _of_tiers(
     coupling: Coupling,
     sites: Sites,
-    rows: Rows,
+    rows: RowsOnSites,
     rivals: Islands,
     tiers: int,
     nics_per_gpu: int,
@@ -350,7 +386,7 @@ def _of_tiers(
     market, joined = coupling.market, np.flatnonzero((sites.domains > 1) == (tiers > 0))
     offers, equipment = market.of_tiers(tiers, nics_per_gpu)
     is_open = np.zeros((len(offers), len(sites)), dtype=np.bool_)
-    is_open[:, joined] = _in_reach(market, rows, sites, equipment)[:, joined]
+    is_open[:, joined] = _in_reach(rows, equipment)[:, joined]
     gated["communication"] += len(offers) * len(joined) - int(is_open.sum())
     offer, site = np.nonzero(is_open)
     least = coupling.least_usage(sites, equipment)
@@ -402,14 +438,13 @@ def _of_rows(usage: Usage, rows: Ints) -> Usage:
     return uses[rows], units[rows], joins[rows]
 
 
-def _in_reach(market: Market, rows: Rows, sites: Sites, equipment: Equipment) -> Bools:
+def _in_reach(rows: RowsOnSites, equipment: Equipment) -> Bools:
     """Whether some row meets the bound on each site at the full rate of the NICs of each equipment
     (equipment, sites).
     """
-    in_reach = np.zeros((len(equipment), len(sites)), dtype=np.bool_)
+    in_reach = np.zeros((len(equipment), len(rows.of)), dtype=np.bool_)
     for rate in np.unique(equipment.byte_s).tolist():
-        served = rows.site[rows.in_time_alone(rate)]
-        in_reach[equipment.byte_s == rate] = np.isin(np.arange(len(sites)), served)
+        in_reach[equipment.byte_s == rate] = rows.in_reach(rate)
     return in_reach
 
 
@@ -419,9 +454,9 @@ def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:
     return np.asarray(shapes.nics_per_gpu[shape] * gbit_s[nic] * 1e9 / 8)
 
 
-def _uplinks(market: Market, rows: Rows, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
+def _uplinks(market: Market, rows: RowsOnSites, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
     """Minimum number of uplinks of every pair of NIC and shape (n,); `NEVER` where no number
     suffices.
     """
     byte_s = _byte_s(market, shapes, nic, shape)
-    return uplinks_needed(rows, shapes.take(shape), byte_s, market.instance.network.discipline)
+    return rows.uplinks_needed(shapes.take(shape), byte_s, market.instance.network.discipline)

@@ -264,9 +264,8 @@ class _IslandSearch:
             np.flatnonzero(sites.gpus % sites.domains == 0),
         )
         if len(whole):
-            quick[even[rows_of(workload, gpu, network, sites.take(even), whole, byte_s).site]] = (
-                True
-            )
+            for rows in rows_of(workload, gpu, network, sites.take(even), whole, byte_s):
+                quick[even[rows.site]] = True
             quick |= (sites.gpus % sites.domains > 0) & np.isin(
                 sites.gpus, whole.tp * whole.cp * whole.pp * whole.dp
             )
