@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -204,6 +205,23 @@ class Market:
     def wirings(self) -> Wirings:
         """The wirings of end points."""
         return wirings_of(self.instance.network)
+
+    def may_join(self, sites: Sites) -> Bools:
+        """Whether switches of each NIC option may have ports for the end points of each site (NIC
+        options, sites).
+        """
+        network, options = self.instance.network, self.space.nic_options
+        ports: dict[tuple[str, str], int] = {}
+        for offer in self.offers:
+            pair = network.nics[offer.nic].name, network.switch_modes[offer.switch].name
+            most = math.prod(offer.box.ports[1][: offer.box.tiers])
+            ports[pair] = max(ports.get(pair, 1), most)
+        most_ports = np.array([ports.get((one.nic.name, one.switch.name), 1) for one in options])
+        nics_per_gpu = np.array([option.nics_per_gpu for option in options])
+        rails = np.multiply.outer(nics_per_gpu, self.sizes[sites.hb])
+        # rails that lie apart have switches of their own
+        ends = sites.domains * (1 if "rail-only" in network.switched else rails)
+        return np.asarray((sites.domains == 1) | (ends <= most_ports[:, None]))
 
     @cached_property
     def core(self) -> Switch | None:

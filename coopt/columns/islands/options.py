@@ -312,7 +312,10 @@ class _SitesBySize:
         """Return the sites of some sizes that can hold an island not dominated by rivals."""
         self.is_closed[:] |= self.coupling.closed_domains(int(window[0]), rivals)
         sites = self.sites.take(np.isin(self.sites.gpus, window) & ~self.is_closed[self.sites.hb])
-        return sites.take(~self.coupling.wholly_beaten(sites, rivals))
+        is_beaten = self.coupling.beaten(sites, rivals)
+        # what no network joins would be timed in vain
+        is_possible = self.coupling.market.may_join(sites) & ~is_beaten
+        return sites.take(np.flatnonzero(is_possible.any(axis=0)))
 
     def served(
         self, rivals: Callable[[], Usage], on_step: Callable[[], None], listings: ListedIslands
