@@ -127,9 +127,9 @@ def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
     stock, include = standing_units(instance), instance.objective.include
     products = [product for product in dict.fromkeys((*stock, *used)) if product[0] in include]
     return figures(
-        "What stands",
+        "Existing parts",
         ("item", "kind"),
-        ("stands", "stays", "bought", "retired"),
+        ("existing", "kept", "bought", "retired"),
         [
             (
                 name,
@@ -252,7 +252,7 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
 
 
 def uptime_text(uptime: Uptime) -> str:
-    """`97.2% of the time trains: a failure every 829 h, ...`."""
+    """`trains 97.2% of the time: a failure every 829 h, ...`."""
     failures = (
         "no failures"
         if uptime.failure_s is None
@@ -269,7 +269,7 @@ def uptime_text(uptime: Uptime) -> str:
         else ""
     )
     return (
-        f"{words.percent(uptime.goodput)} of the time trains: {failures}, checkpoints of"
+        f"trains {words.percent(uptime.goodput)} of the time: {failures}, checkpoints of"
         f" {words.time(uptime.checkpoint_s)}{often}, restarts of {words.time(uptime.restart_s)};"
         f" enough domains work {working} of the time{ports}{pace}"
     )

@@ -145,7 +145,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     if regret:
         return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
-    timed = _timed(instance, plan, value) if claim.kind in TIMED else ""
+    timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
     return f"{build}, {cost}{timed}; {proof}."
 
 
@@ -168,6 +168,15 @@ def _timed(instance: Instance, plan: Plan, value: str) -> str:
         value = workload.in_own_units(claim.value or 0.0) or value
     is_undisturbed = instance.availability is None or workload.calendar
     return f", {TIMED[claim.kind]}: {value}{'' if is_undisturbed else ' if nothing fails'}"
+
+
+def _dated(instance: Instance, plan: Plan) -> str:
+    """`, to train in 61.4 days if nothing fails`, where one run has so many tokens."""
+    (workload, *others), runs = instance.workload, plan.runs
+    if others or len(runs) != 1 or workload.train_tokens is None:
+        return ""
+    disturbed = "" if runs[0].uptime else " if nothing fails"
+    return f", to train in {workload.duration(runs[0].promised_s)}{disturbed}"
 
 
 def decision(instance: Instance, plan: Plan) -> str | None:

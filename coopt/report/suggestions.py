@@ -53,8 +53,8 @@ def _less(better: BetterNumber) -> str:
 
 
 def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
-    """`For 3.3% more money ($9.26 M), training takes 56.2 days in place of 65.1, with 1 hgx-h100-8
-    domain more standing by.`
+    """`For 3.3% more money ($9.26 M), training takes 56.2 days in place of 65.1, with 1 spare
+    domain more.`
     """
     assert plan.cost is not None
     kind = BILLED[plan.objective.kind]
@@ -90,8 +90,8 @@ def changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
         yield f"{words.counted(then.gpus, 'GPU')} in {words.domains_built(then)}"
     elif then.spare_domains != now.spare_domains:
         more = then.spare_domains - now.spare_domains
-        many = words.counted(abs(more), f"{then.hb_domain.name} domain")
-        yield f"{many} {'more' if more > 0 else 'less'} standing by"
+        many = words.counted(abs(more), "spare domain")
+        yield f"{many} {'more' if more > 0 else 'less'}"
     nets = [
         f"{of.fabric.tiers}-tier {of.fabric.kind} at {words.ratio(of.fabric.oversubscription)}"
         for of in (then, now)

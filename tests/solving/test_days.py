@@ -351,7 +351,7 @@ def test_days_in_turn_bind_are_told_and_are_checked() -> None:
         ({"sharing": {"mode": "partition"}}, "not supported with sharing.mode = 'partition'"),
         ({"availability": {"rates": "llama-3", "confidence": 0.9}}, "not supported with availability.confidence"),
         (turns(9, train_tokens=None), r"workload\[1\].train_tokens = 0"),
-        (turns(9, max_iteration_time_s=2.0), r"workload\[1\]: limits.train_days_total = 9 adds up days"),
+        (turns(9, max_iteration_time_s=2.0), r"workload\[1\]: limits.train_days_total = 9 adds up the days"),
         (turns(9, train_days=10.0), r"train_days = 10: is more than limits.train_days_total = 9"),
         ({"limits": {"train_days_total": -1}}, "limits.train_days_total"),
     ],

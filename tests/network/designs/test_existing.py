@@ -147,7 +147,7 @@ def test_existing_that_cannot_be(changes, sentence):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"existing.tiers.0.ports": 32}, "'ours': tiers[0].ports = 32: a switch of tier 1 would take"),
+        ({"existing.tiers.0.ports": 32}, "'ours': tiers[0].ports = 32: a switch of tier 1 would need"),
         ({"existing.tiers.1.optic": "800g-dr8", "existing.tiers.1.gbit_s": 200.0}, "tiers[1]"),
         ({"existing.fabric": "rail-only", "existing.rails": 4}, "rails = 4: a leaf has 2 ports"),
     ],
