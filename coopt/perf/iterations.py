@@ -272,13 +272,14 @@ class Iteration:
         longest counts.
 
         Where the last stage has less work, the longest chain of passes visits it once, which saves
-        a forward pass, or never; where two stages interleave, this may change at each of their
-        steps.
+        a forward pass, or never; where two stages interleave, a step takes as long as the one of
+        them that lacks less of it, forward and backward.
         """
         if not np.any(self.missing_layers):
             return (EndWait(self.waits.end_passes),)
         chunk, steps = self.chunk_layers, self.waits.in_step
         lighter = steps * self.first_missing
+        often = np.where(lighter > 0, self.micro_batches, self.waits.end_passes)
         # in the order in which docs/model.md, The pipeline, lists `ends`
         seldom = (
             EndWait(self.waits.few_passes, lighter),
@@ -286,9 +287,14 @@ class Iteration:
             EndWait(0.0, chunk + lighter),
         )
         stepwise = (
-            (EndWait(1 + steps, 0.0, chunk), EndWait(steps, chunk)) if np.any(lighter) else ()
+            (
+                EndWait(self.waits.few_passes + steps, 0.0, lighter),
+                EndWait(1 + steps, 0.0, chunk + lighter),
+            )
+            if np.any(lighter)
+            else ()
         )
-        return EndWait(self.waits.end_passes), *seldom, *stepwise
+        return EndWait(often), *seldom, *stepwise
 
     def _added_by(self, wait: EndWait) -> AffineSeconds:
         """Return the time added to the iteration where a middle stage waits in this way for the

@@ -36,7 +36,7 @@ class PipelineWaits(NamedTuple):
     pipeline fills and drains, and `late_hops` more where the last stage is the slowest. Where it is
     not, a middle stage still waits `end_passes` times for the logits of the last stage, or
     `few_passes` times where the last stage has less work. Two interleaved stages advance in
-    lock-step and have less work at different steps; `in_step` counts these steps.
+    lock-step, as fast as the heavier of both; `in_step` counts these steps.
     """
 
     hops: Floats

@@ -249,8 +249,13 @@ def end_visits(
     chains = [EndVisits(twice), EndVisits(1, 0.0, chunk * forward_s), EndVisits(0, chunk)]
     fewer = seldom * lacks[1]
     lighter = [chain._replace(layers=chain.layers + fewer) for chain in chains]
-    ends = (*lighter, *(chain._replace(visits=chain.visits + seldom) for chain in chains if seldom))
-    return (EndVisits(met_logits), *ends) if met_logits else ends
+    if not fewer:
+        return (EndVisits(met_logits), *chains) if met_logits else tuple(chains)
+    heavier = [
+        EndVisits(chain.visits + seldom, 0.0, chain.forward_s + fewer * forward_s)
+        for chain in chains[:2]
+    ]
+    return *lighter, *heavier
 
 
 def ascending(
