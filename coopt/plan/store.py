@@ -21,6 +21,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
 from coopt.instance.texts import InstanceError, check_digits, read_text
 from coopt.instance.variants import phases_of, with_tp
+from coopt.instance.workload import Workload
 from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.couplings import Part, SitePower
 from coopt.plan.parts import Cost, Design, DirectLinks, Record, WorkloadPlan
@@ -220,7 +221,9 @@ def plan_checks(instance: Instance, plan: Plan) -> Iterator[LimitCheck]:
         checks = [
             check
             for part in parts
-            for check in _of_workloads(part.workloads, "" if islands else _site_text(part))
+            for check in _of_workloads(
+                part.workloads, "" if islands else _site_text(part), questions[t].workload
+            )
         ]
         if islands:
             gpus = float(sum(network.gpus for network in networks))
@@ -250,9 +253,18 @@ def _site_text(part: Part) -> str:
     return "" if part.site is None else f" at {part.site}"
 
 
-def _of_workloads(workloads: Sequence[WorkloadPlan], place: str = "") -> Iterator[LimitCheck]:
+def _of_workloads(
+    workloads: Sequence[WorkloadPlan], place: str = "", asked: Sequence[Workload] = ()
+) -> Iterator[LimitCheck]:
+    """Yield checks of times and memory; of time in days for workloads that are `asked` in days."""
+    days = {workload.name: workload for workload in asked if workload.train_days is not None}
     for run in workloads:
-        if run.bounded:
+        workload = days.get(run.name)
+        if run.bounded and workload is not None and workload.train_days is not None:
+            kept = " with margin" if workload.time_margin else ""
+            taken = (1.0 - run.slack) * workload.train_days
+            yield _check(f"days{kept}, {run.name}{place}", taken, workload.train_days, "days")
+        elif run.bounded:
             yield _check(f"time, {run.name}{place}", run.iteration_time_s, run.bound_s, "s")
         yield _check(f"memory, {run.name}{place}", run.memory_gib, run.memory_limit_gib, "GiB")
 

@@ -399,6 +399,9 @@ def without_gpus(cost: Cost) -> str:
     return "without the GPUs that train" if idle else "without the GPUs"
 
 
+MOST_RUNS = 6
+"""Workloads with a figure of their own at a glance."""
+
 ON_SCREEN = (
     "HB domains",
     "GPUs",
@@ -448,7 +451,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
         fact("Purchase", cost.capex_usd, "USD", words.money(cost.capex_usd), scope),
         fact("Power", cost.power_w, "W", words.power(cost.power_w), "of what is bought"),
         fact("With electricity", cost.tco_usd, "USD", words.money(cost.tco_usd), owned),
-        *(_tightest(plan) if plan.runs else []),
+        *_runs_at_a_glance(instance, plan),
         fact("Networks", networks, "networks", words.count(networks), "each with its own design")
         if networks > 1
         else fact(
@@ -460,27 +463,49 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
     ]
 
 
-def _tightest(plan: Plan) -> list[PlanFact]:
-    """The iteration that is nearest to its bound."""
-    run = min(plan.runs, key=lambda run: run.slack)
-    name = f"Iteration of {run.name}" if len(plan.runs) > 1 else "Iteration"
-    bound = f"{words.percent(run.slack)} under the bound of {words.seconds(run.bound_s)}"
-    note = (
-        f"{bound if run.bounded else 'no bound'}; {words.model_utilisation(run)};"
-        f" {degrees(run.mapping)}"
-    )
-    took = words.seconds(run.iteration_time_s)
-    return [PlanFact("total", "", name, run.iteration_time_s, "s", took, note)]
+def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
+    """The time of each run in the unit of its bound, the tightest first."""
+    pairs = [
+        (label(plan, part, run), run, workload)
+        for part in plan.parts
+        for run, workload in asked_of(instance, part)
+    ]
+    ranked = sorted(pairs, key=lambda pair: pair[1].slack)
+    for name, run, workload in ranked[:MOST_RUNS]:
+        of = f" of {name}" if len(pairs) > 1 else ""
+        took, bound = words.seconds(run.iteration_time_s), words.seconds(run.bound_s)
+        unit, value, iteration = "s", run.iteration_time_s, ""
+        if workload.train_days is not None:
+            unit, value = "days", workload.days(run.promised_s)
+            iteration = f"; {took} an iteration"
+            took, bound = words.in_days(value), words.in_days(workload.train_days)
+        close = "close: " if 0.0 <= run.slack < words.CLOSE else ""
+        kept = " with the margin" if workload.time_margin else ""
+        under = f"{close}{words.percent(run.slack)} under the bound of {bound}{kept}"
+        note = (
+            f"{under if run.bounded else 'no bound'}{iteration}; {words.model_utilisation(run)};"
+            f" {degrees(run.mapping)}"
+        )
+        title = "Training" if unit == "days" else "Iteration"
+        yield PlanFact("total", run.name, f"{title}{of}", value, unit, took, note)
+    if (more := len(ranked) - MOST_RUNS) > 0:
+        text, note = words.counted(more, "workload"), "all with more slack"
+        yield PlanFact("total", "", "And", more, "workloads", text, note)
+
+
+def asked_of(instance: Instance, part: Part) -> list[tuple[WorkloadPlan, Workload]]:
+    """The runs of a part with what was asked of each."""
+    names = [run.name for run in part.workloads]
+    trained = trained_on(instance, part.phase, names, network_of(part).gpus)
+    asked = {workload.name: workload for workload in trained}
+    # A plan that is wrong may name others.
+    return [(run, asked.get(run.name, instance.workload[0])) for run in part.workloads]
 
 
 def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
     """How a part stands beside others, what it is built of, and how each workload runs on it."""
     network, several = network_of(part), len(plan.parts) > 1
-    names = [run.name for run in part.workloads]
-    trained = trained_on(instance, part.phase, names, network.gpus)
-    asked = {workload.name: workload for workload in trained}
-    # A plan that is wrong may name others.
-    runs = [(run, asked.get(run.name, instance.workload[0])) for run in part.workloads]
+    runs = asked_of(instance, part)
     if several:
         fact, fabric = partial(PlanFact, "row", part.name), part.design and part.design.fabric
         yield fact("HB domains", words.domains_built(network))

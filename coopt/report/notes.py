@@ -227,6 +227,10 @@ says so.
 """
 
 
+ESTIMATED = ("s", "days", "GiB")
+"""Units of what the model estimates, where a close call may turn out wrong."""
+
+
 def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
     """Bounds with their slack; the tightest has the smallest percentage."""
     return figures(
@@ -240,7 +244,9 @@ def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
                 words.with_unit(check.limit, check.unit),
                 words.with_unit(check.limit - check.value, check.unit),
                 "" if check.slack is None else words.percent(check.slack),
-                verdict_word(check.ok),
+                verdict_word(
+                    check.ok, close=check.unit in ESTIMATED and (check.slack or 1.0) < words.CLOSE
+                ),
             )
             for check in checks
         ],

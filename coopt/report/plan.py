@@ -336,6 +336,9 @@ def _limit_row(key: str, cap: float) -> str:
 
 MOST_LINES, MOST_BOUNDS = 8, 2
 """Lines of a table and limits that the first screen shows; the others have more slack."""
+TIMES = ("time", "days", "with margin")
+"""How the checks of times of workloads begin."""
+
 MOST_NOTES = 5
 """Notes that the first screen shows, of those that may cost most."""
 IN_FULL = 4
@@ -568,7 +571,11 @@ def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
     """The limits that are nearest, times of workloads aside, which stand above; equal ones as
     one.
     """
-    checks = [check for check in plan_checks(instance, plan) if check.unit != "s" and check.limit]
+    checks = [
+        check
+        for check in plan_checks(instance, plan)
+        if check.limit and not any(f"{time}, " in check.name for time in TIMES)
+    ]
     names: dict[str, list[str]] = {}
     for check in sorted(checks, key=lambda check: 1 - check.value / check.limit):
         of = names.setdefault(_limit(instance, check), [])

@@ -176,7 +176,7 @@ def _tiers(design: Design) -> Iterator[DrawnPanel]:
             marks=(
                 _text(0, 12, words.counted(tier.switches, kind), "row"),
                 _text(0, 27, switch, "note"),
-                f'<path class="switch" d="{path}"/>',
+                f'<path class="box" d="{path}"/>',
                 dots,
                 ribbon,
                 _text(LEFT + ROOM / 2, 43, links, "note", "middle"),
@@ -336,7 +336,7 @@ def _racks(
     rest = iter(looks)
     for spot in range(block.racks):
         is_switches = block.is_core or (block.counted and spot in block.amid)
-        yield ("switch",) if is_switches else next(rest, (EMPTY,))
+        yield ("box",) if is_switches else next(rest, (EMPTY,))
 
 
 def _cells(cells: Iterable[tuple[float, float, str]], width: float, height: float) -> Iterator[str]:

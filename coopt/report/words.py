@@ -202,6 +202,11 @@ def required_bound(workload: Workload) -> str:
     return limit if workload.bounded else "no bound on its time"
 
 
+def in_days(days: float) -> str:
+    """`65.01 days`."""
+    return f"{days:,.4g} days"
+
+
 def days_of(run: WorkloadPlan, workload: Workload) -> str:
     """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without
     such a bound.
@@ -423,9 +428,21 @@ def pieces(
     return shown
 
 
-def verdict_word(ok: bool) -> Text:
-    """`yes` or `NO`, so that it reads without colours."""
+CLOSE = 0.02
+"""A slack of an estimate that small is marked."""
+
+
+def verdict_word(ok: bool, *, close: bool = False) -> Text:
+    """`yes`, `close` or `NO`, so that it reads without colours."""
+    if ok and close:
+        return Text("close", style="yellow")
     return Text("yes", style="green") if ok else Text("NO", style="bold red")
+
+
+def mark(cell: Text) -> str:
+    """What the colour of a verdict says: `good`, `warn` or `bad`."""
+    style = str(cell.style)
+    return "bad" if "red" in style else "warn" if "yellow" in style else "good"
 
 
 def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from coopt.instance.schema import Instance
+from coopt.instance.workload import Workload
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
 from coopt.plan.parts import WorkloadPlan
@@ -25,7 +26,7 @@ from coopt.report.explanation import (
     search_rows,
     verdict_headline,
 )
-from coopt.report.facts import BILL, bill_table, label, plan_facts
+from coopt.report.facts import BILL, asked_of, bill_table, label, plan_facts
 from coopt.report.notes import first_sentences, margins_table, remarks
 from coopt.report.page.evidence import planes, time_bar, timelines, whole_plan
 from coopt.report.plan import headline, parts_table, plan_sections, ranking_report
@@ -76,7 +77,9 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
                 *remarks(instance, plan),
             ],
             "runs": [
-                _run(label(plan, part, run), run) for part in plan.parts for run in part.workloads
+                _run(label(plan, part, run), run, workload)
+                for part in plan.parts
+                for run, workload in asked_of(instance, part)
             ],
             "whole": asdict(whole_plan(instance, plan)),
             "timelines": timelines(instance, plan),
@@ -86,15 +89,23 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     return document
 
 
-def _run(name: str, run: WorkloadPlan) -> Document:
-    """How a workload runs: its time by components, in percent of its bound."""
+def _run(name: str, run: WorkloadPlan, workload: Workload) -> Document:
+    """How a workload runs: its time by components, in percent of its bound, in days where that
+    is.
+    """
+    time, bound, unit = run.iteration_time_s, run.bound_s, "s"
+    if workload.train_days is not None:
+        time, bound, unit = workload.days(run.promised_s), workload.train_days, "days"
+    number = words.in_days if unit == "days" else words.seconds
     bar, share = time_bar(run), run.iteration_time_s / run.bound_s if run.bounded else 1.0
     return {
         "name": name,
         "says": bar.says,
-        "time": words.seconds(run.iteration_time_s),
-        "time_s": run.iteration_time_s,
-        "bound": words.seconds(run.bound_s) if run.bounded else None,
+        "time": number(time),
+        "number": time,
+        "unit": unit,
+        "bound": number(bound) if run.bounded else None,
+        "close": run.bounded and 0.0 <= run.slack < words.CLOSE,
         "segments": [
             {
                 "name": segment.name,
@@ -173,4 +184,4 @@ def _table(table: FactTable | FigureTable) -> Document:
 def _cell(cell: Cell) -> str | Document:
     if isinstance(cell, str):
         return cell
-    return {"text": cell.plain, "mark": "bad" if "red" in str(cell.style) else "good"}
+    return {"text": cell.plain, "mark": words.mark(cell)}

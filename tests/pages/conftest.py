@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,12 @@ from tests.pages import chromium
 from tests.pages.planner import DRAWN, HANGING, NUMBER, SETTLED, prefer, resize, until
 from tests.pages.written import write_reports
 from tests.serve.conftest import Client, served
+
+CUT = """
+return [...document.querySelectorAll('.scroll:has(> table)')].filter((one) => one.checkVisibility())
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.ariaLabel);
+"""
+"""Tables of which one does not see every column."""
 
 FORGET = "sessionStorage.clear(); localStorage.clear()"
 
@@ -62,6 +69,24 @@ def planner(browser: Any, client: Client) -> Callable[..., Any]:
         _open(browser, f"http://127.0.0.1:{client.port}/", width, scheme, FORGET)
         until(browser, sought)
         return browser
+
+    return look
+
+
+@pytest.fixture
+def pictures() -> Callable[[Any, str], None]:
+    """`pictures(browser, "cliff")`: nothing is cut, light or dark; kept in COOPT_PICTURES where that is set."""
+
+    def look(browser: Any, name: str) -> None:
+        folder, width = os.environ.get("COOPT_PICTURES"), browser.execute_script("return innerWidth")
+        for scheme in ("light", "dark"):
+            prefer(browser, scheme)
+            assert browser.execute_script("return document.documentElement.scrollWidth") == width
+            cut = browser.execute_script(CUT)
+            assert cut == [], (name, width)
+            if folder:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                browser.save_screenshot(str(Path(folder) / f"{name}-{scheme}.png"))
 
     return look
 

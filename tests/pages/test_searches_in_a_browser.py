@@ -7,6 +7,7 @@ import pytest
 import coopt
 from coopt.report.csv_files import bill_csv
 from tests.pages.planner import ANSWERED, HANGING, NUMBER, WAIT_S, put, question, settled, text_of, until, until_asked
+from tests.pages.test_planner_in_a_browser import SAVED
 from tests.serve.conftest import INSTANCES, TINY, served
 
 OTHER = TINY.replace('name = "tiny-64"', 'name = "other-32"').replace("gpus = 64", "gpus = 32")
@@ -158,34 +159,26 @@ def test_a_tab_that_waits_for_another_says_so(browser):
         assert text_of(browser, "#progress") == ""
 
 
-SAVED = """
-window.saved = [];
-URL.createObjectURL = (blob) => { blob.text().then((text) => window.saved.push(text)); return 'blob:none'; };
-HTMLAnchorElement.prototype.click = function () { window.savedAs = [...(window.savedAs ?? []), this.download]; };
-"""
-
-
-def test_question_plan_bill_and_report_are_saved_and_named_after_the_question_that_they_answer(planner):
+def test_question_plan_and_bill_are_saved_and_named_after_the_question_that_they_answer(planner):
     browser = planner(sought=ANSWERED)
     browser.execute_script(SAVED)
-    save = "for (const one of ['question', 'plan', 'bill', 'report']) document.getElementById(`save-${one}`).click()"
+    save = "for (const one of ['question', 'plan', 'bill']) document.getElementById(`save-${one}`).click()"
     browser.execute_script(save)
-    until(browser, "return window.saved.length === 4")
-    names = ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv", "tiny-64.html"]
+    until(browser, "return window.saved.length === 3")
+    names = ["tiny-64.toml", "tiny-64.plan.json", "tiny-64.csv"]
     assert browser.execute_script("return window.savedAs") == names
-    text, plan, bill, report = browser.execute_script("return window.saved")
+    text, plan, bill = browser.execute_script("return window.saved")
     assert text == TINY
     found = coopt.Plan.model_validate_json(plan)
     assert coopt.verify(INSTANCES / "tiny-64.toml", found).accepted
     assert bill == bill_csv(coopt.load(INSTANCES / "tiny-64.toml"), found)
-    assert "<h1>tiny-64</h1>" in report
     put(browser, "#at-workload-0-global_batch", "many")
     until(browser, "return document.querySelector('#complaints li') !== null")
     put(browser, "#at-name", "renamed")
     until(browser, "return document.querySelector('h1').innerText === 'renamed'")
     browser.execute_script(save)
-    until(browser, "return window.savedAs.length === 8")
-    assert browser.execute_script("return window.savedAs.slice(4)") == ["renamed.toml", *names[1:]]
+    until(browser, "return window.savedAs.length === 6")
+    assert browser.execute_script("return window.savedAs.slice(3)") == ["renamed.toml", *names[1:]]
 
 
 @pytest.mark.parametrize("left", [True, False])

@@ -141,7 +141,7 @@ def test_the_report_holds_bill_times_limits_and_proof(instance, plan):
         "total 94,306,304 2,326,528",
         "layers, compute 8.000 s 67.7%",
         "iteration 11.82 s 100.0%",
-        "time, pre-training 11.82 s 12.00 s 0.1766 s 1.5% yes",
+        "time, pre-training 11.82 s 12.00 s 0.1766 s 1.5% close",
         "$94,306,304 $200,000,000 $105,693,696 52.8% yes",
     ):
         assert figures in text

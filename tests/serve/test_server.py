@@ -55,8 +55,8 @@ def test_a_plan_of_any_kind_has_its_bill_times_and_margins(client, name):
     plan = dict(client.events("/plan", {"text": (INSTANCES / f"{name}.toml").read_text("utf-8")}))["plan"]
     assert plan["bill"]["rows"]
     assert plan["runs"]
-    assert [row[-1]["text"] for row in plan["margins"]["rows"]].count("yes") == len(plan["margins"]["rows"])
-    assert len(plan["figures"]) == 6
+    assert {row[-1]["text"] for row in plan["margins"]["rows"]} <= {"yes", "close"}
+    assert len(plan["figures"]) == 5 + min(6, len(plan["runs"]))
     assert plan["bill_csv"].startswith("item,")
 
 

@@ -328,8 +328,7 @@ def _cell(content: Cell) -> str | Markup:
 
     if isinstance(content, str):
         return tied(content)
-    look = "bad" if "red" in str(content.style) else "good"
-    return Markup('<span class="{}">{}</span>').format(look, content.plain)
+    return Markup('<span class="{}">{}</span>').format(words.mark(content), content.plain)
 
 
 def linked(text: str) -> Any:

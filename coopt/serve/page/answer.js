@@ -16,7 +16,7 @@ export function showDecision(root, plan, verdict, apply) {
     h("p", { class: "decision" }, tied(plan.headline)),
     plan.explanation.map((sentence) => h("p", { class: "why" }, tied(sentence))),
     plan.figures.length ? h("dl", { class: "glances" }, plan.figures.map((one) => h("div", {},
-      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: "note" }, tied(one.note)))))) : "",
+      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: one.note.startsWith("close") ? "note warn" : "note" }, tied(one.note)))))) : "",
     plan.parts ? table(plan.parts) : "");
 }
 
@@ -66,7 +66,7 @@ function times(runs) {
     h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the line at its right is the bound" : ""}.`),
     h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { class: "segment", width: 11, height: 11, rx: 2, fill: colour })), name))),
     h("div", { class: "runs" }, runs.map((run) => h("div", { class: "run" },
-      h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`),
+      h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`, run.close ? h("span", { class: "warn" }, " close") : ""),
       s("svg", { class: "bar", role: "img", "aria-label": `${run.name}: ${run.says}`, width: "100%", height: BAR_PX },
         s("rect", { class: "track", width: "100%", height: BAR_PX, rx: 3 }),
         run.segments.map((one) => s("rect", { class: "segment", x: `${100 * one.start / most}%`, width: `${100 * one.share / most}%`, height: BAR_PX, fill: one.colour }, s("title", {}, one.says))),

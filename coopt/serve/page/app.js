@@ -10,6 +10,7 @@ import { Form, pathOf, valueOf } from "./schema.js";
 import { keepInTab, onLink, save, showLink, textOfAddress, textOfTab } from "./share.js";
 import { showComplaints, showDecision, showEvidence, showReasons } from "./answer.js";
 import { answerTo, Lost, Refused, search, tell, waits } from "./stream.js";
+import { Past } from "./history.js";
 import { showViews } from "./views.js";
 
 const YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
@@ -17,13 +18,14 @@ const YOUNG_MS = 250, QUIET_MS = 500, QUICK_S = 2;
 const question = { text: "", table: null, complaints: [] };
 const NOTHING = { text: null, table: null, plan: null, verdict: null, front: null, reasons: null };
 const answer = { ...NOTHING };
-let kept = null, starter = "", saved = "", bounds, editor, form, front;
+let kept = null, starter = "", saved = "", bounds, editor, form, front, past;
 
 // The question: edits go to the server one after the other; those that come meanwhile go together with the next.
 
-const edits = { changes: new Map(), text: null, busy: false };
+const edits = { changes: new Map(), text: null, busy: false, dragging: false };
 
-function change(changes) {
+function change(changes, dragging = false) {
+  edits.dragging = dragging;
   for (const [path, value] of changes) edits.changes.set(JSON.stringify(path), [path, value]);
   return sendEdits();
 }
@@ -36,6 +38,7 @@ function open(text) {
 
 function put(text) {
   edits.text = text;
+  edits.dragging = false;
   edits.changes.clear();
   return sendEdits();
 }
@@ -73,6 +76,7 @@ function keepEdits(given) {
 }
 
 function hold({ text, table, complaints }) {
+  past.edited(question.text, text, edits.dragging);
   Object.assign(question, { text, table });
   refuse(complaints);
 }
@@ -188,6 +192,7 @@ async function find() {
     verdict: (verdict) => {
       if (answer.text !== mine.text) return;
       answer.verdict = verdict;
+      past.answered({ ...answer });
       showAnswer();
     },
     refused: ({ complaints }) => { refuse(complaints); showQuestion(); },
@@ -307,8 +312,8 @@ function showOffers(offered) {
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.
 
-function moveBounds(pace) {
-  if (isLive()) change(paced(answer.front, pace));
+function moveBounds(pace, dragging) {
+  if (isLive()) change(paced(answer.front, pace), dragging);
 }
 
 // A server that does not answer.
@@ -389,10 +394,11 @@ async function begin() {
   const names = new Form(start.schema, start.catalog);
   starter = start.starter;
   saved = start.text;
-  bounds = new Bounds(byId("bounds"), names, (path, value) => change([[path, value]]));
+  bounds = new Bounds(byId("bounds"), names, (path, value, dragging) => change([[path, value]], dragging));
   form = new QuestionForm(byId("form"), names, change);
   editor = new Editor(byId("text"), names, settled(250, put));
-  front = new Front(byId("front"), (pace) => moveBounds(pace));
+  past = new Past(put, keep);
+  front = new Front(byId("front"), moveBounds);
   await put((await textOfAddress()) ?? textOfTab(start.text));
 }
 

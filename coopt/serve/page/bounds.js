@@ -1,7 +1,7 @@
 // Bounds as sliders: those of workloads, what sites feed and the limits that are set, on a scale of ratios.
 
 import { h, byId, show } from "./dom.js";
-import { idOf, listed, read } from "./schema.js";
+import { idOf, listed, read, typedAs } from "./schema.js";
 
 const BOUNDS = {
   max_iteration_time_s: ["iteration at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
@@ -121,7 +121,7 @@ export class Bounds {
       if (this.dragged !== name) slider.value = Math.round(STEPS * (Math.log(one.value / this.middle.get(name)) / Math.log(REACH) + 1) / 2);
     }
     slider.disabled = !this.middle.get(name);
-    if (document.activeElement !== number) number.value = one.value ?? "";
+    if (document.activeElement !== number) number.value = typedAs(this.form.at(one.path), one.value ?? undefined);
     number.setAttribute("aria-invalid", String(wrong.length > 0));
     show(byId(`${id}-says`), wrong.map((each) => h("p", { class: "wrong" }, each.sentence)));
   }

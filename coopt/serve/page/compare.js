@@ -14,9 +14,9 @@ export function showComparison(root, kept, now, { swap, end }) {
       h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),
       h("div", {}, h("h3", {}, `Now: ${now.plan.name}`), h("p", {}, tied(now.plan.headline)))),
     counted(kept, now),
-    h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", {},
+    h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", { class: "cards" },
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
-      h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell) => h("td", { class: "number" }, tied(cell)))))))),
+      h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell, place) => h("td", { class: "number", "data-name": ["kept", "now", "difference"][place] }, tied(cell)))))))),
     h("h3", {}, changes.length ? "What the questions differ in" : "The questions are the same"),
     h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
 }
@@ -32,8 +32,8 @@ function counted(kept, now) {
 
 /** The figures of a plan, with the time of every workload in place of that of the slowest. */
 function allFigures(plan, alone) {
-  const times = (plan.runs ?? []).map((run) => ({ name: alone ? "Iteration" : `Iteration of ${run.name}`, value: run.time, number: run.time_s }));
-  return [...plan.figures.filter((one) => one.unit !== "s"), ...times];
+  const times = (plan.runs ?? []).map((run) => ({ name: `${run.unit === "days" ? "Training" : "Iteration"}${alone ? "" : ` of ${run.name}`}`, value: run.time, number: run.number }));
+  return [...plan.figures.filter((one) => !["s", "days", "workloads"].includes(one.unit)), ...times];
 }
 
 function figuresOf(...plans) {

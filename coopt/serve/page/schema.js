@@ -90,11 +90,22 @@ export function rangeOf(text) {
   return least === undefined ? null : { least: Number(least), most: Number(most), step: Number(step) };
 }
 
-const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // 16,384 is one number to some and two to others
+const GROUPED = /^\d{1,3}(,\d{3})+(\.\d+)?$/; // a comma groups digits, a comma and a space separate numbers
 const CUT = /(^|,)\s*0\d/; // no number begins so, but the rest of one that was grouped does
-const MILLIONS = /^\d{1,3}(,\d{3}){2,}(\.\d+)?$/; // two commas between three digits each can only group them
-const DOLLARS = /^\$?\s*(\d+(?:\.\d+)?)\s*([kMB]?)$/; // as answers tell them: $25.5 M
-const TIMES = { "": 1, k: 1e3, M: 1e6, B: 1e9 };
+const AMOUNT = /^\$?\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([kMBT]?)$/; // as answers tell them: $25.5 M, 10 T
+const TIMES = { "": 1, k: 1e3, M: 1e6, B: 1e9, T: 1e12 };
+const SCALED = /(^|_)(usd|tokens)(_|$)/; // keys whose numbers are told so
+const UNITS = [[/days$/, /\s*days?$/], [/_s$/, /\s*(s|tokens\/s)$/], [/_mw$/, /\s*MW$/], [/tokens$/, /\s*tokens$/], [/gpus$/, /\s*GPUs?$/]];
+
+const bareNumber = (key, text) => text.trim().replace(UNITS.find(([of]) => of.test(key))?.[1] ?? "", "");
+
+/** A number as a person types it: grouped digits, the unit of its key behind it, and k, M, B or T where money and tokens are told so. */
+function typedNumber(key, text) {
+  const bare = bareNumber(key, text);
+  const plain = GROUPED.test(bare.replace(/^\$|\s*[kMBT]$/g, "")) ? bare.replaceAll(",", "") : bare;
+  const [, amount, times] = (SCALED.test(key) && AMOUNT.exec(plain)) || [];
+  return amount === undefined ? one(plain, text) : Number((amount * TIMES[times]).toPrecision(15));
+}
 
 /** What was typed: null for nothing, numbers as such, a list where there are commas or brackets; other text stays for the server to refuse. */
 export function read(field, text) {
@@ -103,27 +114,38 @@ export function read(field, text) {
   if (field.kind === "text" && !field.many) return text;
   if (field.range && rangeOf(text)) return rangeOf(text);
   if (field.many) return several(field, trimmed);
-  const plain = MILLIONS.test(trimmed.replace("$", "")) ? trimmed.replaceAll(",", "") : trimmed;
-  const [, amount, times] = /(^|_)usd(_|$)/.test(field.key) && DOLLARS.exec(plain) || [];
-  return amount === undefined ? one(plain) : Number((amount * TIMES[times]).toPrecision(15));
+  return typedNumber(field.key, trimmed);
 }
 
-const one = (part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : part.trim());
+const one = (part, typed = part) => (part.trim() !== "" && Number.isFinite(Number(part)) ? Number(part) : typed.trim());
 
-/** One entry, or a list as it is spoken (`256, 512`) or as TOML has it (`["north", "south"]`); the text where commas may group digits. */
+/** One entry, or a list as it is spoken (`256, 512`) or as TOML has it (`["north", "south"]`). */
 function several(field, text) {
   const inner = /^\[(.*)\]$/.exec(text)?.[1];
-  if (inner === undefined ? text.split(/,\s+/).some((part) => GROUPED.test(part)) : CUT.test(inner)) return text;
+  const spoken = text.split(/,\s+/), isGrouped = (part) => GROUPED.test(bareNumber(field.key, part));
+  if (inner === undefined && field.kind !== "text" && spoken.some(isGrouped) && spoken.every((part) => isGrouped(part) || !part.includes(","))) {
+    const numbers = spoken.map((part) => typedNumber(field.key, part));
+    return numbers.length > 1 ? numbers : numbers[0];
+  }
+  if (inner !== undefined && CUT.test(inner)) return text;
   const parts = [...(inner ?? text).matchAll(/\s*("[^"]*"|'[^']*'|[^,]+)/g)].map(([, part]) => part.trim()).filter(Boolean);
-  const entries = parts.map((part) => (field.kind === "text" ? part.replace(/^(["'])(.*)\1$/, "$2") : one(part)));
+  const entries = parts.map((part) => (field.kind === "text" ? part.replace(/^(["'])(.*)\1$/, "$2") : typedNumber(field.key, part)));
   return inner === undefined && !text.includes(",") ? entries[0] : entries;
+}
+
+/** A number as `read` takes it: `500 B` tokens, `25,500,000`; years have no commas. */
+function written(key, value) {
+  if (typeof value !== "number") return String(value);
+  const [prefix, size] = ["T", "B", "M"].map((one) => [one, TIMES[one]]).find(([, one]) => value >= one) ?? [];
+  if (/tokens$/.test(key) && prefix) return `${Number((value / size).toPrecision(15))} ${prefix}`;
+  return Number.isInteger(value) && value >= 1e4 ? value.toLocaleString("en") : String(value);
 }
 
 /** A value as `read` takes it: a list of one has brackets where it means something else than its number alone. */
 export function typedAs(field, value) {
   if (value === undefined) return "";
-  if (!Array.isArray(value)) return rangeWords(value) ?? String(value);
-  return value.length === 1 && field.alone ? `[${value[0]}]` : value.join(", ");
+  if (!Array.isArray(value)) return rangeWords(value) ?? written(field.key, value);
+  return value.length === 1 && field.alone ? `[${value[0]}]` : value.map((one) => written(field.key, one)).join(", ");
 }
 
 export const listed = (value) => (value === undefined || value === null ? [] : Array.isArray(value) ? value : [value]);

@@ -25,7 +25,7 @@ function figureTable({ title, words, numbers, rows, total }) {
   const names = [...words, ...numbers], isNumber = (column) => column >= words.length;
   const body = h("tbody");
   const state = { column: -1, falling: false };
-  const fill = () => body.replaceChildren(...sorted(rows, state, isNumber).map((row) => h("tr", {}, row.map((cell, column) => cellOf(cell, column, isNumber(column))))));
+  const fill = () => body.replaceChildren(...sorted(rows, state, isNumber).map((row) => h("tr", {}, row.map((cell, column) => cellOf(cell, column, isNumber(column), names[column])))));
   const heads = names.map((name, column) => h("th", { scope: "col", class: isNumber(column) && "number" },
     h("button", { type: "button", class: "sort", click: () => {
       state.falling = state.column === column ? !state.falling : isNumber(column);
@@ -42,12 +42,15 @@ function figureTable({ title, words, numbers, rows, total }) {
   } }, "Copy");
   return h("div", { class: "sheet" }, copy,
     h("div", { class: "scroll", role: "region", "aria-label": title, tabindex: 0 },
-      h("table", {}, h("caption", {}, h("span", {}, title)), h("thead", {}, h("tr", {}, heads)), body,
-        total ? h("tfoot", {}, h("tr", {}, total.map((cell, column) => cellOf(cell, column, isNumber(column))))) : "")));
+      h("table", { class: isWide(names.length, rows) && "cards" }, h("caption", {}, h("span", {}, title)), h("thead", {}, h("tr", {}, heads)), body,
+        total ? h("tfoot", {}, h("tr", {}, total.map((cell, column) => cellOf(cell, column, isNumber(column), names[column])))) : "")));
 }
 
-const cellOf = (cell, column, number) =>
-  h(column ? "td" : "th", { scope: column ? null : "row", class: number ? "number" : textOf(cell).length > LONG && "long" }, shownCell(cell));
+/** Whether rows of a table are cards on a narrow screen. */
+const isWide = (columns, rows) => columns > 3 || rows.some((row) => row.some((cell) => textOf(cell).length > LONG));
+
+const cellOf = (cell, column, number, name) =>
+  h(column ? "td" : "th", { scope: column ? null : "row", "data-name": column ? name : null, class: number ? "number" : textOf(cell).length > LONG && "long" }, shownCell(cell));
 
 function sorted(rows, { column, falling }, isNumber) {
   if (column < 0) return rows;

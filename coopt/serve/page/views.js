@@ -14,7 +14,7 @@ export function showViews() {
       other.focus();
     });
   }
-  menu(byId("files"));
+  for (const name of ["files", "history"]) menu(byId(name));
   themeSwitch(byId("theme"));
 }
 
@@ -36,7 +36,7 @@ function seePart(name) {
 
 /** A menu that arrows walk through, and that Escape or a click elsewhere closes. */
 function menu(details) {
-  const title = details.querySelector("summary"), entries = [...details.querySelectorAll("button")];
+  const title = details.querySelector("summary");
   document.addEventListener("click", (event) => { if (!details.contains(event.target)) details.open = false; });
   details.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && details.open) {
@@ -44,8 +44,9 @@ function menu(details) {
       title.focus();
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       details.open = true;
+      const entries = [...details.querySelectorAll("button")];
       const place = entries.indexOf(document.activeElement), by = event.key === "ArrowDown" ? 1 : place < 0 ? 0 : -1;
-      entries.at((place + by) % entries.length).focus();
+      entries.at((place + by) % entries.length)?.focus();
     } else return;
     event.preventDefault();
   });
