@@ -41,6 +41,7 @@ RING_PASSES, SWITCH_PASSES = 3, 2
 # tokens per chunk, kernels besides products; bytes moved per element by the convolution, by the
 # scan (per element of a chunk's states), by gate and norm, and by the transposition of sequences
 # and batch before and after the scan
+INDEX_BYTES = 8  # of the place of a key that is chosen, as top-k of PyTorch gives it
 CHUNK, DELTA_CHUNK, SCAN_KERNELS_FORWARD, SCAN_KERNELS_BACKWARD = 128, 64, 4, 8
 SCAN_SHARE = (
     2 / 3
@@ -298,6 +299,8 @@ class AttentionLaw(MixerLaw):
         kept = kept + (2 + narrow) * m.heads * value_size / t
         if m.output_gate:
             kept = kept + 2 * m.heads * value_size / t
+        if m.index_heads:  # for the indexer's loss, on every rank (dsa.py of Megatron-Core)
+            kept = kept + 2 * m.index_heads * m.index_dim + INDEX_BYTES * m.index_tokens
         return kept + (width * m.output_rank * m.output_groups / t if m.output_rank else 0)
 
     def saved_columns(self, t: Any) -> Any:

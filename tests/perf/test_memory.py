@@ -205,6 +205,15 @@ def test_delta_rules_keep_what_their_kernels_save() -> None:
     assert kda.kept_columns(1, 2.0) == projected + 2 * (2 * values) + 2 * values + 2 * 2 * 64 * heads + 4 * values
 
 
+def test_an_indexer_keeps_its_queries_and_what_it_chose() -> None:
+    """save_for_backward of FusedDSAIndexerLoss (dsa.py of Megatron-Core): q, k, and places in 64 bits."""
+    sparse = find("model", "deepseek-v3.2")
+    assert isinstance(sparse, Transformer)
+    ((_, law),) = laws_of(sparse)
+    core = 2 * 128 * 576 + 2 * 576 + 2 * 128 * 512  # queries, latents, and what the core gives
+    assert law.kept_columns(1, 2.0) == core + 2 * 128 + 2 * 64 * 128 + 8 * 2048
+
+
 def published(name: str, tp: int, pp: int, dp: int, batch: int, **more: Any) -> tuple[float, float]:
     """GiB that Llama 3 405B needs on an H100 by a published mapping, and what the GPU shows."""
     gpu = find("gpu", "h100-sxm")

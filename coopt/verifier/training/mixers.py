@@ -342,6 +342,8 @@ def kept_of_row(mixer: Mixer, tp: int, w: float) -> float:
     # projection
     kept = 2 * (mixer.heads * size / tp + sent_keys(mixer, tp))
     kept += (4 - w + (2 if mixer.output_gate else 0)) * mixer.heads * value_size / tp
+    if mixer.index_heads:  # queries of the indexer, and chosen places in 64 bits
+        kept += 2 * mixer.index_heads * mixer.index_dim + 8 * mixer.index_tokens
     return kept + w * mixer.output_groups * mixer.output_rank / tp
 
 
