@@ -433,6 +433,14 @@ class Question(Table):
         return self
 
     @property
+    def tells_ties(self) -> bool:
+        """Whether mappings that the model cannot tell apart count: of networks built at once whose
+        flows have no paths of their own.
+        """
+        apart = self.phase or self.asks("ring") or self.network.routing == "pinned"
+        return self.kept_margin.ties == "nearest" and not apart
+
+    @property
     def kept_margin(self) -> Margin:
         """What a plan keeps free, as given or by default."""
         return self.margin or DEFAULT_MARGIN

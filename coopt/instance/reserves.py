@@ -172,6 +172,16 @@ class Margin(Table):
         ),
     ] = 0.0
 
+    ties: Annotated[
+        Literal["nearest", "fastest"],
+        Field(
+            description=(
+                "of mappings within the model's error of each other, at no cost: the nearest to"
+                " published runs, or the fastest"
+            )
+        ),
+    ] = "fastest"
+
     @property
     def chance(self) -> float:
         """Probability to be in time; of one standard error if not given."""
@@ -196,7 +206,7 @@ class Margin(Table):
 
 
 NO_MARGIN = Margin(time=0.0)
-DEFAULT_MARGIN = Margin(time="model", confidence=0.8, memory="software")
+DEFAULT_MARGIN = Margin(time="model", confidence=0.8, memory="software", ties="nearest")
 """What a plan keeps free where its question has no `[margin]`."""
 
 

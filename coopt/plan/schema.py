@@ -256,6 +256,10 @@ class Answer(Record):
     alternatives_stop: AlternativesStop | None = None
     better_numbers: tuple[BetterNumber, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
+    ties: Annotated[
+        tuple[WorkloadPlan, ...],
+        Field(description="mappings that the model cannot tell from those of the plan"),
+    ] = ()
     next_best: NextBest | None = None
     cliffs: tuple[Cliff, ...] = ()
     solver: SolverReport

@@ -425,7 +425,29 @@ def plan_facts(instance: Instance, plan: Plan) -> list[PlanFact]:
     if plan.cost is None:
         return []
     facts = [fact for part in plan.parts for fact in _of_part(instance, plan, part)]
-    return [*_totals(instance, plan, plan.cost), *rests_on(instance, plan), *facts]
+    rest = [*rests_on(instance, plan), *_ties(plan)]
+    return [*_totals(instance, plan, plan.cost), *rest, *facts]
+
+
+def _ties(plan: Plan) -> Iterator[PlanFact]:
+    """Mappings that the model cannot tell from those of the plan, and which of them is taken."""
+    runs = {run.name: run for run in plan.runs}
+    for other in plan.ties:
+        run, of = runs[other.name], f" of {other.name}" if len(runs) > 1 else ""
+        told, others = (
+            f"({words.seconds(one.iteration_time_s)}, error {words.percent(one.error or 0.0)})"
+            for one in (run, other)
+        )
+        where = (
+            "which is nearer to published runs, and slower"
+            if (other.error or 0.0) < (run.error or 0.0)
+            else 'which is further from published runs (margin.ties = "fastest" takes it)'
+        )
+        text = (
+            f"The model cannot tell this mapping{of} {told} from {split(other)}, micro-batch"
+            f" {other.mapping.micro_batch} {others}, {where}."
+        )
+        yield PlanFact("rests", "", "Ties", text)
 
 
 def label(plan: Plan, part: Part, run: WorkloadPlan) -> str:

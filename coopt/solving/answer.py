@@ -42,6 +42,7 @@ from coopt.solving.runs import (
     overridden,
     overrides_of,
 )
+from coopt.solving.ties import nearest_of_ties
 from coopt.solving.turns import Turn
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def solve(
             plan = plan.model_copy(
                 update={"explanation": (*_blamed_margin(question, plan), *plan.explanation)}
             )
+        plan = nearest_of_ties(question, plan)
     return plan.model_copy(update={"overrides": overrides_of(instance, question)})
 
 

@@ -66,11 +66,14 @@ def _assumptions(instance: Instance, plan: Plan) -> Iterator[Assumption]:
     question, answer = placed_as(*decided(instance, plan))
     # of a network that grows the last phase in which something trains counts
     trained = {part.slot: part for part in answer.parts if part.workloads}
+    tied = {run.name for run in plan.ties}
     for part in trained.values():
         if part.design is not None:
             network = part_network(question, answer, "its assumptions", _named(answer, part))
             for workload, run in network.runs:
-                yield from _of_run(network, workload, run)
+                # what the model cannot tell apart is compared with its like
+                alike = {"micro_batch": (run.mapping.micro_batch,)} if run.name in tied else {}
+                yield from _of_run(network, workload.having(mapping=alike), run)
 
 
 def _named(plan: Plan, part: Part) -> str | None:

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -62,7 +63,8 @@ def with_better_numbers(instance: Instance, plan: Plan) -> Plan:
 def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
     question, answer = placed_as(*decided(instance, plan))
     network = TrialNetwork(question.cluster, *family_of_plan(question, answer))
-    for w, (asked, run) in enumerate(zip(instance.workload, answer.workloads, strict=True)):
+    runs = fastest_runs(answer)
+    for w, (asked, run) in enumerate(zip(instance.workload, runs, strict=True)):
         tried = {} if asked.batches else {f"workload[{w}].batch_tolerance": _batches}
         if not instance.cluster.idle_gpus and len(instance.workload) == 1:
             tried["cluster.idle_gpus"] = _fewer_gpus
@@ -81,6 +83,15 @@ def _better_numbers(instance: Instance, plan: Plan) -> Iterator[BetterNumber]:
                 if better is not None:
                     yield better
                     break
+
+
+def fastest_runs(plan: Plan) -> list[WorkloadPlan]:
+    """The fastest mappings of a plan, which it may leave for others that the model cannot tell from
+    them.
+    """
+    ties = {run.name: run for run in plan.ties}
+    pairs = [(run, ties.get(run.name, run)) for run in plan.workloads]
+    return [min(pair, key=attrgetter("iteration_time_s")) for pair in pairs]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -154,6 +154,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     ledger = Ledger()
     # What it says of other plans is left out: that holds for its own instance.
     nothing_beside = {"assumptions": (), "better_numbers": (), "cliffs": (), "next_best": None}
+    nothing_beside["ties"] = ()
     identity = InstanceId(name=instance.name, sha256=instance.sha256)
     claim = plan.model_copy(update={"instance": identity, **nothing_beside})
     check_contents(ledger, instance, claim)

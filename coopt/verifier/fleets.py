@@ -24,6 +24,7 @@ from coopt.verifier.bounds.divisibility import (
     check_better_numbers,
     share_taken,
 )
+from coopt.verifier.bounds.ties import check_ties
 from coopt.verifier.bounds.timed import billed, check_timed_value
 from coopt.verifier.checks.claims import check_gap, grows_alone, island_places
 from coopt.verifier.checks.verdict import Ledger, UnsoundError, agree
@@ -93,6 +94,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if grows_alone(instance, plan.objective.kind):
         check_myopic(ledger, instance, plan)
     check_assumptions(ledger, certain_question(instance), plan, last_parts)
+    check_ties(ledger, certain_question(instance), plan, last_parts)
     if instance.beyond_one_network:
         return
     for part in last_parts:

@@ -60,6 +60,9 @@ def in_doubt(instance: Instance, wish: Any) -> Instance:
     return instance.model_copy(update={"robust": wish})
 
 
+TIED = {"time": 0.0, "ties": "nearest"}
+
+
 class Kind(NamedTuple):
     """Questions of a kind, how many a campaign and a usual run ask, and what knows their least value."""
 
@@ -84,6 +87,7 @@ KINDS = {
     "domains filled in any way": Kind(racked(), 25, least=oracle.enumerated),
     "domains filled where fewer do": Kind(FEWEST, 25, least=oracle.enumerated),
     "interruptions": Kind(interrupted(), 200, 5),
+    "ties": Kind(instances(32).map(lambda one: changed(one, margin=TIED)), 200, 4, oracle.enumerated),
     "days in turn": Kind(in_turn(), 300, 6, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
     "growth": Kind(clusters(), 100, 6, whole=True),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),

@@ -29,6 +29,9 @@ DEGREES = ("cp", "micro_batch")
 def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: CountedPart) -> None:
     """Check every number that a plan says is better."""
     runs = {run.name: run for run in plan.workloads}
+    for other in plan.ties:
+        if other.name in runs and other.iteration_time_s < runs[other.name].iteration_time_s:
+            runs[other.name] = other
     for claim in plan.better_numbers:
         faults = _faults(instance, claim, runs.get(claim.workload), part)
         fault = next(faults, None)

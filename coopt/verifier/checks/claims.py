@@ -64,6 +64,7 @@ def form_of(instance: Instance) -> PlanForm:
         "better_numbers": not instance.beyond_one_network,
         "cliffs": not instance.beyond_one_network,
         "next_best": not instance.beyond_one_network,
+        "ties": instance.tells_ties,
         "assumptions": not instance.asks("ring"),
     }
     sections, further = (

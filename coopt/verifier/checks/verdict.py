@@ -463,6 +463,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("deadline", "the iteration time is within the bound"),
     ("time-error", "the error of the iteration time, by its distance from published runs"),
     ("nearest-runs", "no published run is nearer than those named, and they differ as stated"),
+    ("ties", "no mapping nearer to published runs is as fast, within the error, at no cost"),
     ("outside-measured", "properties that no published run has are named"),
     ("time-margin", "the margin on time is what that error requires"),
     (

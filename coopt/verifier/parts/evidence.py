@@ -144,6 +144,11 @@ def _error(gpu: Gpu, workload: Workload, own: Run) -> float:
     return float(max(by_law, (1.5 if is_own else 1.0) * max(known[kinds[2]], known[kinds[0]])))
 
 
+def error_of_kind(gpu: Gpu, workload: Workload, across: bool, micro_batch: int, gpus: int) -> float:
+    """The error of mappings with a micro-batch, and experts across HB domains or inside."""
+    return _error(gpu, workload, _run_of(gpu, workload, across, micro_batch, gpus))
+
+
 def _outside(own: Run) -> Iterator[str]:
     """What no published run has, alone or with one other property."""
     shown = {i for i in range(len(own)) if i != 1}

@@ -1,0 +1,133 @@
+"""Check the mappings that the model cannot tell apart: none that is nearer to published runs takes
+as little time at no cost, and those that are listed run as they say.
+"""
+
+from __future__ import annotations
+
+import math
+
+from coopt.instance.schema import Instance
+from coopt.instance.variants import within
+from coopt.instance.workload import Workload
+from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
+from coopt.verifier.bounds.timed import billed
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger
+from coopt.verifier.parts.evidence import error_of_kind
+from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.timings import Timings, Trainer
+from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, check_run_at_speed
+from coopt.verifier.training.iteration import iteration_s
+
+
+def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[CountedPart]) -> None:
+    """Check every mapping of a plan beside those that are as fast by the model."""
+    if not question.tells_ties:
+        return
+    listed = {run.name: run for run in plan.ties}
+    is_timed = plan.objective.kind != billed(plan.objective.kind)
+    for part in parts:
+        for run in part.runs:
+            other = listed.pop(run.workload.name, None)
+            beside = Ledger()
+            fault = _fault(beside, question, part, run, other, is_timed=is_timed)
+            ledger.turn_to(f"Ties of {run.workload.name}", aside=True)
+            ledger.take(check for check in beside.checks if check.name != "deadline")
+            text = "none" if other is None else f"{other.iteration_time_s:.9g} s"
+            ledger.holds("ties", not fault, text, fault or "none is nearer", f"{fault}.")
+    ledger.turn_to()
+    ledger.same("ties", tuple(listed), (), f"No workload is named {', '.join(listed)}.")
+
+
+def _fault(
+    ledger: Ledger,
+    question: Instance,
+    part: CountedPart,
+    run: ClaimedRun,
+    other: WorkloadPlan | None,
+    *,
+    is_timed: bool,
+) -> str:
+    """What is wrong with the choice among ties; empty if nothing."""
+    claim, bound_s = run.claim, run.claim.bound_s
+    runs = [claim] if other is None else [claim, other]
+    if any(one.error is None for one in runs):
+        return "A mapping has no error"
+    if other is not None and not _runs(ledger, question, part, run, other):
+        return "The other mapping does not run as it says"
+    fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
+    tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
+    for one in nearer:
+        if one.iteration_time_s > tied_s * (1.0 + TOLERANCE):
+            return f"The slower one takes more than {tied_s:.9g} s"
+        if (one.error or 0.0) >= (fast.error or 0.0):
+            return "The slower one is no nearer to published runs"
+    if is_timed and claim is not fast:
+        return "The fastest is asked for"
+    index = [workload.name for workload in question.workload].index(run.workload.name)
+    below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
+    reach = reach_of(part.family, part.ports)
+    quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
+    # where ports are out at times, the fastest on average counts
+    if quicker_s < below_s and not question.availability:
+        return f"Another one takes {quicker_s:.9g} s"
+    limits = [(claim, min(tied_s, bound_s))]
+    if claim is fast:
+        # days in turn may have no room for one that is within its own bound
+        may_cost = is_timed or question.limits.train_days_total is not None
+        limits = [*([] if may_cost else limits), (nearer[0] if nearer else fast, tied_s)]
+    for kept, limit_s in limits:
+        below = (kept.error or 0.0) * (1.0 - TOLERANCE)
+        found_s = _least_s(question, part, run, limit_s, below)
+        if found_s < limit_s * (1.0 - TOLERANCE):
+            return f"One that is nearer to published runs takes {found_s:.9g} s"
+    return ""
+
+
+def _runs(
+    ledger: Ledger, question: Instance, part: CountedPart, run: ClaimedRun, other: WorkloadPlan
+) -> bool:
+    """Whether another mapping runs on the network of a plan as it says."""
+    placed = check_mapping(ledger, run.workload, other, part.family)
+    if not placed:
+        return False
+    reach = reach_of(part.family, part.ports)
+    speed = speeds_of(part.family, reach, placed.place, looped=placed.looped)
+    share = run.claim.bound_s / run.workload.bound_s
+    check_run_at_speed(ledger, placed, part.family.gpus, speed, question.cluster.gpu, goodput=share)
+    return all(check.ok for check in ledger.checks if check.name != "deadline")
+
+
+def _least_s(
+    question: Instance, part: CountedPart, run: ClaimedRun, limit_s: float, error: float
+) -> float:
+    """The least time below a limit of the mappings whose error is less; infinite without any."""
+    workload, family, gpu = run.workload, part.family, question.cluster.gpu
+
+    def error_at(across: bool, batch: int) -> float:
+        return error_of_kind(gpu, workload, across, batch, family.gpus)
+
+    spread = (False, True) if workload.model.experts else (False,)
+    batches = tuple(
+        batch
+        for batch in workload.mapping.micro_batch
+        if any(error_at(across, batch) < error for across in spread)
+    )
+    if not batches:
+        return math.inf
+    timings = Timings((_with_batches(workload, batches, limit_s),), gpu)
+    reach, least_s = reach_of(family, part.ports), limit_s
+    for undisturbed_s, (work, place) in timings.near_works(family, 0, STRICT):
+        if undisturbed_s >= least_s:
+            continue
+        if error_at(place.ep_across > 1, work.split.micro_batch) < error:
+            looped = work.split.interleave > 1
+            speed = speeds_of(family, reach, place, looped=looped)
+            least_s = min(least_s, iteration_s(work, place, speed))
+    return least_s if least_s < limit_s else math.inf
+
+
+def _with_batches(workload: Workload, batches: tuple[int, ...], limit_s: float) -> Workload:
+    limits = workload.mapping.model_copy(update={"micro_batch": batches})
+    return within(workload.model_copy(update={"mapping": limits}), limit_s)
