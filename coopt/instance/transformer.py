@@ -488,6 +488,14 @@ class Software(Entry):
     loss_bytes: Annotated[
         float, Field(ge=0, le=1000, description="bytes softmax and loss move for each logit")
     ] = 24.0
+    logit_bytes: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=100,
+            description="bytes kept of a logit: 4 in fp32, 14 if 16 bits, softmax, gradient stay",
+        ),
+    ] = 4.0
     kernel_traffic: Annotated[
         float,
         Field(

@@ -43,7 +43,6 @@ from coopt.perf.mixers import laws_of
 GIB = 2.0**30
 # of a parameter in a checkpoint, whatever software keeps of it on a GPU
 PARAMETER_BYTES = 2
-LOGIT_BYTES = 4.0  # of a logit in fp32
 STATES = {
     "parameters": "parameter_bytes",
     "gradients": "gradient_bytes",
@@ -126,7 +125,7 @@ class _KeptOfStages:
         predictions = 1 + model.extra_predictions
         logits = (
             predictions
-            * LOGIT_BYTES
+            * workload.options.software.logit_bytes
             * _rows(workload, distinct_mappings)
             * vocab_share(model, distinct_mappings.tp)
         )[position]

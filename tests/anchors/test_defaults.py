@@ -72,7 +72,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "workload.0.options.software": OFF
     | {"gradient_bytes": 4, "state_bytes": 12, "narrow_inputs": True, "reserve_gib": 1.5, "memory_margin": 0.1}
     | {"norm_forward_bytes": 18.0, "norm_backward_bytes": 26.0, "loss_bytes": 24.0, "kernel_traffic": 1.0}
-    | {"fused_accumulation": True, "tp_overlap": True, "pp_overlap": True, "overhead": 1.0}
+    | {"fused_accumulation": True, "tp_overlap": True, "pp_overlap": True, "overhead": 1.0, "logit_bytes": 4.0}
     | dict.fromkeys(("attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits"), 4),
     "network": {
         **{"nics_per_gpu": (1,), "gpus_per_nic": (1,), "nic_planes": (1,), "pod_bundles": (1,), "panels": ()},

@@ -126,6 +126,7 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "dropout": draw.random() < 0.5,
             "batch_first": bits.get("wide_layers") == 2,
             "reserve_gib": draw.choice([0.0, 1.5]),
+            "logit_bytes": draw.choice([4.0, 14.0]),
         }
         | bits,
         global_batch=draw.choice([48, 96, 192]),

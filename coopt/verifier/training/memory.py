@@ -252,8 +252,9 @@ def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMap
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:
-    """Logits of one micro-batch in fp32, those of further predictions too."""
-    return 4.0 * part.rows * part.vocab * (1 + workload.model.extra_predictions)
+    """All copies of the logits of one micro-batch, those of further predictions too."""
+    predictions = 1 + workload.model.extra_predictions
+    return workload.options.software.logit_bytes * part.rows * part.vocab * predictions
 
 
 def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
