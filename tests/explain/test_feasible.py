@@ -205,7 +205,7 @@ def told(unit: str, used: float | None, **more: Any) -> list[str]:
 
 @pytest.mark.parametrize(
     ("unit", "used", "text"),
-    [("channels", 1.0, "uses 1 channel of 9"), ("tokens/s", 9.5, "makes 9.5"), ("s", 7.0, "takes 7 s of 9 s")],
+    [("channels", 1.0, "uses 1 channel of 9"), ("tokens/s", 9.5, "trains 9.5"), ("s", 7.0, "takes 7 s of 9 s")],
 )
 def test_what_a_plan_takes_of_a_bound_stands_beside_it(unit: str, used: float, text: str) -> None:
     assert text in told(unit, used)[0]
