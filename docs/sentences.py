@@ -24,7 +24,7 @@ ELSEWHERE = ("help", "description", "doc", "metavar", "short_help", "epilog")
 SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 VALUE = re.compile(r"\$?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 MARKUP = re.compile(
-    r"<[^<>]*>|^[.#\[({:^%]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
+    r"<[^<>]*>|^M\{|^[.#\[({:^%]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
     r"|^outside (lower|right)|->\w+$|> table|^\w+\(\w+, |\.test\("
 )
 NAMES = re.compile(r"\b[a-z]+[_\d]\w*")

@@ -102,10 +102,10 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     if layers := _windowed(model):
         fewest = min(model.kv_heads, layers.kv_heads)
         reasons = {
-            f"cp = {mapping.cp}: Bridge splits no sequence of {model.name}, needs cp = 1": (
+            f"cp = {mapping.cp}: Bridge cannot split sequences of {model.name}, needs cp = 1": (
                 mapping.cp > 1
             ),
-            f"tp = {mapping.tp}: Bridge copies no key heads of {model.name}, needs at most"
+            f"tp = {mapping.tp}: Bridge cannot copy key heads of {model.name}, needs at most"
             f" {fewest}": mapping.tp > fewest,
             f"extra_predictions = {model.extra_predictions}: Bridge predicts further tokens with a"
             " window, needs 0": model.extra_predictions > 0,

@@ -183,8 +183,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"extra_predictions = {model.extra_predictions}: no recipe has a loss for them, needs"
         " 0": model.extra_predictions > 0,
         (
-            f"tp = {mapping.tp} with experts: the recipe splits experts over TP only from given"
-            " weights, needs tp = 1"
+            f"tp = {mapping.tp} with experts: the recipe splits experts over TP only when it"
+            " loads weights, needs tp = 1"
         ): (mapping.tp > 1 and model.experts > 0),
         f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: states stay whole only where DP"
         " is the only degree, needs zero = 2 or 3": mapping.zero == 0

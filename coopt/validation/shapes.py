@@ -134,7 +134,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if phrases := [words for name, words in BY_NAME.items() if name in by_name]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
     if LATENT.search(row.notes) and not special.get("kv_rank"):
-        raise UnusableError("latent attention without its ranks")
+        raise UnusableError("latent attention whose ranks are not published")
     assert row.hidden is not None
     table: dict[str, Any] = {
         "name": row.model or row.id,

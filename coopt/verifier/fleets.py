@@ -355,8 +355,8 @@ def _check_growth(
             is_grown,
             part.name,
             "one network that grows",
-            "No network that can grow to that of the last phase agrees with the plan here"
-            " (docs/phased.md).",
+            "No network that can grow to the one of the last phase has the figures that the plan"
+            " states (docs/phased.md).",
         )
         assert stage_and_uplinks is not None
         stages[t], previous = stage_and_uplinks, part

@@ -53,25 +53,25 @@ def _fault(
     claim, bound_s = run.claim, run.claim.bound_s
     runs = [claim] if other is None else [claim, other]
     if any(one.error is None for one in runs):
-        return "A mapping has no error"
+        return "A mapping has no known error"
     if other is not None and not _runs(ledger, question, part, run, other):
-        return "The other mapping does not run as it says"
+        return "The other mapping does not run as stated"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
     tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
     for one in nearer:
         if one.iteration_time_s > tied_s * (1.0 + TOLERANCE):
-            return f"The slower one takes more than {tied_s:.9g} s"
+            return f"The slower mapping takes more than {tied_s:.9g} s"
         if (one.error or 0.0) >= (fast.error or 0.0):
-            return "The slower one is no nearer to published runs"
+            return "The slower mapping is no nearer to published runs"
     if is_timed and claim is not fast:
-        return "The fastest is asked for"
+        return "The question asks for the fastest plan"
     index = [workload.name for workload in question.workload].index(run.workload.name)
     below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
     reach = reach_of(part.family, part.ports)
     quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
     # where ports are out at times, the fastest on average counts
     if quicker_s < below_s and not question.availability:
-        return f"Another one takes {quicker_s:.9g} s"
+        return f"Another mapping takes {quicker_s:.9g} s"
     limits = [(claim, min(tied_s, bound_s))]
     if claim is fast:
         # days in turn may have no room for one that is within its own bound
@@ -81,7 +81,7 @@ def _fault(
         below = (kept.error or 0.0) * (1.0 - TOLERANCE)
         found_s = _least_s(question, part, run, limit_s, below)
         if found_s < limit_s * (1.0 - TOLERANCE):
-            return f"One that is nearer to published runs takes {found_s:.9g} s"
+            return f"A mapping nearer to published runs takes {found_s:.9g} s"
     return ""
 
 
