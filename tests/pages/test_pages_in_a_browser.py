@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.conftest import CUT
 from tests.pages.planner import prefer, resize
 
 NAMES = ["plan", "hostile", "rejected", "infeasible"]
@@ -109,6 +110,9 @@ def test_a_page_opens_without_complaints_and_asks_nothing_of_a_network(opened, n
         widths = "return [innerWidth, document.documentElement.scrollWidth, document.body.scrollWidth]"
         inner, *whole = browser.execute_script(widths)
         assert inner == width >= max(whole)
+        if width == 390:
+            browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+            assert browser.execute_script(CUT) == []
 
 
 COUNTED = ("table", 'a[href^="#"]', "th:not([scope])", "table:not(:has(caption))")

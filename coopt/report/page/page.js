@@ -21,7 +21,7 @@ function numberOf(text) {
 
 for (const table of document.querySelectorAll("main .scroll > table, .top .scroll > table")) {
   const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0], title = table.caption.textContent.trim();
-  const isWide = heads.length > 3 || [...body.rows].some((row) => [...row.cells].some((cell) => cell.textContent.length > 60));
+  const isWide = heads.length > 3 || table.matches(".sources") || [...body.rows].some((row) => [...row.cells].some((cell) => cell.textContent.length > 60));
   table.classList.toggle("cards", isWide); // rows are cards on a narrow screen
   for (const row of table.rows) [...row.cells].forEach((cell, column) => { if (cell.tagName === "TD") cell.dataset.name = heads[column].textContent.trim(); });
   heads.forEach((head, column) => {

@@ -14,7 +14,7 @@ export function showComparison(root, kept, now, { swap, end }) {
       h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),
       h("div", {}, h("h3", {}, `Now: ${now.plan.name}`), h("p", {}, tied(now.plan.headline)))),
     counted(kept, now),
-    h("div", { class: "scroll", role: "region", "aria-label": "Figures side by side", tabindex: 0 }, h("table", { class: "cards" },
+    h("div", { class: "scroll", role: "group", "aria-label": "Figures side by side", tabindex: 0 }, h("table", { class: "cards" },
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
       h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell, place) => h("td", { class: "number", "data-name": ["kept", "now", "difference"][place] }, tied(cell)))))))),
     h("h3", {}, changes.length ? "What the questions differ in" : "The questions are the same"),

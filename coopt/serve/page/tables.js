@@ -41,7 +41,7 @@ function figureTable({ title, words, numbers, rows, total }) {
     setTimeout(() => { event.target.textContent = "Copy"; }, 1500);
   } }, "Copy");
   return h("div", { class: "sheet" }, copy,
-    h("div", { class: "scroll", role: "region", "aria-label": title, tabindex: 0 },
+    h("div", { class: "scroll", role: "group", "aria-label": title, tabindex: 0 },
       h("table", { class: isWide(names.length, rows) && "cards" }, h("caption", {}, h("span", {}, title)), h("thead", {}, h("tr", {}, heads)), body,
         total ? h("tfoot", {}, h("tr", {}, total.map((cell, column) => cellOf(cell, column, isNumber(column), names[column])))) : "")));
 }
