@@ -15,6 +15,7 @@ from pydantic import Field
 from coopt.columns.feasible import feasible_mappings, without_bound
 from coopt.columns.grid import DomainSet, divisors, placed_on
 from coopt.instance.base import Table
+from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import model_kind
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
@@ -74,11 +75,7 @@ def curse_of(runs: Sequence[MeasuredRun]) -> Curse | None:
         Runs that state their mapping. Of runs that differ only in it, the fastest counts. Runs
         whose context ranks wait for the slowest have the model of that rank, and are left out.
     """
-    tuned: dict[object, MeasuredRun] = {}
-    for run in sorted(runs, key=lambda run: run.measured_s):
-        if run.split.cp == 1 or run.workload.model.causal:
-            tuned.setdefault((*run.question, run.gpus, run.hb_size, run.nic_gbit_s), run)
-    published = list(tuned.values())
+    published = questions_of(runs)
     predicted = unchanged_s(batches_of(published))
     claims = [
         claim
@@ -95,10 +92,25 @@ def curse_of(runs: Sequence[MeasuredRun]) -> Curse | None:
     return Curse(**dict(_summary("all", claims)), groups=groups, rows=tuple(claims))
 
 
-def _claim(run: MeasuredRun, published_s: float) -> Claim | None:
-    """Find the mapping of least predicted time; None where no mapping fits."""
+def questions_of(runs: Sequence[MeasuredRun]) -> list[MeasuredRun]:
+    """Return the fastest run of each question."""
+    tuned: dict[object, MeasuredRun] = {}
+    for run in sorted(runs, key=lambda run: run.measured_s):
+        if run.split.cp == 1 or run.workload.model.causal:
+            tuned.setdefault((*run.question, run.gpus, run.hb_size, run.nic_gbit_s), run)
+    return list(tuned.values())
+
+
+def fastest_choice(run: MeasuredRun, gpu: Gpu) -> tuple[float, Mappings] | None:
+    """Find the mapping of least predicted time, and that time (s); None where no mapping fits.
+
+    Parameters
+    ----------
+    gpu
+        That of the run, which may reserve memory.
+    """
     workload = without_bound(run.workload)
-    found = feasible_mappings(workload, run.gpu, run.gpus)
+    found = feasible_mappings(workload, gpu, run.gpus)
     active = max(size for size in divisors(run.gpus) if size <= run.hb_size)
     site = DomainSet(gpus=run.gpus, hb="", domains=run.gpus // active)
     s_byte = Reciprocals.everywhere(8e-9 / run.nic_gbit_s)
@@ -113,26 +125,37 @@ def _claim(run: MeasuredRun, published_s: float) -> Claim | None:
         if not len(rows):
             continue
         mappings = candidates.take(rows)
-        parts = iteration(workload, run.gpu, run.hb_gbyte_s, mappings, placements)
+        parts = iteration(workload, gpu, run.hb_gbyte_s, mappings, placements)
         times = parts.time_s(s_byte)
         quickest = int(np.argmin(times))
         if times[quickest] < least_s:
             least_s, chosen = float(times[quickest]), mappings.take(np.array([quickest]))
-    if chosen is None:
+    return None if chosen is None else (least_s, chosen)
+
+
+def _claim(run: MeasuredRun, published_s: float) -> Claim | None:
+    choice = fastest_choice(run, run.gpu)
+    if choice is None:
         return None
+    least_s, chosen = choice
     return Claim(
         id=run.id,
         architecture=model_kind(run.workload),
         generation=run.generation,
         claim=published_s / least_s - 1.0,
         published=_words({name: getattr(run.split, name) for name in (*WORDS, "recompute")}),
-        chosen=_words({name: getattr(chosen, name)[0] for name in (*WORDS, "recompute")}),
+        chosen=choice_text(chosen),
         memory_share=_memory_share(run, chosen),
     )
 
 
 def _memory_share(run: MeasuredRun, chosen: Mappings) -> float:
     return float(memory_bytes(run.workload, chosen)[0] / (run.gpu.hbm_gb * 1e9))
+
+
+def choice_text(chosen: Mappings) -> str:
+    """Name the first of some mappings: `tp=8 pp=4 dp=16 micro_batch=2 recompute=none`."""
+    return _words({name: getattr(chosen, name)[0] for name in (*WORDS, "recompute")})
 
 
 def _words(mapping: dict[str, int]) -> str:

@@ -11,11 +11,12 @@ import pytest
 
 from coopt.columns.feasible import without_bound
 from coopt.columns.grid import mappings, placements_of
+from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.memory import memory_bytes
 from coopt.validation.batches import batches_of, unchanged_s
-from coopt.validation.curse import curse_of
+from coopt.validation.curse import choice_text, curse_of, fastest_choice
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import MeasuredRun, runs_among
 
@@ -64,3 +65,20 @@ def test_of_runs_that_differ_in_their_mapping_the_fastest_counts(runs: list[Meas
         assert curse is not None
         assert [row.id for row in curse.rows] == [run.id]
     assert curse_of([]) is None
+
+
+def test_choices_on_file_keep_the_reserve_of_their_software(runs: list[MeasuredRun]) -> None:
+    table = (BENCHMARKS / "reserves.csv").read_text("utf-8").splitlines()
+    held = {row["id"]: row for row in csv.DictReader(table)}
+    ran_out = {name: row for name, row in held.items() if row["chosen"].startswith("as run: ")}
+    assert len(held) - len(ran_out) >= 150
+    assert not any(int(row["over"]) for name, row in held.items() if name not in ran_out)
+    assert all(float(row["used"]) <= 1 - float(row["reserve"]) + 1e-4 for row in held.values() if row["over"] == "0")
+    assert held["exhausted-nano-H100-none"]["over"] == "1"
+    for run in runs:
+        share = DEFAULT_MARGIN.memory_share([run.workload])
+        choice = fastest_choice(run, run.gpu.with_memory_margin(share))
+        assert choice is not None
+        assert choice_text(choice[1]) == held[run.id]["chosen"]
+        used = memory_bytes(run.workload, choice[1])[0] / (run.gpu.hbm_gb * 1e9)
+        assert float(held[run.id]["used"]) == pytest.approx(used, abs=1e-4)
