@@ -23,10 +23,10 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyomo.core as pyo
@@ -83,22 +83,45 @@ from formulations.network import (
     set_design,
 )
 
+Listed = TypeVar("Listed")
+
+
+class PricedFamily(NamedTuple):
+    """A family in its context, and what it is worth in the unit of the objective."""
+
+    context: Context
+    family: Family
+    worth: Affine
+
+    @classmethod
+    def of(cls, instance: Instance, family: Family) -> PricedFamily:
+        """A family at the prices of an instance."""
+        return cls(context_of(family), family, price(instance, family, instance.objective.minimize))
+
+
+def recalled_networks(
+    run: Run, instance: Instance, of: Hashable, listing: Callable[[], Listed]
+) -> Listed:
+    """Networks as the run listed them for a question before, or lists them now; which there are,
+    and what they cost, depends on neither bounds of workloads nor the numbers of limits.
+    """
+    return run.listed.networks(instance, of, listing) if run.listed else listing()
+
 
 class Cheapest:
     """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of
     columns.
     """
 
-    def __init__(self, instance: Instance, families: Iterable[Family] = ()) -> None:
+    def __init__(self, instance: Instance, families: Iterable[PricedFamily] = ()) -> None:
         self._instance, self._worth = instance, math.inf
         self._of: dict[Context, list[tuple[Family, Affine]]] = {}
         self.add(families)
 
-    def add(self, families: Iterable[Family]) -> None:
+    def add(self, families: Iterable[PricedFamily]) -> None:
         """Hear of more networks that there may be."""
-        for family in families:
-            worth = price(self._instance, family, self._instance.objective.minimize)
-            self._of.setdefault(context_of(family), []).append((family, worth))
+        for context, family, worth in families:
+            self._of.setdefault(context, []).append((family, worth))
 
     def floor(self, context: Context) -> float:
         """What the cheapest network of a context is worth with as few uplinks as it may have."""
@@ -136,6 +159,7 @@ def up_to_cheapest(
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
     sites = list(space.all_sites())
     floors = [_floor(space, *site) for site in sites]
+    known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
     site_families: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []
     for n in sorted(range(len(sites)), key=floors.__getitem__):
@@ -145,10 +169,13 @@ def up_to_cheapest(
         if not _is_quick(instance, space.nic_options, *sites[n]):
             continue
         started_s = run.elapsed_s()
-        site_families[n] = tuple(run.in_time(space.families(*sites[n], space.nic_options)))
-        if instance.network.tier_switches == "any":
-            site_families[n] = tuple(unbeaten(instance, site_families[n], measures))
-        ceiling.add(site_families[n])
+        if n not in known:
+            listed = tuple(run.in_time(space.families(*sites[n], space.nic_options)))
+            if instance.network.tier_switches == "any":
+                listed = tuple(unbeaten(instance, listed, measures))
+            known[n] = [PricedFamily.of(instance, family) for family in listed]
+        site_families[n] = tuple(one.family for one in known[n])
+        ceiling.add(known[n])
         run.log.model_s += run.elapsed_s() - started_s
         tables.append(columns_of(run, instance, site_families[n], ceiling))
     return tuple(
@@ -446,14 +473,21 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         serving = viable(instance, candidates, table)
     if not serving:
         started_s = run.elapsed_s()
-        candidates = tuple(run.in_time(families(instance, measures)))
+        candidates = recalled_networks(
+            run, instance, measures, lambda: tuple(run.in_time(families(instance, measures)))
+        )
         run.log.model_s += run.elapsed_s() - started_s
         if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
         run.tell("columns", f"{len(candidates):,} network families")
-        table = columns_of(
-            run, instance, candidates, None if all_count else Cheapest(instance, candidates)
-        )
+        ceiling = None
+        if not all_count:
+            priced = (PricedFamily.of(instance, family) for family in candidates)
+            ceiling = Cheapest(
+                instance,
+                recalled_networks(run, instance, ("priced", measures), lambda: list(priced)),
+            )
+        table = columns_of(run, instance, candidates, ceiling)
         serving = viable(instance, candidates, table)
     run.log.families, run.log.table = len(candidates), table
     run.tell(

@@ -73,9 +73,11 @@ class ListedIslands:
     """
 
     MAX_ENTRIES = 64
+    MAX_NETWORKS = 4  # lists of networks, each of which may be long
 
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
+        self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
@@ -96,6 +98,14 @@ class ListedIslands:
         """
         found: dict[Hashable, Answer] = self._found
         return self._recall(found, (question_key(instance), of), listing)
+
+    def networks(self, instance: Instance, of: Hashable, listing: Callable[[], Answer]) -> Answer:
+        """Return the networks that a question lists, whatever bounds its workloads have, computing
+        them by `listing` if they are not cached.
+        """
+        found: dict[Hashable, Answer] = self._networks
+        key = question_key(instance), of, tuple(map(without_bound, instance.workload))
+        return self._recall(found, key, listing, self.MAX_NETWORKS)
 
     def rows(
         self,
@@ -153,10 +163,14 @@ class ListedIslands:
         return workload.model_copy(update={"name": ""}), market.instance.cluster.gpu.unpriced
 
     def _recall(
-        self, answers: dict[Hashable, Answer], key: Hashable, listing: Callable[[], Answer]
+        self,
+        answers: dict[Hashable, Answer],
+        key: Hashable,
+        listing: Callable[[], Answer],
+        most: int = MAX_ENTRIES,
     ) -> Answer:
         answers[key] = answer = answers.pop(key) if key in answers else listing()
-        while len(answers) > self.MAX_ENTRIES:
+        while len(answers) > most:
             del answers[next(iter(answers))]
         return answer
 
