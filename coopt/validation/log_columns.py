@@ -69,7 +69,7 @@ OPEN_COLUMNS: dict[str, set[str]] = {
     "extra_predictions": {"extra_predictions"},
     "precision": set(),
     "gradient_bytes": {"wide_gradients"},
-    "graphs": {"graphs_by"},
+    "graphs": {"graphs_by", "graphs_on"},
 }
 """Columns that are told as not printed, with the properties that decide them."""
 LATENT_COLUMNS = ("q_rank", "kv_rank", "rope_dim", "value_dim")
@@ -586,7 +586,8 @@ class _Reading:
         framework = "fsdp" if log.get("dp_shard") else log.format.framework
         states = ("master_type", "first_moment_type", "second_moment_type")
         state_bytes = sum(BYTES.get(log.get(name).rpartition(".")[2], 4) for name in states)
-        backend, kind = log.get("flex_backend"), log.get("dispatcher_type")
+        kind = log.get("dispatcher_type")
+        backend = log.get("flex_backend") or "deepep" * bool(log.get("deepep"))
         dispatcher = "all-to-all" if kind == "alltoall" else backend * (kind in ("", "flex"))
         if dispatcher == "ncclep":  # copies with multiprocessors, as HybridEP does
             dispatcher = "hybridep"
@@ -610,6 +611,7 @@ class _Reading:
     def _graphs(self, has_experts: bool, notes: list[str]) -> Cells:
         """Return which kernels belong to CUDA graphs."""
         impl, scope = self.log.get("graphs_by"), self.log.get("graph_scope")
+        impl = impl or self.log.get("graphs_on")  # releases of 2025
         if not impl:
             return {}
         if "full_iteration" in impl + scope:

@@ -64,7 +64,7 @@ SWITCHES = (
     *("grouped", "latent", "gated", "untied", "tied_embeddings", "bf16", "fp16"),
     *("sequence_parallel", "distributed_optimizer", "torch_fsdp", "megatron_fsdp"),
     *("offloading", "ep_overlap", "wide_gradients", "precise_optimizer", "output_gate"),
-    *("fp8_head", "grouped_experts", "hybrid"),
+    *("fp8_head", "grouped_experts", "hybrid", "graphs_on", "deepep"),
 )
 UNITS = ("ms", "seconds", "samples_per_s", "tokens_per_s", "gpu_tokens_per_s")
 

@@ -405,6 +405,9 @@ def test_what_a_run_is_made_of_is_read(read):
     }  # fmt: skip
     full = read(megatron(cuda_graph_impl="full_iteration", moe_token_dispatcher_type="alltoall"))
     assert full.software == {"framework": "megatron-core", "graphs": "full"}
+    older = {"external_cuda_graph": True, "moe_token_dispatcher_type": "flex", "moe_enable_deepep": True}
+    made_of = read(megatron(**LATENT, **older)).software
+    assert (made_of["dispatcher"], made_of["graphs"]) == ("deepep", "scoped")
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
     assert (unsaid.software["dispatcher"], "its graphs" in unsaid.notes) == ("all-to-all", True)
 
