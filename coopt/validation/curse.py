@@ -63,24 +63,26 @@ class Curse(Claims):
     rows: tuple[Claim, ...]
 
 
-def curse_of(runs: Sequence[MeasuredRun]) -> Curse | None:
+def curse_of(runs: Sequence[MeasuredRun], *, margin: bool = False) -> Curse | None:
     """Compare the mapping that the model chooses for each question with the fastest published one.
 
-    Mappings come from the default lists, fit into memory with no margin, and are placed on the
-    domains of the run, at the full rate of its NICs. None where no mapping is left to choose.
+    Mappings come from the default lists, fit into memory, and are placed on the domains of the run,
+    at the full rate of its NICs. None where no mapping is left to choose.
 
     Parameters
     ----------
     runs
         Runs that state their mapping. Of runs that differ only in it, the fastest counts. Runs
         whose context ranks wait for the slowest have the model of that rank, and are left out.
+    margin
+        Leave as much memory free as plans do by default with the software of a run.
     """
     published = questions_of(runs)
     predicted = unchanged_s(batches_of(published))
     claims = [
         claim
         for run, seconds in zip(published, predicted.tolist(), strict=True)
-        if (claim := _claim(run, seconds)) is not None
+        if (claim := _claim(run, seconds, margin=margin)) is not None
     ]
     if not claims:
         return None
@@ -133,8 +135,9 @@ def fastest_choice(run: MeasuredRun, gpu: Gpu) -> tuple[float, Mappings] | None:
     return None if chosen is None else (least_s, chosen)
 
 
-def _claim(run: MeasuredRun, published_s: float) -> Claim | None:
-    choice = fastest_choice(run, run.gpu)
+def _claim(run: MeasuredRun, published_s: float, *, margin: bool) -> Claim | None:
+    free_share = run.software.memory_margin if margin else 0.0
+    choice = fastest_choice(run, run.gpu.with_memory_margin(free_share))
     if choice is None:
         return None
     least_s, chosen = choice
