@@ -7,6 +7,7 @@ import copy
 import csv
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import count, pairwise, product
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import highspy
+import numpy as np
 import pyomo.core as pyo
 import pytest
 
@@ -30,6 +32,8 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.solving import export_files
 from coopt.solving.export_files import model_lp, model_mps, programs_of
+from coopt.solving.fleet import answer
+from coopt.solving.fleet.parts import subset
 from coopt.solving.highs import SolverAnswer, options
 from coopt.solving.runs import Backend, Program
 from coopt.verifier.parts.bills import levels
@@ -192,6 +196,17 @@ def test_where_nothing_serves_no_program_of_any_kind_is_written(kind: str) -> No
     assert plan.status == "infeasible"
     with pytest.raises(InstanceError, match="nothing serves"):
         model_lp(instance, plan)
+
+
+def test_an_optic_that_leaves_a_workload_no_option_has_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    def offered(run: Any) -> Any:
+        (offer,), *rest = found(run)
+        first = subset(offer.data, np.flatnonzero(offer.data.workload == 0))
+        return [replace(offer, data=first), offer], *rest
+
+    found = answer.offered
+    monkeypatch.setattr(answer, "offered", offered)
+    assert len(list(programs_of(Instance.model_validate(KINDS["partition"]))("choice"))) == 1
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "switched"])

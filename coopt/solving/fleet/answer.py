@@ -331,7 +331,9 @@ def fleet_programs(run: Run) -> NamedPrograms:
     choice = offered(run)
     if isinstance(choice, Plan):
         return no_programs
-    small = [scaled(subset(offer.data, useful(offer.data))) for offer in choice[0]]
+    offers = [subset(offer.data, useful(offer.data)) for offer in choice[0]]
+    # An optic with which some workload has no option has no answer, and no program.
+    small = [scaled(data) for data in offers if len(np.unique(data.workload)) == data.workloads]
     known = {"choice": REGRET} if run.instance.minimizes_regret else FORMULATIONS
     return lambda name: (Program(model=build(data, known[name]), unit=unit) for data, unit in small)
 
