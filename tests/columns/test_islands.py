@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import coopt
 from coopt.columns.feasible import fastest_s
 from coopt.columns.grid import Context, mappings
 from coopt.columns.islands import needs, options
@@ -23,7 +24,7 @@ from coopt.columns.table import columns
 from coopt.instance.schema import Instance, load
 from coopt.instance.workload import Workload
 from coopt.network.optics import with_core_optics
-from coopt.network.space import domain_counts, families
+from coopt.network.space import Space, domain_counts, families
 from coopt.perf.mapping import Bools, distinct_rows
 from tests.conftest import ask, example_count
 from tests.solving.fleets import partitions
@@ -175,6 +176,25 @@ def test_mappings_in_time_are_kept_for_other_prices_parts_and_shorter_bounds(mon
         assert np.array_equal(again.islands.units, alone.islands.units)
         assert again.gated == alone.gated
     assert looked_into == [True, False, True, True, False, True, False]
+
+
+@pytest.mark.parametrize("tiers", ["same", "any"])
+def test_networks_of_all_workloads_are_listed_once_for_other_bounds(monkeypatch, tiers) -> None:
+    instance, listed, calls, looked_into = ask(network__tier_switches=tiers), ListedIslands(), [], []
+    (one,) = instance.workload
+    longer = one.model_copy(update={"max_iteration_time_s": one.bound_s * 2})
+    deeper = one.model_copy(update={"model": one.model.model_copy(update={"layers": 2 * one.model.layers})})
+    dearer = instance.cluster.model_copy(update={"gpu": instance.cluster.gpu.model_copy(update={"usd": 1.0})})
+    changes = [{}, {"workload": (longer,)}, {"cluster": dearer}, {"workload": (deeper,)}, {}]
+    families = Space.families
+    monkeypatch.setattr(Space, "families", lambda *given: calls.append(given) or families(*given))
+    for change in changes:
+        asked, before = instance.model_copy(update=change), len(calls)
+        again = coopt.solve(asked, listed=listed)
+        looked_into.append(len(calls) > before)
+        alone = coopt.solve(asked)
+        assert (again.objective, again.design, again.cost) == (alone.objective, alone.design, alone.cost)
+    assert looked_into == [True, False, True, True, False]
 
 
 @settings(max_examples=example_count(20))
