@@ -422,7 +422,7 @@ def plan_facts(instance: Instance, plan: Plan) -> list[PlanFact]:
     runs on it ("run").
     Limits, bills and the claim are typed already (`plan_checks`, `Cost`, `ObjectiveClaim`).
     """
-    if plan.cost is None:
+    if plan.cost is None or not plan.parts:
         return []
     facts = [fact for part in plan.parts for fact in _of_part(instance, plan, part)]
     rest = [*rests_on(instance, plan), *_ties(plan)]
