@@ -117,9 +117,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             f" {fewer} might suffice{key}."
         )
     yield from _empty_ports(instance, design)
-    for sold in instance.network.hb_domains if fabric.tiers else ():
-        if sold.name == domain.name:
-            yield from _nic_notes(instance, sold, fabric.nic)
+    yield from _nic_notes(instance, design)
     if design.spare_domains and fabric.tiers:
         yield (
             "Spare domains have no switch ports. When one replaces a failed domain, its links are"
@@ -133,8 +131,14 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         )
 
 
-def _nic_notes(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
+def _nic_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Whether servers come with the NICs of a design, and how much of them their GPUs reach."""
+    for sold in instance.network.hb_domains if design.fabric.tiers else ():
+        if sold.name == design.hb_domain.name:
+            yield from _of_nics(instance, sold, design.fabric.nic)
+
+
+def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
     if sold.nics and choice.name not in sold.nics:
         yield (
             f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {choice.name}: ask"
@@ -277,6 +281,7 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
     designs = [part.design for part in plan.parts if part.design is not None]
     return [
         *plan_order_notes(instance, plan),
+        *dict.fromkeys(note for design in designs for note in _nic_notes(instance, design)),
         *choice_notes(instance, plan),
         *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),
