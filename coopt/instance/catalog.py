@@ -355,7 +355,7 @@ NEEDS: dict[str, str] = {
     "literal_error": "needs one of {expected}",
     "too_short": "needs at least {min_length} entry",
     "too_long": "needs at most {max_length}",
-    "string_too_short": "needs a text that is not empty",
+    "string_too_short": "needs a text with at least one character",
     "string_pattern_mismatch": "needs a text without control characters",
     "string_type": "needs a text in quotes",
     "int_type": "needs a whole number",

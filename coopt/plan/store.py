@@ -38,7 +38,7 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
         open.
     """
     check_same_sha(instance, plan)
-    require_decided(instance, "what is asked of its plan")
+    require_decided(instance, "a check of its plan")
 
 
 def check_same_sha(instance: Instance, plan: Plan) -> None:

@@ -292,7 +292,7 @@ def _first_reported(
 ) -> dict[str, tuple[str, Callable[[float], str]]]:
     """What the sentence reports: what the plans minimise, and what it is made of."""
     billed = BILLED.get(minimize) if minimize else None
-    purchase = "takes {} to buy" if billed == "tco" else "costs {}"
+    purchase = "costs {} to buy" if billed == "tco" else "costs {}"
     total = {"cost.tco_usd": ("costs {} in total", words.money)} if billed == "tco" else {}
     return {
         # `difference_of` compares the values of objectives of plans of least regret alone

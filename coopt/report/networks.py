@@ -303,7 +303,7 @@ def _rows(outcome: CollectiveOutcome) -> list[tuple[str, str]]:
         "Lower bound": f"{words.counted(outcome.lower_bound_steps, 'step')} a phase for one chunk a"
         f" domain, set by {outcome.lower_bound_by}",
         "Bus bandwidth": f"{words.digits(outcome.bus_gbyte_s, 4)} GB/s",
-        "Replay": "simulated on the graph in both phases: every contribution arrives exactly once",
+        "Replay": "simulated link by link: every contribution arrives exactly once",
     }
     return [(name, text) for name, text in rows.items() if text]
 

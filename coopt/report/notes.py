@@ -213,7 +213,7 @@ def _leaf_note(design: Design) -> str:
 
 
 COUNTED = {
-    "hb": "HB interconnect with idle GPUs",
+    "hb": "HB interconnect and idle GPUs",
     "nic": "NICs",
     "switch": "switches",
     "optics": "optics",

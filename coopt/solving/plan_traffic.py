@@ -108,7 +108,7 @@ def train_on(
         When the plan is not of this instance, the graph joins another number of domains, or
         anything but data parallelism crosses domains.
     """
-    network = trusted_part(instance, plan, "training on a graph", part)
+    network = trusted_part(instance, plan, "training on the links of a graph", part)
     family = network.family
     if family.domains != board.domains:
         raise InstanceError(

@@ -40,7 +40,7 @@ LIKENESS = 20  # digits of an identity: 80 bits
 
 def _plain(word: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", word):
-        raise ValueError("needs small letters, digits, - and _, beginning with a letter")
+        raise ValueError("needs lowercase letters, digits, - and _, beginning with a letter")
     return word
 
 

@@ -399,14 +399,14 @@ def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     inside, over = "inside HB domains", "over several"
     fits = is_open or not across
     fault = (
-        "The plan lets TP groups span HB domains, but the instance leaves that open for no"
-        " workload."
+        "The plan decides that TP groups may span HB domains, but no workload of the instance leaves"
+        " that choice open."
     )
     if is_open and plan.status == "infeasible" and not across:
         fits = False
         fault = (
-            "The plan claims that nothing is feasible without trying TP groups that span HB"
-            " domains."
+            "The plan claims that nothing is feasible, but TP groups that span HB domains were not"
+            " tried."
         )
     needed = "either" if is_open and plan.status != "infeasible" else over if is_open else inside
     ledger.holds("tp-open", fits, over if across else inside, needed, fault)

@@ -39,7 +39,7 @@ def read(file: Path) -> None:
         (VARY + FIGURE + "share_of = { radix = 3 }\n", "f: share_of.radix: "),
         (VARY + FIGURE + 'published = "gone.csv"\n', "gone.csv: no such file"),
         ('[[grid]]\nname = "pace"\ninstances = "x.toml"\n', "grid: name 'pace'"),
-        ('[[grid]]\nname = "Other"\ninstances = "x.toml"\n', "grid[1].name = 'Other': needs small letters"),
+        ('[[grid]]\nname = "Other"\ninstances = "x.toml"\n', "grid[1].name = 'Other': needs lowercase letters"),
         ('[[grid]]\nname = "other"\ninstances = "gone.toml"\n', "grid 'other': "),
     ],
 )  # fmt: skip

@@ -345,7 +345,7 @@ def _in_turn(instance: Question) -> Iterator[str]:
             (
                 (workload.train_days or 0.0) > total,
                 f"workload[{w}].train_days = {workload.train_days or 0.0:g}: is more than {key},"
-                " needs no more, or to be left out",
+                " needs at most that, or to be left out",
             ),
         )
 

@@ -500,7 +500,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
     )
     if instance.availability is not None and instance.sharing.mode == "time":
         yield from one_number(
-            instance, "robustness with failures is planned for one number of GPUs"
+            instance, "[robust] with [availability] allows only one number of GPUs"
         )
 
 

@@ -327,7 +327,7 @@ def coloured_cores(clos: TwoLayer, flows: Flows) -> Ints:
         working = working_cores(clos, flows)
         if working is None:
             raise InstanceError(
-                "links: their number differs between leaves and cores; "
+                "links: some pairs of leaf and core have more links than others; "
                 "needs equally many from every leaf to every working core, or another algorithm"
             )
         left, right = (_vertices(ends[out], working.size) for ends in (flows.src, flows.dst))

@@ -97,7 +97,7 @@ class Plane:
                 f" {self.top_switches}"
             )
         if n and n == self.top_switches:
-            raise InstanceError(f"failed cores: {n}, leaves no top switch, needs fewer of them")
+            raise InstanceError(f"failed cores: {n}, so that no core switch works, needs fewer")
         if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)
         leaf_layer, top_layer = self.layers

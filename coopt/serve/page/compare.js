@@ -60,5 +60,5 @@ export function differences(before, after, path = "") {
     }
   }
   const said = (one) => (one === undefined ? "not set" : JSON.stringify(one).slice(0, 80));
-  return [[path || "the whole question", said(before), said(after)]];
+  return [[path || "all of the question", said(before), said(after)]];
 }

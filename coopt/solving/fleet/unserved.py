@@ -101,9 +101,9 @@ def _ungrown(run: Run) -> Iterator[str]:
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (
-            f"no network that joins {final:,} GPUs has uplinks in every phase that spread over the"
-            " spines of the last one in even bundles: needs a larger oversubscription, or"
-            " network.bundles = 'any'"
+            f"no network of {final:,} GPUs lets the uplinks of every phase spread evenly over the"
+            " spines of the last phase: needs a larger oversubscription, or network.bundles ="
+            " 'any'"
         )
     else:
         yield (

@@ -51,7 +51,7 @@ HELP: dict[Lost, str] = {
     "nic": "more NICs for each GPU, or faster ones",
     "leaf": "another fabric (a lost Clos leaf cuts whole domains off), or more NICs for each GPU",
     "plane": "another fabric (one plane has no other), or more NICs for each GPU",
-    "domain": "more and smaller domains, or a longer bound",
+    "domain": "more and smaller HB domains, or a longer bound on time",
 }
 
 

@@ -302,8 +302,8 @@ def no_ring(
     if all(result.outcome == "infeasible" for _, result in trials):
         return (
             (
-                "no sites keep all limits at once, and removing any single limit does not help:"
-                " needs several of them looser"
+                "no choice of sites meets all limits at once, and removing any single limit does"
+                " not help: needs several of them looser"
             ),
         )
     return (UNTRIED,)

@@ -287,7 +287,9 @@ def check_order(
         ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
         if cheaper is None and undecided is not None:
             note_undecided(
-                ledger, plan, f"before runner-up {rank} a design at {design_text(undecided)}"
+                ledger,
+                plan,
+                f"a design ranked before runner-up {rank}, at {design_text(undecided)}",
             )
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)

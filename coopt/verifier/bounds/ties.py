@@ -55,7 +55,7 @@ def _fault(
     if any(one.error is None for one in runs):
         return "A mapping has no known error"
     if other is not None and not _runs(ledger, question, part, run, other):
-        return "The other mapping does not run as stated"
+        return "The tied mapping is not feasible, or not as fast as the plan says"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
     tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
     for one in nearer:

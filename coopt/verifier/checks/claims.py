@@ -228,8 +228,8 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     )
     ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
     fault = (
-        f"The instance sets a gap of {target:g}, and the plan does not record that another was"
-        " requested: "
+        f"The instance sets a gap of {target:g}, and the plan records no request for a"
+        " different one: "
     )
     fault += f"{claimed_gap}."
     ledger.holds(
@@ -437,7 +437,7 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not wrong,
         tuple(wrong),
         (),
-        f"The top of the plan disagrees with its part: {', '.join(wrong)}.",
+        f"Fields at the top of the plan differ from those of its only part: {', '.join(wrong)}.",
     )
 
 

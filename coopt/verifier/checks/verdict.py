@@ -284,8 +284,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "tp-open",
         (
-            "TP groups span HB domains only where the instance allows both and no plan with TP"
-            " inside one domain exists"
+            "TP groups span HB domains only where the instance leaves that open and no plan keeps"
+            " TP inside one domain"
         ),
     ),
     ("status", "the status agrees with the contents of the plan and with its gap"),
@@ -304,7 +304,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("gap", "the gap is (value - bound) / value"),
     ("parts", "the plan has the parts the question asks for, each with its name, site and phase"),
-    ("coupled", "the sites, phases, cores and losses in the couplings match the parts"),
+    (
+        "coupled",
+        "what the plan says of sites, phases, the shared core and lost equipment matches its parts",
+    ),
     ("part-networks", "each part has a design, or direct links where these are allowed"),
     ("part-power", "the power of each part matches its bill and its phase"),
     (
@@ -380,7 +383,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         ),
     ),
     ("radix", "no switch of the graph has more links than ports"),
-    ("cages", "no switch needs more modules than it has cages, where cages count"),
+    (
+        "cages",
+        "no switch needs more optical modules than it has cages, if the instance counts cages",
+    ),
     (
         "bundles",
         (
@@ -464,7 +470,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("time-error", "the error of the iteration time, by its distance from published runs"),
     ("nearest-runs", "no published run is nearer than those named, and they differ as stated"),
     ("ties", "no mapping nearer to published runs is as fast, within the error, at no cost"),
-    ("outside-measured", "properties that no published run has are named"),
+    ("outside-measured", "the plan names every property of a run that no published run has"),
     ("time-margin", "the margin on time is what that error requires"),
     (
         "routes",
@@ -596,8 +602,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "rival-bound",
         (
-            "no feasible cluster with switches costs less than the bound on switches or the"
-            " bound of the plan"
+            "no feasible cluster with switches costs less than the plan's bound for switches or"
+            " its overall bound"
         ),
     ),
     (

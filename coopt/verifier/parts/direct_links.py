@@ -193,8 +193,8 @@ def _phases(
         "grid",
         claimed_shape,
         shape,
-        f"The mapping gives {grid.stages} blocks of stages, each of"
-        f" {counted(grid.replicas, 'domain')}.",
+        f"The mapping needs {counted(grid.stages, 'block')} of pipeline stages, each of"
+        f" {counted(grid.replicas, 'HB domain')}.",
     )
     ledger.require(
         "link-phases",

@@ -182,7 +182,7 @@ def _routes(
         not wrong,
         texts[0],
         texts[1],
-        f"No routes slow traffic of {subject} as little as the plan says: {', '.join(wrong)}.",
+        f"The plan understates how much shared links slow traffic of {subject}: {', '.join(wrong)}.",
         TOLERANCE,
     ):
         return
