@@ -425,8 +425,8 @@ class Workload(Table):
             return table  # complaints are those of the field, with its place
         if not isinstance(options, Mapping):
             raise ValueError(
-                "software: workload.options is filled in already, needs software in the table of the"
-                " workload itself"
+                "software: workload.options is filled in already, needs software in the table of"
+                " the workload itself"
             )
         return {**table, "software": None, "options": stated.options(options, info.context)}
 

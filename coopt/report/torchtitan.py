@@ -178,7 +178,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         "precision = fp4 of experts: no converter exists for them, needs bf16 or fp8": (
             workload.precision == "fp4" and model.experts > 0
         ),
-        f"zero = 0 with cp = {mapping.cp}: TorchTitan shards states over CP ranks, needs zero = 2 or 3": (
+        f"zero = 0 with cp = {mapping.cp}: states are split over CP ranks, needs zero = 2 or 3": (
             mapping.zero == 0 and mapping.cp > 1
         ),
         f"graphs = {software.graphs}: needs none, or full with pp = 1 and ep = 1": (

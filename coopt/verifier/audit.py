@@ -399,8 +399,8 @@ def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     inside, over = "inside HB domains", "over several"
     fits = is_open or not across
     fault = (
-        "The plan decides that TP groups may span HB domains, but no workload of the instance leaves"
-        " that choice open."
+        "The plan decides that TP groups may span HB domains, but no workload of the instance"
+        " leaves that choice open."
     )
     if is_open and plan.status == "infeasible" and not across:
         fits = False

@@ -152,8 +152,8 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"That plan takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan says"
-        f" {cliff.pace:.6g} times. Only what gains 5% or more for less than 5% counts.",
+        f"That plan takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan"
+        f" says {cliff.pace:.6g} times. Only what gains 5% or more for less than 5% counts.",
     )
     ledger.turn_to()
 

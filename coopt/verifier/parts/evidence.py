@@ -235,8 +235,8 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)
         if texts != named.differs:
             return (
-                f"Run {named.id} differs from the plan in {', '.join(texts) or 'nothing'}, which is not"
-                " what the plan says."
+                f"Run {named.id} differs from the plan in {', '.join(texts) or 'nothing'}, which is"
+                " not what the plan says."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, run in runs.items() if key(run) < furthest)

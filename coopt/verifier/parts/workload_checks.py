@@ -182,7 +182,8 @@ def _routes(
         not wrong,
         texts[0],
         texts[1],
-        f"The plan understates how much shared links slow traffic of {subject}: {', '.join(wrong)}.",
+        f"The plan understates how much shared links slow traffic of {subject}:"
+        f" {', '.join(wrong)}.",
         TOLERANCE,
     ):
         return
