@@ -77,9 +77,10 @@ def main(names: list[str]) -> int:
     rows = []
     with TemporaryDirectory(prefix="coopt-judges-") as folder:
         tempfile.tempdir = folder  # what is exported goes with it
-        for number, judge in enumerate(chosen):
+        for judge in chosen:
             start = time.perf_counter()
-            rows.append(row_of(judge, Path(folder, str(number))))
+            with TemporaryDirectory() as own:  # some install gigabytes
+                rows.append(row_of(judge, Path(own, "judge")))
             sys.stderr.write(f"{time.perf_counter() - start:5.0f} s  {rows[-1]}\n")
     skipped = sum(row.skipped for row in rows)
     PAGE.write_text(written(PAGE.read_text("utf-8"), rows), "utf-8")
