@@ -92,13 +92,13 @@ def _near(question: Instance, answer: Plan) -> _Near | None:
         reach = _up_to(reach, lambda _: value * (1.0 + LITTLE))
     if not reach or sum(len(priced.values) for priced in reach) > MOST_DESIGNS:
         return None
-    cheapest: dict[Products, PricedFamily] = {}
+    cheapest: dict[Products, FamilyInReach] = {}
     for priced in sorted(reach, key=lambda priced: priced.values[0]):
         cheapest.setdefault(priced.products, priced)
     cheapest.pop(_products(answer.design), None)
     little = value * (1.0 + LITTLE) * (1.0 + TIES)
 
-    def timed_up_to(priced: PricedFamily) -> float:
+    def timed_up_to(priced: FamilyInReach) -> float:
         return math.inf if cheapest.get(priced.products) is priced else little
 
     timed = TimedDesigns.of(question, _up_to(reach, timed_up_to))
@@ -106,7 +106,7 @@ def _near(question: Instance, answer: Plan) -> _Near | None:
 
 
 @dataclass(frozen=True)
-class PricedFamily:
+class FamilyInReach:
     """A family with those of its uplinks that are within reach, and what each is worth."""
 
     family: Family
@@ -117,7 +117,7 @@ class PricedFamily:
         """Its choice of products."""
         return _products_of(self.family)
 
-    def within(self, above: float, most: float) -> PricedFamily | None:
+    def within(self, above: float, most: float) -> FamilyInReach | None:
         """The same with the uplinks that are worth more than one limit and no more than another;
         None without any.
         """
@@ -126,12 +126,12 @@ class PricedFamily:
             return self
         choices = tuple(np.array(self.family.uplink_choices)[is_within].tolist())
         family = replace(self.family, uplink_choices=choices)
-        return PricedFamily(family, self.values[is_within]) if choices else None
+        return FamilyInReach(family, self.values[is_within]) if choices else None
 
 
 def _up_to(
-    reach: Iterable[PricedFamily], most: Callable[[PricedFamily], float]
-) -> tuple[PricedFamily, ...]:
+    reach: Iterable[FamilyInReach], most: Callable[[FamilyInReach], float]
+) -> tuple[FamilyInReach, ...]:
     """Families with the uplinks that are worth no more than a limit of each."""
     narrowed = (priced.within(-math.inf, most(priced)) for priced in reach)
     return tuple(priced for priced in narrowed if priced is not None)
@@ -146,7 +146,7 @@ class TimedDesigns:
     table: Columns
 
     @classmethod
-    def of(cls, question: Instance, reach: Iterable[PricedFamily]) -> TimedDesigns | None:
+    def of(cls, question: Instance, reach: Iterable[FamilyInReach]) -> TimedDesigns | None:
         """The designs of some families; None where none runs every workload."""
         some = tuple(priced.family for priced in reach)
         table = unbounded(question, some, lambda site: None, pace=1.0 + LITTLE)
@@ -202,8 +202,8 @@ class _Near:
     question: Instance
     answer: Plan
     value: float
-    reach: tuple[PricedFamily, ...]
-    timed_up_to: Callable[[PricedFamily], float]
+    reach: tuple[FamilyInReach, ...]
+    timed_up_to: Callable[[FamilyInReach], float]
     timed: TimedDesigns
 
     def cliffs(self) -> Iterator[Cliff]:
@@ -307,7 +307,7 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
     return max(shares)
 
 
-def _within_reach(question: Instance, most: float) -> Iterator[PricedFamily]:
+def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
     """The families with those of their uplinks that are worth no more than a limit."""
     kind = question.objective.minimize
     for family in families(question):
@@ -315,7 +315,7 @@ def _within_reach(question: Instance, most: float) -> Iterator[PricedFamily]:
         if least_worth(question, family, kind) <= most * (1.0 + TIES):
             choices = np.array(family.uplink_choices)
             values = np.asarray(price(question, family, kind).at(family, choices), dtype=np.float64)
-            priced = PricedFamily(family, values).within(-math.inf, most)
+            priced = FamilyInReach(family, values).within(-math.inf, most)
             if priced is not None:
                 yield priced
 

@@ -86,7 +86,7 @@ def test_uplinks_that_even_bundles_rule_out_in_an_earlier_phase_are_said() -> No
     rails = {"hb_domains": _domain(10), "fabrics": "rail-optimized", "switches": switch(32, 1000)}
     network = {f"network__{key}": part for key, part in rails.items()} | {"network__oversubscription": 1.0}
     text = told(growing(*phases, cluster__gpus=160, **network))
-    assert "joins 160 GPUs" in text
+    assert "of 160 GPUs" in text
     assert "network.bundles = 'any'" in text
     assert any(lines(growing(*phases, cluster__gpus=160, **network, network__bundles="any")))
 

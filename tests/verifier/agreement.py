@@ -126,7 +126,6 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "dropout": draw.random() < 0.5,
             "batch_first": bits.get("wide_layers") == 2,
             "reserve_gib": draw.choice([0.0, 1.5]),
-            "logit_bytes": draw.choice([4.0, 14.0]),
         }
         | bits,
         global_batch=draw.choice([48, 96, 192]),
@@ -154,10 +153,10 @@ def _made_of(draw: Random, asked: Workload) -> Workload:
 
 def _bits(draw: Random) -> dict[str, Any]:
     """Products and layers that keep more bits than others."""
-    if draw.random() < 0.5:
-        return {}
-    some = {name: draw.choice([4, 8, 16]) for name in BITS}
-    return some | {"wide_layers": draw.choice([0, 2, 20])}
+    some: dict[str, Any] = {}
+    if draw.random() >= 0.5:
+        some = {name: draw.choice([4, 8, 16]) for name in BITS} | {"wide_layers": draw.choice([0, 2, 20])}
+    return some | {"logit_bytes": draw.choice([4.0, 14.0])}
 
 
 def _attention(draw: Random) -> dict[str, Any]:
@@ -234,12 +233,12 @@ def _kinds(draw: Random, layers: int) -> dict[str, Any]:
 def _gpu(draw: Random) -> Gpu:
     own: dict[str, Any] = {"kernel_s": draw.choice([0.0, 4e-6]), "send_s": draw.choice([0.0, 1e-4])}
     own |= {"step_s": draw.choice([0.0, 1e-6, 2e-5]), "hb_reduce": draw.choice([None, 0.5, 0.97])}
-    own |= {"hb_own": draw.choice([0.0, 0.4]), "hb_short": draw.choice([1.0, 0.4]), "long_s": draw.choice([0.0, 1e-4])}
     if draw.random() < 0.6:
         own["fp8"] = {"gemm": 0.6, "hbm": 0.4, "kernel_s": 6e-6}
     if draw.random() < 0.4:
         own["fp4"] = {"gemm": 0.5, "hbm": 0.5, "kernel_s": 7e-6}
     peaks = {"fp8_tflop_s": 600, "fp4_tflop_s": 1200, "host_gbyte_s": draw.choice([1, 20, 400])}
+    own |= {"hb_own": draw.choice([0.0, 0.4]), "hb_short": draw.choice([1.0, 0.4]), "long_s": draw.choice([0.0, 1e-4])}
     return Gpu.model_validate(GPU | peaks | {"efficiency": EFFICIENCY | own})
 
 

@@ -19,7 +19,7 @@ from tests.conftest import example_count
 from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
-from tests.solving.test_days import days
+from tests.solving.test_days import days, turns
 from tests.solving.test_runners_up import HARD, left_open
 from tests.verifier.cases import ask, switch
 from tests.verifier.fleets import FLEETS
@@ -52,10 +52,11 @@ def test_check_names_are_stable_words_with_a_meaning() -> None:
 def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     others = [CASES["bundles in pods"](), CASES["infeasible"](), ask(**limits)]
-    others += [ask(network__end_to_end_oversubscription=9.0, network__max_networks=99, margin={})]
+    others += [ask(network__end_to_end_oversubscription=9.0, network__max_networks=99, margin={"ties": "nearest"})]
     others += [PARTITIONS["core"](), growing(), Instance.model_validate(apart()), FLEETS["worst-case"]()]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
     others += [days(20.0, availability={"rates": "llama-3", "confidence": 0.9}), across]
+    others += [Instance.model_validate(turns(1e6))]
     others += [ask(objective={"minimize": "time"}), small_below_large(), ask(network__switch_cages="kept")]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     made = set[str]()
