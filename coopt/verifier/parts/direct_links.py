@@ -246,8 +246,8 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         agree(phase.pace_links, pace),
         phase.pace_links,
         pace,
-        f"Traffic of phase {phase.name!r} passes at {pace:.9g} times the rate of a link, but the plan"
-        f" says {phase.pace_links:.9g} times.",
+        f"Traffic of phase {phase.name!r} passes at {pace:.9g} times the rate of a link, but the"
+        f" plan says {phase.pace_links:.9g} times.",
         TOLERANCE,
     )
     return float(pace)
