@@ -187,6 +187,16 @@ def test_a_failure_takes_as_many_domains_as_share_a_host(size, taken):
     assert terms.domains * terms.domain_per_s <= terms.per_s * terms.taken * (1 + 1e-9)
 
 
+def test_a_run_that_nothing_interrupts_takes_no_checkpoint():
+    rates = {"extends": "llama-3", "name": "never"}
+    rates |= {
+        part: dict.fromkeys(("low", "per_year", "high"), 0.0) for part in find("failure_rates", "llama-3").of_part
+    }
+    workload = coopt.load(ROOT / "instances" / "tiny-64.toml").workload[0]
+    family = DesignFamily(8, HbDomain(name="hb", size=8, gbyte_s=450.0, usd_per_gpu=0.0, w_per_gpu=0.0), 1, None)
+    assert run_s(terms_of(asked(rates=rates), workload, family, ()), 2e6, random.Random(0)) == 2e6
+
+
 CLUSTERS = example_count(200, usual=20)
 
 

@@ -90,6 +90,7 @@ def _span_s(terms: RunTerms, work_s: float) -> float:
     return work_s + max(math.ceil(work_s / terms.interval_s - 1e-9), 0) * terms.checkpoint_s
 
 
+NO_CHECKPOINTS_S = 1e300  # between them: none falls into any run, and its product with 0 is 0
 MOST_EVENTS, FEWEST_RUNS, MOST_RUNS = 1_000_000, 50, 400
 DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as promised
 MANY_FAILURES, SKEW, ROUGH_SKEW = (
@@ -154,7 +155,7 @@ def terms_of(
         loss_per_s, repair_s = loss_per_s * taken / excess, repair_s * excess / taken
     return RunTerms(
         per_s=interruptions.per_s,
-        interval_s=min(interruptions.interval_s, 1e15),
+        interval_s=min(interruptions.interval_s, NO_CHECKPOINTS_S),
         checkpoint_s=interruptions.checkpoint_s,
         restart_s=interruptions.restart_s,
         domain_per_s=loss_per_s,
