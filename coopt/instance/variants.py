@@ -383,7 +383,9 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
 
     total = instance.limits.train_days_total
     keeps_days = instance.availability is not None or instance.open_keys or total is not None
-    limits = {} if total is None or over else {"train_days_total": min(total * pace, LONGEST_S)}
+    limits = {}
+    if total is not None and over is None:
+        limits = {"train_days_total": min(total * pace, LONGEST_S / 86400.0)}
 
     def moved(row: Any, bound_s: float) -> Any:
         if over is not None and row.name not in over:

@@ -190,7 +190,10 @@ def _tower(said: Mapping[str, Any], place: str) -> Values:
             " Qwen3.5 in transformers.models, or the config.json of the model"
         )
     image = said.get("image_size")
-    size = {"image_size": image[0]} if isinstance(image, list) and len({*image}) == 1 else {}
+    sides = image if isinstance(image, list) else [] if image is None else [image]
+    if any(not isinstance(side, int) for side in sides):
+        raise InstanceError(f"{place}: image_size = {image!r}: needs whole numbers")
+    size = {"image_size": sides[0]} if isinstance(image, list) and len({*sides}) == 1 else {}
     return {TOWER: {"patch_size": 16, **tower, **size}, "model_type": whole[1]}
 
 
@@ -218,10 +221,12 @@ def _layers(
         listed = isinstance(every, list)
         found["moe_layer_freq"] = every if listed else [int(i % every == 0) for i in range(count)]
     window = said.get("window_size")
+    reach = re.fullmatch(r"[\[(]?(\d+)(, *\d+)*[\])]?", str(window or 0).strip())
+    if not reach:
+        raise InstanceError(f"{place}: window_size = {window!r}: needs whole numbers")
     if window and said.get("hybrid_attention_pattern"):
-        found["sliding_window"] = int(str(window).strip("[]() ").split(",")[0])
+        found["sliding_window"] = int(reach[1])
     elif window:
-        reach = int(str(window).strip("[]() ").split(",")[0])
         every = _frequency(said, "window_attn_skip_freq", place)
         kinds = (
             every
@@ -229,7 +234,7 @@ def _layers(
             else [(i + 1) % (every or count + 1) for i in range(count)]
         )
         names = ["sliding_attention" if local else "full_attention" for local in kinds]
-        found |= {"sliding_window": reach, "layer_types": names}
+        found |= {"sliding_window": int(reach[1]), "layer_types": names}
     if variant == "gated_delta_net":
         every = _frequency(said, "linear_attention_freq", place)
         kinds = every if isinstance(every, list) else [(i + 1) % (every or 4) for i in range(count)]

@@ -433,6 +433,8 @@ def _ties(plan: Plan) -> Iterator[PlanFact]:
     """Mappings that the model cannot tell from those of the plan, and which of them is taken."""
     runs = {run.name: run for run in plan.runs}
     for other in plan.ties:
+        if other.name not in runs:
+            continue  # a plan that is wrong may name others
         run, of = runs[other.name], f" of {other.name}" if len(runs) > 1 else ""
         told, others = (
             f"({words.seconds(one.iteration_time_s)}, error {words.percent(one.error or 0.0)})"

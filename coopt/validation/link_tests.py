@@ -8,6 +8,7 @@ NIC of each GPU, through which rings or exchanges of all GPUs of a domain run si
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ WRONG = re.compile(r"Out of bounds values +: +(\d+) FAILED")
 NUMBER = r"(\d{1,15}(?:\.\d{1,9})?(?:e\+\d\d)?)(?!\S)"
 ROW = re.compile(rf"(\d{{1,15}}) +\d+ +\w+ +(\w+) +-?\d+ +{NUMBER} +{NUMBER} +{NUMBER} +\S+")
 ROUNDED = 0.02  # of bandwidths that are printed with two digits
+MOST_RANKS = 1 << 20
 SURE = 64  # ranks that bandwidths of five digits tell apart
 LATENCY_SHARE = 0.5  # of the shortest time, from which a start-up time is told apart
 MOVED: dict[str, Callable[[int], float]] = {
@@ -187,15 +189,21 @@ def _of_json(text: str, name: str) -> _Output:
         devices = table["config"]["devices"]
         # a process names the first of its GPUs alone
         each = table["config"]["nthreads"] * table["config"]["ngpus"]
-        ranks = [(one["hostname"], one["device_info"]) for one in devices for _ in range(each)]
+        if not 0 < each * len(devices) <= MOST_RANKS:
+            raise ValueError(f"nthreads times ngpus = {each:.9g}")
+        ranks = [
+            (str(one["hostname"]), str(one["device_info"])) for one in devices for _ in range(each)
+        ]
         started = [word.removesuffix("_perf") for word in (Path(table["args"][0]).name,)]
         wrong = int(table["out_of_bounds"]["count"])
-    except (ValueError, RecursionError) as error:
-        raise InstanceError(f"{name}: not JSON ({error}), needs the whole file") from None
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise InstanceError(
-            f"{name}: nccl-tests: lacks {error} as version 3 of its JSON has it, needs the whole"
-            " file"
+            f"{name}: no JSON of nccl-tests ({error}), needs the whole file"
+        ) from None
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        lacking = f"lacks {error}" if isinstance(error, KeyError) else "lacks a value"
+        raise InstanceError(
+            f"{name}: nccl-tests: {lacking} as version 3 of its JSON has it, needs the whole file"
         ) from None
     return _Output(results, ranks, started, wrong)
 
@@ -203,8 +211,11 @@ def _of_json(text: str, name: str) -> _Output:
 def _of_entry(entry: Mapping[str, Any]) -> _Result:
     times = entry["out_of_place"] or entry["in_place"]
     clock = "cpu_time" if "cpu_time" in times else "time"
-    us, algbw, busbw = (float(times[key]) for key in (clock, "alg_bw", "bus_bw"))
-    return _Result(f"size {entry['size']}", float(entry["size"]), entry["redop"], us, algbw, busbw)
+    size, *measured = map(float, (entry["size"], times[clock], times["alg_bw"], times["bus_bw"]))
+    operator = entry["redop"]
+    if not isinstance(operator, str) or not all(map(math.isfinite, (size, *measured))):
+        raise ValueError(f"size {size}: {operator}, {measured}")
+    return _Result(f"size {size:.0f}", size, operator, *measured)
 
 
 def _rows(output: _Output, name: str) -> tuple[list[tuple[float, float]], float, bool]:

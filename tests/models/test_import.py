@@ -80,6 +80,7 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         ("--num-layers $LAYERS --hidden-size 512 --num-attention-heads 8 --vocab-size 9", "num_layers = '$LAYERS'"),
         ("--num-layers 4 --hidden-size 512 --num-attention-heads 8", "vocab_size is missing"),
         ("model:\n  num_layers: [1\n", "not YAML"),
+        ("--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 9 --window-size a,0", "window_size = "),
         ('{"hidden_size":' * 100_000, "nested too deeply"),
         ('{"hidden_size": ' + "1" * 6000 + "}", "a number of 6,000 digits"),
         ('[model]\nname = "llama3"\nflavor = "9B"\n', "model.flavor = '9B'"),

@@ -74,7 +74,14 @@ def lies() -> dict[str, Plan]:
         "the fastest, the nearest beside it": with_runs(fast, near),
         "the nearest alone": with_runs(near),
         "a time of its own": with_runs(near, slow),
+        "two of one name": with_runs(near, slow, fast),
     }
+
+
+def test_a_tie_of_a_workload_that_is_not_there_leaves_a_screen() -> None:
+    plan = solve(tied())
+    other = plan.ties[0].model_copy(update={"name": "another"})
+    assert "cannot tell" not in rendered(plan_screen(tied(), plan.model_copy(update={"ties": (other,)})))
 
 
 def test_other_choices_among_ties_are_refused() -> None:

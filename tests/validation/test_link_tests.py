@@ -93,7 +93,12 @@ def test_small_sizes_tell_the_start_up_time():
         (output() + "# Out of bounds values : 3 FAILED\n", {}, "3 values out of bounds"),
         (output() + output("all_gather"), {}, "all_gather and all_reduce, needs a file for each"),
         (output().replace("all_reduce_perf", "alltoallv_perf"), {}, "alltoallv tells no share of a link, needs all_"),
-        (document()[:-9], {}, "mine.log: not JSON .* needs the whole file"),
+        (document()[:-9], {}, "mine.log: no JSON of nccl-tests .* needs the whole file"),
+        (document(out_of_bounds={"count": float("inf")}), {}, "no JSON of nccl-tests .*cannot convert float infinity"),
+        (document().replace('"size": 1024', '"size": NaN'), {}, "no JSON of nccl-tests .size nan"),
+        (document().replace('"ngpus": 1', '"ngpus": 99999999'), {}, "nthreads times ngpus = 99999999"),
+        (document().replace('"redop": "sum"', '"redop": ["sum"]'), {}, "no JSON of nccl-tests .size 1024"),
+        (document(config=7), {}, "lacks a value as version 3"),
         (document(results=[{"size": 8}]), {}, "lacks 'out_of_place' as version 3 of its JSON"),
     ],
 )

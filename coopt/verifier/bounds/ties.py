@@ -38,6 +38,9 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
             ledger.holds("ties", not fault, text, fault or "none is nearer", f"{fault}.")
     ledger.turn_to()
     ledger.same("ties", tuple(listed), (), f"No workload is named {', '.join(listed)}.")
+    names = tuple(run.name for run in plan.ties)
+    once = tuple(dict.fromkeys(names))
+    ledger.same("ties", names, once, "A workload has several mappings among the ties of the plan.")
 
 
 def _fault(
