@@ -17,6 +17,7 @@ from coopt.columns.grid import context_of
 from coopt.columns.pools import Pool, timely_pool
 from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
+from coopt.instance.question import BILLED
 from coopt.instance.reserves import error_size, practice_of
 from coopt.instance.schema import Instance
 from coopt.instance.variants import within
@@ -37,7 +38,7 @@ def nearest_of_ties(instance: Instance, plan: Plan) -> Plan:
     if plan.cost is None or not instance.tells_ties:
         return plan
     question, answer = placed_as(*decided(instance, plan))
-    is_billed = plan.objective.kind not in ("time", "usd_per_token", "carbon")
+    is_billed = BILLED[plan.objective.kind] == plan.objective.kind
     ties, parts = list[WorkloadPlan](), list(answer.parts)
     for p, part in enumerate(answer.parts):
         if part.design is None:

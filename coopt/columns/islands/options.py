@@ -63,13 +63,12 @@ class _KnownSite(NamedTuple):
 
 
 class ListedIslands:
-    """Cache of islands by workload, for searches of questions that differ only in other
-    workloads.
+    """Cache of what a run lists, for searches of questions that differ in a part.
 
     The islands of a workload depend on the whole question except its other workloads, its names and
-    its solver settings; which mappings meet their bound on a site depends neither on prices nor on
-    the number of products, and those that meet a longer bound include them. The most recent entries
-    are kept. Not for concurrent searches.
+    its solver settings; networks do not depend on bounds either. Which mappings meet their bound on
+    a site depends neither on prices nor on the number of products, and those that meet a longer
+    bound include them. The most recent entries are kept. Not for concurrent searches.
     """
 
     MAX_ENTRIES = 64
