@@ -19,6 +19,7 @@ from tests.solving.every_coupling import couplings, questions
 PLANS = 30
 EACH = 2  # plans of each coupling at least
 DRAWN = 400
+ROUNDS = 5  # of draws at most, until every coupling has its plans
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,17 +82,20 @@ def _kinds() -> tuple[Case, ...]:
 def cases(start: int = 0, least: int = PLANS) -> tuple[Case, ...]:
     """Plans of every kind of question and of every coupling: the same for the same numbers and code."""
     found = list(_kinds())
-    instances = _drawn(start)
     count: Counter[str] = Counter()
     seen: set[tuple[object, ...]] = set()
-    for number, instance in enumerate(instances):
-        names = list(couplings(instance))
-        if len(found) < least or any(count[name] < EACH for name in names):
-            plan = _solved(start, number)
-            if plan.status == "optimal" and (*names, plan.objective.value) not in seen:
-                seen.add((*names, plan.objective.value))
-                found.append(Case(name=f"random-{len(found):02d}", instance=instance, plan=plan))
-                count.update(names)
-    missing = {name for instance in instances for name in couplings(instance) if count[name] < EACH}
+    missing: set[str] = set()
+    for further in range(start, start + ROUNDS):
+        for number, instance in enumerate(_drawn(further)):
+            names = list(couplings(instance))
+            if len(found) < least or any(count[name] < EACH for name in names):
+                plan = _solved(further, number)
+                if plan.status == "optimal" and (*names, plan.objective.value) not in seen:
+                    seen.add((*names, plan.objective.value))
+                    found.append(Case(name=f"random-{len(found):02d}", instance=instance, plan=plan))
+                    count.update(names)
+            missing = {name for name in (*missing, *names) if count[name] < EACH}
+        if not missing:
+            break
     assert not missing, f"fewer than {EACH} plans of {', '.join(sorted(missing))}"
     return tuple(found)
