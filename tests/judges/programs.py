@@ -40,9 +40,10 @@ class Written:
 
 
 def loaded(path: Path) -> highspy.Highs:
-    """An MPS file in coopt's own solver, with a gap of 0."""
+    """An MPS file in coopt's own solver, with a gap of 0 and integers that are whole."""
     highs = QuietHighs()
-    highs.setOptionValue("mip_rel_gap", 0.0)
+    for option, value in (("mip_rel_gap", 0.0), ("mip_abs_gap", 0.0), ("mip_feasibility_tolerance", 1e-9)):
+        highs.setOptionValue(option, value)
     highs.readModel(str(path))
     return highs
 
