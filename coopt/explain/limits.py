@@ -124,7 +124,7 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
     availability = instance.availability
     for bound in required_bounds(instance):
         workload = bound.workload
-        if workload.train_days and workload.train_days == instance.limits.train_days_total:
+        if workload.takes_turns:
             continue  # which is the limit on all of them in turn
         yield NumericLimit(
             key=bound.key,

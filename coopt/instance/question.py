@@ -411,7 +411,7 @@ class Question(Table):
             self.__dict__["workload"] = tuple(
                 workload
                 if workload.bounded or not workload.is_whole_run
-                else workload.having(train_days=days)
+                else workload.in_turn_within(days)
                 for workload in self.workload
             )
         return self

@@ -143,11 +143,10 @@ def with_days_in_turn(instance: Q, days: float) -> Q:
     """Return the instance with another limit on the days of workloads in turn, for those without a
     bound of their own as well.
     """
-    now = instance.limits.train_days_total
     return instance.having(
         limits={"train_days_total": days},
         workload=tuple(
-            workload.having(train_days=days) if workload.train_days == now else workload
+            workload.in_turn_within(days) if workload.takes_turns else workload
             for workload in instance.workload
         ),
     )

@@ -10,8 +10,10 @@ from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
+    model_serializer,
     model_validator,
 )
 
@@ -546,6 +548,7 @@ class Workload(Table):
 
     _time_margin: float = PrivateAttr(default=0.0)
     _start: date | None = PrivateAttr(default=None)
+    _takes_turns: bool = PrivateAttr(default=False)
 
     @property
     def start(self) -> date | None:
@@ -565,6 +568,27 @@ class Workload(Table):
         workload = self.model_copy()
         workload._time_margin = share
         return workload
+
+    def in_turn_within(self, days: float) -> Self:
+        """Return the workload with the days of all workloads in turn, for want of a bound of its
+        own.
+        """
+        workload = self.having(train_days=days)
+        workload._takes_turns = True
+        return workload
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether its days are those of all workloads in turn, and no bound of its own."""
+        return self._takes_turns
+
+    @model_serializer(mode="wrap")
+    def _with_own_bound(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out days that are no bound of its own."""
+        table: dict[str, Any] = written(self)
+        if self._takes_turns:
+            table.pop("train_days", None)
+        return table
 
     @property
     def time_margin(self) -> float:

@@ -351,7 +351,7 @@ def _workload(
             keys = ["cp", "micro_batch", "recompute"]
             keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
             margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
-            if workload.train_days and workload.train_days == instance.limits.train_days_total:
+            if workload.takes_turns:
                 margin += f" (limits.train_days_total = {workload.train_days:g})"
             yield (
                 f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on"

@@ -17,7 +17,7 @@ from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import minimum_times_s
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
-from coopt.instance.schema import Instance, Limits, own_time
+from coopt.instance.schema import Instance, Limits, days_in_turn
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, NicOption
 from coopt.network.optics import values_of
@@ -227,8 +227,9 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
     in turn need more, and spares where failures count.
     """
     total = instance.limits.train_days_total
-    if not _within(instance, family, fewest) or (instance.availability is None and total is None):
-        return _within(instance, family, fewest)
+    is_within = _within(instance, family, fewest)
+    if not is_within or (instance.availability is None and total is None):
+        return is_within
     context, choices = context_of(family), family.uplink_choices
     enough = np.array(choices[bisect_left(choices, fewest) :])
     timed = [
@@ -237,7 +238,7 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
     ]
     if instance.availability is not None:
         return _trains(instance, family, enough.tolist(), timed)
-    days = sum(own_time(workload, seconds) for workload, seconds in timed)
+    days = days_in_turn(instance, (seconds for _, seconds in timed))
     return any(_within(instance, family, uplinks) for uplinks in enough[days <= total].tolist()[:1])
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 import coopt
 from coopt.instance.schema import Instance
+from coopt.instance.variants import with_days_in_turn
 from coopt.plan.parts import Design
 from coopt.plan.store import plan_checks
 from coopt.report.faults import faults_report
@@ -342,6 +343,16 @@ def test_days_in_turn_bind_are_told_and_are_checked() -> None:
     assert [one.name for one in verify(tight, lie).failures if one.name.startswith("limit")] == ["limit-train"]
     (why,) = solve(Instance.model_validate(turns(days_taken / 100))).explanation[:1]
     assert "limits.train_days_total" in why
+
+
+def test_days_of_ones_own_stay_whatever_all_may_take() -> None:
+    instance = Instance.model_validate(turns(9.0, train_days=9.0))
+    assert [one.takes_turns for one in instance.workload] == [True, False]
+    assert [one.train_days for one in with_days_in_turn(instance, 20.0).workload] == [20.0, 9.0]
+    table = instance.model_dump(by_alias=True)
+    assert Instance.model_validate(table) == instance
+    table["limits"]["train_days_total"] = 20.0
+    assert [one.train_days for one in Instance.model_validate(table).workload] == [20.0, 9.0]
 
 
 @pytest.mark.parametrize(

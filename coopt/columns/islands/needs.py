@@ -69,7 +69,7 @@ class RowsOnSites:
         """Select sites."""
         return replace(self, of=self.of[sites], number=self.number[sites])
 
-    def within(self, bound_s: float) -> RowsOnSites:
+    def with_bound(self, bound_s: float) -> RowsOnSites:
         """Return the rows with a shorter bound, those included that are late then."""
         return replace(self, lists=tuple(replace(rows, bound_s=bound_s) for rows in self.lists))
 

@@ -276,7 +276,7 @@ def within_bounds(
     def is_served(bound_s: float) -> bool:
         for sites, rows in every():
             on_step()
-            within = rows.within(bound_s)
+            within = rows.with_bound(bound_s)
             if within.in_reach(byte_s).any() and len(
                 _networks(coupling, sites, within, nothing, Counter())
             ):
