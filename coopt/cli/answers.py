@@ -127,7 +127,7 @@ def solve(
         (question, plan) if plan.cost is None else decided(question, plan)
     )
     try:
-        what = "plan" if plan.parts else "answer without a plan"
+        what = "plan" if plan.parts else "answer (no plan was found)"
         if output is not None and holds_better(output, plan):
             note(f"{output} keeps its plan, as the search ended early without a better one")
         else:
@@ -150,18 +150,20 @@ def solve(
             answer(f"Chosen: {plan.chosen.text}.")
         answer(text)
     if plan.cost is not None and not full and not as_json:
-        note("--full prints the bill in full, where the time goes and every bound")
+        note(
+            "--full also prints the complete bill, the parts of the iteration time and every bound"
+        )
     if plan.status == "infeasible":
         note(
-            "to see what would have to change:"
+            "to see which changes would allow a plan:"
             f" {with_settings(['coopt', 'explain', instance], settings)}"
         )
     second = plan.solver.witness
     if second is not None:
         outcome = f"{second.status}, value {second.value}, bound {second.bound}"
         note(
-            f"witness {second.name} {second.version}"
-            f" {'agrees' if second.agrees else 'does not agree'}: {outcome}"
+            f"witness {second.name} {second.version} {'agrees' if second.agrees else 'disagrees'}:"
+            f" {outcome}"
         )
     ctx.exit(EXIT_CODES[plan.status if second is None or second.agrees else "feasible"])
 
@@ -257,7 +259,7 @@ def pareto(
             note(f"{output} keeps its front, as the search ended early without a better one")
         elif output is not None:
             write_front(front, question, output)
-            note(f"front written to {output}")
+            note(f"Pareto front written to {output}")
     finally:
         answer(front_json(front) if as_json else rendered(front_report(front, question)))
     ctx.exit(INFEASIBLE if front.stop_reason == "infeasible" else 0 if front.complete else STOPPED)

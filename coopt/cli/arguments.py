@@ -57,7 +57,7 @@ def answer(text: str) -> None:
     except OSError as error:
         _hush(sys.stdout)
         raise InstanceError(
-            f"standard output: cannot be written ({error.strerror}), needs another place"
+            f"standard output: cannot be written ({error.strerror}), needs a writable file or pipe"
         ) from None
 
 
@@ -113,7 +113,9 @@ def check_place(output: str, *others: str) -> None:
         written to.
     """
     if output == "-":
-        raise InstanceError("-: the answer goes to standard output, needs the name of a file")
+        raise InstanceError(
+            "-: standard output already carries the answer, needs the name of a file"
+        )
     file = Path(output)
     with _writable(output):
         same = [
@@ -125,8 +127,8 @@ def check_place(output: str, *others: str) -> None:
             f"is a folder, needs the name of a file (such as {file / 'plan.json'})": file.is_dir(),
             "is no regular file, needs the name of a file (without one the answer goes to"
             " stdout)": file.exists() and not file.is_file(),
-            f"is {''.join(map(str, same[:1]))}, which is needed for something else, needs another"
-            " name": bool(same),
+            f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
+            " writes too, needs another name": bool(same),
         }
         for refusal in (text for text, holds in refusals.items() if holds):
             raise InstanceError(f"{output}: {refusal}")
@@ -165,7 +167,7 @@ def check_folder(output: str) -> None:
     """
     if not output:
         raise InstanceError(
-            "the folder to write to: its name is empty, needs the name of a folder (`.` for this"
+            "the output folder: its name is empty, needs the name of a folder (`.` is the current"
             " one)"
         )
     place = Path(os.path.realpath(output))

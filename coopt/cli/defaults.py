@@ -32,7 +32,9 @@ def defaults_of(group: click.Group, ctx: click.Context) -> dict[str, Any]:
     file = config_file()
     if not file.is_file():
         return {}
-    text = read_text(file, "a TOML text file", "defaults of options by command")
+    text = read_text(
+        file, "a TOML text file", "a file of default options, with one table for each command"
+    )
     return _checked(group, ctx, toml_of(text, str(file)), str(file))
 
 

@@ -178,11 +178,11 @@ def export(
     used_options = {key: value for key, value in options.items() if value not in (None, False)}
     for key in used_options:
         if key not in form.options:
-            raise click.UsageError(f"--{key}: does not apply to {name}.")
+            raise click.UsageError(f"--{key}: does not apply to --format {name}.")
     if output == "-" and not form.binary:
         output = None
     if output is None and form.binary:
-        raise click.UsageError(f"--format {name}: writes an archive, needs -o FILE.")
+        raise click.UsageError(f"--format {name}: an archive cannot be printed, needs -o FILE.")
     if output is not None:
         if not form.any_name:
             check_ending(output, name, form.endings)
@@ -384,7 +384,7 @@ def serve(
 
     def announce(address: str) -> None:
         answer(address)
-        note("the page is served at this address until Ctrl-C")
+        note("open this address in a browser; Ctrl-C stops the server")
         if opened:
             click.launch(address)
 

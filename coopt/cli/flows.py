@@ -87,7 +87,7 @@ def traffic(
     write_file(
         matrix,
         lambda: matrix_csv(single_demand(sent_demands, "--matrix")),
-        f"bytes of {talking:,} pairs",
+        f"bytes sent between {talking:,} pairs of GPUs",
     )
     if heat_map is not None:
         draw_heat_map(
@@ -177,7 +177,7 @@ def route(
         for name in names
     ]
     (_, routing), *_ = routings
-    loads = f"loads of {len(routing.links):,} bundles"
+    loads = f"loads of {len(routing.links):,} bundles of links"
     write_file(links, lambda: links_csv(routing), loads)
     answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 

@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
-            note("no space is left where the answer goes")
+            note("the answer could not be written: no space left on the device")
             ctx.exit(REFUSED)
         except KeyboardInterrupt:
             note("interrupted")

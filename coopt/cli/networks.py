@@ -119,8 +119,8 @@ def collective(
 
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(
-            f"--roots free: algorithm {options['algorithm']} does not choose roots, needs"
-            " --algorithm multitree."
+            f"--roots free: the algorithm {options['algorithm']} cannot choose the roots of its"
+            " trees, needs --algorithm multitree."
         )
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
@@ -198,7 +198,7 @@ def bom(
 
     if settings and source.lower().endswith(".json"):
         raise click.UsageError(
-            "--set: changes values of an instance, but a plan is given, needs an instance."
+            "--set: a plan is given, but only values of an instance can be set, needs an instance."
         )
     if table is not None:
         check_place(table, source)

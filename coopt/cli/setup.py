@@ -108,13 +108,13 @@ def _text(found: dict[str, Any]) -> str:
         f"coopt {found['coopt']}, Python {found['python']}, {found['platform']},"
         f" {counted(found['cores'], 'core')}",
         f"solver: {solver['name']} {solver['version']}"
-        f" {'works' if solver['solves'] else 'FAILS on a test program with one integer variable'}",
+        f" {'works' if solver['solves'] else 'FAILS to solve a small integer program'}",
         f"defaults: {found['defaults'] or f'none ({config_file()})'}",
     ]
     for extra in ("", *EXTRAS):
         rows = [row for row in packages if extra in (row["extras"] or [""])]
         bad = [
-            f"{row['package']} {row['installed'] or 'is not installed'} (needs {row['needs']})"
+            f"{row['package']} {row['needs']} (installed: {row['installed'] or 'none'})"
             for row in rows
             if not row["serves"]
         ]
@@ -160,9 +160,9 @@ def install(shell: str) -> None:
             f"{place.parent}: cannot be made ({error.strerror}), needs a folder to write to"
         ) from None
     write_text(place, script)
-    note(f"completion written to {place}; it works in new shells")
+    note(f"completion script written to {place}; new shells will use it")
     if shell == "zsh":
-        note(f"~/.zshrc needs, before compinit: fpath+=({place.parent})")
+        note(f"add this line to ~/.zshrc before compinit: fpath+=({place.parent})")
 
 
 @completion.command()

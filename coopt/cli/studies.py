@@ -89,7 +89,8 @@ def run(
 
     if workers is not None and scheduler is not None:
         raise click.UsageError(
-            "--workers and --scheduler: both are given, needs one of them at most."
+            "--workers and --scheduler: both are given, but they exclude each other, needs only"
+            " one."
         )
     if output is not None:
         check_folder(output)

@@ -88,7 +88,7 @@ def _no_choice(
     found = Inquiry(instance=question, resolver=Resolver(question)).explanation(
         "infeasible",
         (
-            "No choice meets the bounds.",
+            "None of the listed choices meets the bounds.",
             *(say.of_choices(by_choice) or answer.explanation),
             *say.of_rest(untried),
         ),
@@ -145,7 +145,7 @@ def rival_choice(
     assert ours is not None
     assert plan.cost is not None
     if value is None or rival.cost is None:
-        reason = "; ".join(rival.explanation) or "nothing meets every bound"
+        reason = "; ".join(rival.explanation) or "no plan meets every bound"
         return Rival(part=part, choice=name, value=None, extra=None, design=None, why=reason)
     # batches differ: a time of an iteration counts by what it comes to over the training
     value *= seconds_weight(question, kind) / seconds_weight(
@@ -157,7 +157,7 @@ def rival_choice(
         if is_equal
         else why_worse(open_question.objective, plan.cost, rival.cost)
     )
-    reason = f"{reason or 'it falls short in every respect'}, and {times_of(plan, rival)}"
+    reason = f"{reason or 'its bill is the same'}, and {times_of(plan, rival)}"
     return Rival(
         part=part,
         choice=name,

@@ -33,7 +33,7 @@ WITH_PLAN_S = 150.0
 
 
 def unknown(study: Inquiry, stop: UnprovenError) -> Explanation:
-    return study.explanation("unknown", (f"Stopped early ({stop}); nothing is proven.",))
+    return study.explanation("unknown", (f"The search stopped early ({stop}); nothing is proven.",))
 
 
 def explained(
@@ -63,7 +63,7 @@ def explained(
     """
     given = None if plan is None else _as_asked(instance, plan)
     study = Inquiry(instance=instance, resolver=Resolver(instance), on_progress=on_progress)
-    study.tell("the plan itself")
+    study.tell("the best plan for the question as asked")
     try:
         optimum = study.resolver.plan(instance)
     except UnprovenError as stop:
@@ -112,7 +112,7 @@ def _as_asked(instance: Instance, plan: Plan) -> Plan:
 def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     instance, resolver, in_vain = study.instance, study.resolver, list[str]()
     found = study.answers(
-        "limits that conflict", partial(conflicts_of, instance, resolver.has_plan)
+        "which limits conflict", partial(conflicts_of, instance, resolver.has_plan)
     )
     conflicts = next(iter(found), None)
     in_all = (
@@ -126,8 +126,8 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     sentences += (say.of_relaxation(kind, way) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
-            "No limit or list, changed alone, allows a plan: the workload or its bounds have to"
-            " change."
+            "No change of a single limit or list allows a plan: change the workload, or several"
+            " limits together."
         )
     sentences += [say.REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += say.of_gpus_in_vain(in_vain)
@@ -170,7 +170,8 @@ def _feasible(
         next(
             iter(
                 study.answers(
-                    f"the values next to {one.bound.limit}", partial(bounds_on.with_neighbours, one)
+                    f"the nearest values of {one.bound.limit} that change the plan",
+                    partial(bounds_on.with_neighbours, one),
                 )
             ),
             one.bound,
@@ -183,8 +184,8 @@ def _feasible(
     if not optimal:
         costs = costs_more(kind, least - value, share_of)
         both_known = plan.design and optimum.design
-        better = say.seen_from(plan.design, optimum.design) if both_known else "another"  # type: ignore[arg-type]
-        sentences.append(f"It is not the {SAYINGS[kind].best}: {better} {costs}.")
+        better = say.seen_from(plan.design, optimum.design) if both_known else "another plan"  # type: ignore[arg-type]
+        sentences.append(f"The plan is not the {SAYINGS[kind].best}: {better} {costs}.")
     for bound in bounds:
         sentences += say.of_bound(kind, share_of, bound, plan.design, optimal=optimal)
     told = [rival for rival in rivals if not _is_told(rival, rivals)]
@@ -248,5 +249,5 @@ def _proof(optimum: Plan) -> str:
     return (
         f", and no plan {does} less"
         if gap is not None and gap <= EQUAL
-        else f", within {gap or 0:.2%} of the least"
+        else f", proven to be within {gap or 0:.2%} of the best possible"
     )

@@ -150,7 +150,7 @@ def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
     """
     if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
         yield (
-            'These sums leave out the price of GPUs (objective.include = ["gpu", ...] counts it).'
+            'These costs leave out the price of GPUs (objective.include = ["gpu", ...] counts it).'
         )
 
 

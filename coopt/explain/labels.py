@@ -28,9 +28,13 @@ class Saying:
 IN_DOLLARS = Saying(does="costs", best="cheapest", better="is cheaper", same="costs the same")
 SAYINGS: dict[ObjectiveKind, Saying] = {
     **dict.fromkeys(("capex", "tco", "usd_per_token"), IN_DOLLARS),
-    "power": Saying(does="draws", best="most frugal", better="draws less", same="draws the same"),
-    "time": Saying(does="takes", best="fastest", better="is faster", same="takes as long"),
-    "carbon": Saying(does="emits", best="cleanest", better="emits less", same="emits the same"),
+    "power": Saying(
+        does="draws", best="most frugal", better="draws less", same="draws the same power"
+    ),
+    "time": Saying(does="takes", best="fastest", better="is faster", same="takes the same time"),
+    "carbon": Saying(
+        does="emits", best="cleanest", better="emits less", same="emits the same carbon"
+    ),
 }
 BILLS: dict[ObjectiveKind, str] = {
     "capex": "its purchase",
@@ -54,7 +58,7 @@ LIMITS = {
     "max_iteration_time_s": "the bound on iteration time",
     "min_tokens_per_s": "the bound on throughput",
     "train_days": "the bound on training time",
-    "hbm_gb": "the memory of a GPU",
+    "hbm_gb": "the memory of each GPU",
     **{key: f"the limit on {name}" for key, (name, _) in LIMITED.items()},
     "link_reach_m": "the length of links",
     "gpus": "the number of GPUs",

@@ -249,7 +249,7 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
     for part, slower in instance.losses.items():
         yield NumericLimit(
             key=f"robust.slower.{part}",
-            unit="times the bounds",
+            unit="times the bounds on time",
             now=slower,
             loosest=MAX_SLOWDOWN,
         )

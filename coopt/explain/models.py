@@ -62,7 +62,7 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     for shape in shapes:
         assert isinstance(shape, Transformer)
         if not shape.has_scaling_law:
-            raise InstanceError(f"no scaling law holds for {shape.name}, needs a dense model")
+            raise InstanceError(f"no scaling law is known for {shape.name}, needs a dense model")
         sized.append(_trained(instance, shape))
     return tuple(sorted(sized, key=lambda each: math.inf if each.loss is None else each.loss))
 

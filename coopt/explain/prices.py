@@ -191,7 +191,7 @@ class Turns:
     def ranges(self, prices: Sequence[Price]) -> Iterator[PriceRange]:
         """Within which prices the plan stays optimal."""
         idle = [price for price in prices if price.now and not self._slope(price)]
-        self._study.tell("prices of what the plan does not buy")
+        self._study.tell("prices of products that the plan does not buy")
         unmoved = self._unmoved(idle)
         for price in prices:
             range_of = partial(

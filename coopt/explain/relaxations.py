@@ -66,7 +66,8 @@ def relaxations_of(
     of_sites = list(
         ways_out(
             answers(
-                "the power of all sites together", partial(all_sites, resolver, instance, numbers)
+                "raising the power of all sites together",
+                partial(all_sites, resolver, instance, numbers),
             )
         )
     )
@@ -88,10 +89,12 @@ def relaxations_of(
         return
     ask_jointly = partial(joint_limits, resolver, instance, numbers)
     known_keys = {keys_of(relaxation) for relaxation in of_sites}
-    for way_out in ways_out(answers("all limits together", ask_jointly)):
+    for way_out in ways_out(answers("loosening all limits together", ask_jointly)):
         if keys_of(way_out) not in known_keys:
             yield way_out
-    for pairs in answers("pairs of limits", partial(promising_pairs, resolver, instance, numbers)):
+    for pairs in answers(
+        "loosening two limits together", partial(promising_pairs, resolver, instance, numbers)
+    ):
         yield from pairs_of(resolver, instance, pairs, answers)
 
 

@@ -135,7 +135,7 @@ class RivalPlans:
     def _compared(self, choice: ListedChoice, rival: Plan, *, excluded: bool) -> Rival:
         value, extra = value_of(rival), None
         if value is None:
-            reason = "; ".join(rival.explanation) or "nothing meets every bound"
+            reason = "; ".join(rival.explanation) or "no plan meets every bound"
         else:
             extra = self.study.resolver.beyond(value, self.value)
             assert rival.cost is not None
@@ -232,15 +232,17 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
     joins = ""
     if _has_rails_apart(ours) and _joins_all(theirs):
         joins = (
-            "its switches connect any two GPUs, while the plan's rails meet only inside HB domains"
+            "its switches connect any two GPUs, while the plan connects GPUs of different rails"
+            " only inside HB domains"
         )
     elif _has_rails_apart(theirs) and _joins_all(ours):
         joins = (
-            "its rails meet only inside HB domains, while the plan's switches connect any two GPUs"
+            "it connects GPUs of different rails only inside HB domains, while the plan's switches"
+            " connect any two GPUs"
         )
     hops, own_hops = 2 * theirs.tiers - 1, 2 * ours.tiers - 1
     way = (
-        f"a route crosses at most {counted(hops, 'switch')}, in place of {own_hops}"
+        f"a route crosses at most {counted(hops, 'switch')}, against {own_hops} in the plan"
         if hops != own_hops
         else ""
     )
@@ -269,10 +271,12 @@ def times_of(plan: Plan, rival: Plan) -> str:
         if run.name in rivals:
             own_s, rival_s = run.iteration_time_s, rivals[run.name]
             is_equal = math.isclose(own_s, rival_s, rel_tol=EQUAL)
-            takes = f"{number(rival_s)} s in place of {number(own_s)} s"
             of = f" of {run.name}" if len(ours) > 1 else ""
-            as_long = "as long as on the plan's network"
-            phrases.append(f"an iteration{of} takes {as_long if is_equal else takes}")
+            phrases.append(
+                f"an iteration{of} takes as long as on the plan's network"
+                if is_equal
+                else f"an iteration{of} takes {number(rival_s)} s in place of {number(own_s)} s"
+            )
     return both(phrases)
 
 
@@ -280,11 +284,10 @@ def _without_leaf(rival: Family, ours: Family) -> str:
     """What the loss of a leaf does to traffic between HB domains, on theirs and on ours."""
     factor, own_factor = slower_without_leaf(rival), slower_without_leaf(ours)
     takes, own_takes = (
-        "is cut off" if math.isinf(x) else f"takes {x:.4g} times as long"
-        for x in (factor, own_factor)
+        "stops" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (factor, own_factor)
     )
     than = (
-        " on either network"
+        " on both networks"
         if math.isclose(factor, own_factor)
         else f", and {own_takes} on the plan's network"
     )

@@ -34,12 +34,12 @@ from coopt.plan.schema import Plan
 SAME = "the same network"
 NO_BOUND = 1e4  # a bound so many times as loose is taken for none
 REGRETS = (
-    "Costs below are regrets: how much more a plan may cost than the best one at the same prices."
-    " Each is measured from the best plans of the question as asked; with a looser bound a plan"
-    " may cost less than these."
+    "The costs below are regrets: how much more a plan may cost than the best one at the same"
+    " prices. Each is measured from the best plans of the question as asked, so a plan with a"
+    " looser bound may cost less than these."
 )
 REGRETS_OF_WAYS_OUT = (
-    "These costs are regrets, each measured from the best plans after the same change, so they"
+    "These costs are regrets: each is measured from the best plans under its own change, so they"
     " cannot be compared with each other."
 )
 
@@ -68,8 +68,8 @@ def of_margins(instance: Instance) -> Iterator[str]:
         yield f"Iteration times include a margin of {both(margins)}."
     if instance.cluster.gpu.memory_margin:
         yield (
-            f"Memory includes the {instance.cluster.gpu.memory_margin:.1%} of each GPU's that is"
-            " kept free."
+            f"Memory figures include the {instance.cluster.gpu.memory_margin:.1%} of each GPU's"
+            " memory that is kept free."
         )
 
 
@@ -79,8 +79,8 @@ def with_tp_said(explanation: Explanation, plan: Plan) -> Explanation:
     """
     opening, *remainder = explanation.sentences
     addition = (
-        "No plan with TP groups inside one HB domain meets all bounds, so they may span several"
-        " here."
+        "No plan with TP groups inside one HB domain meets all bounds, so TP groups may span"
+        " several HB domains here."
     )
     return (
         explanation.model_copy(update={"sentences": (opening, addition, *remainder)})
@@ -114,7 +114,7 @@ def of_bound(
     saying, name = SAYINGS[kind], sentence(limit_name(bound.limit))
     usage = "" if bound.used is None else f": the plan {_takes(bound)}"
     if bound.without is None:
-        than = "" if optimal else f" than the {saying.best} within all bounds"
+        than = "" if optimal else f" than the {saying.best} plan that meets all bounds"
         yield f"{name} does not bind{usage}, and no plan {saying.better}{than} {_gone(bound)}."
     else:
         price = dearer_by(kind, bound.without.extra, share_of)
@@ -146,7 +146,7 @@ def _gone(bound: Bound) -> str:
     """How loose the bound was made at most; a core stays, however slow."""
     assert bound.loosest is not None
     if bound.unit == "Gbit/s":
-        return "at a rate of nearly 0"
+        return "at a core rate of nearly 0 Gbit/s"
     wide = max(bound.loosest, bound.bound) / max(min(bound.loosest, bound.bound), 1e-9)
     return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
 
@@ -170,7 +170,7 @@ def seen_from(ours: Design, rival: Design) -> str:
     if rival.fabric.nic != ours.fabric.nic:
         return f"{label(rival)}, with {rival.fabric.nic.per_gpu} x {rival.fabric.nic.name} a GPU"
     uplinks = "".join(
-        f", with {tier.uplinks_per_switch} uplinks a leaf" for tier in rival.fabric.tier[:1]
+        f", with {tier.uplinks_per_switch} uplinks per leaf" for tier in rival.fabric.tier[:1]
     )
     return f"{label(rival)}{uplinks}"
 
@@ -233,7 +233,7 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     """What time did not suffice for; `within_s` where nobody set a limit."""
     limit = "the time limit" if within_s is None else f"{within_s:g} s (--time-limit)"
-    return f"Not answered within {limit}: {', '.join(untried)}."
+    return f"These points were not examined within {limit}: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
@@ -245,8 +245,8 @@ def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
 def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
-        f"Price ranges are not known for objective.minimize = {kind!r}. To get them, ask for the"
-        " least 'capex' with the plan's time as the bound of its workload."
+        f"Price ranges are not known for objective.minimize = {kind!r}. To get them, set"
+        " objective.minimize = 'capex' and the plan's time as the bound of its workload."
     )
 
 
@@ -266,17 +266,18 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     price, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
     taker = price.above if end >= price.now and end == price.high else price.below
     best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
-    instead = best or ("the plan misses its limit" if design else "another plan is cheaper")
+    instead = best or ("the plan exceeds a limit" if design else "another plan is cheaper")
     if end == price.now:
         way = "rises" if end == price.high else "falls"
         return (
             f"Another plan costs the same: as soon as the price of {price.item} {way}, {instead}."
         )
-    nearest = "The nearest price that" if is_all else "The nearest of the prices tried that"
+    examined = "" if is_all else ", of the prices examined"
     way = "above" if end > price.now else "below"
     return (
-        f"{nearest} changes the plan is that of {price.item}: {way} {end:,.6g} {price.unit}"
-        f" (now {price.now:,.6g}, {change_text(end / price.now - 1)}) {instead}."
+        f"The plan is most sensitive to the price of {price.item}{examined}: {way}"
+        f" {end:,.6g} {price.unit} (now {price.now:,.6g}, {change_text(end / price.now - 1)})"
+        f" {instead}."
     )
 
 
@@ -294,7 +295,7 @@ def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
                 " other limits are."
             )
         else:
-            yield f"These limits conflict, whatever the others are: {names}."
+            yield f"These limits conflict, even without any others: {names}."
 
 
 def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:

@@ -88,7 +88,7 @@ LIMITED = {
     "power_mw": ("power", "MW"),
     "capex_usd": ("purchase", "USD"),
     "racks": ("racks", "racks"),
-    "train_days_total": ("days in turn", "days"),
+    "train_days_total": ("total days of training", "days"),
 }
 """What the limits are on, and their units."""
 

@@ -478,7 +478,8 @@ class Workload(Table):
             raise ValueError("loss and compute_flop are both given, needs only one of them")
         if not self.model.has_scaling_law:
             raise ValueError(
-                f"no scaling law holds for {self.model.name}, needs a dense model or train_tokens"
+                f"no scaling law is known for {self.model.name}, needs a dense model or"
+                " train_tokens"
             )
         size, law = float(self.model.parameters), self.law
         tokens = (

@@ -46,7 +46,7 @@ MISUSE = [  # what is no command, option or value of one
     (["collective", "ring:8", "--algorithm", "magic"], "'magic' is not"),
     (["collective", "ring:8", "--algorithm", "ring", "--roots", "free"], "--roots free: "),
     (["collective", "ring:8", "--seed", "-1"], "in the range"),
-    (["suite", "run", "x.toml", "--workers", "1", "--scheduler", "y"], "one of them at most"),
+    (["suite", "run", "x.toml", "--workers", "1", "--scheduler", "y"], "they exclude each other"),
     (["suite", "run", "x.toml", "--workers", "0"], "in the range"),
     *((["validate", "x.csv", "--fail-over", limit], "--fail-over") for limit in ("-1", "nan", "much")),
     (["catalog", "list", "cpu"], "'cpu' is not"),

@@ -18,7 +18,7 @@ def test_routes_say_the_factor_and_the_time_and_hold_every_load(coopt, planned, 
     done = coopt("route", *planned, "--links", tmp_path / "links.csv")
     rows = list(csv.reader((tmp_path / "links.csv").read_text("utf-8").splitlines()))
     assert rows[0][:3] == ["workload", "collective", "planes"]
-    assert f"loads of {len(rows) - 1:,} bundles written" in done.stderr
+    assert f"loads of {len(rows) - 1:,} bundles of links written" in done.stderr
 
 
 WRONG = {  # values of the only workload; none without it

@@ -28,7 +28,7 @@ def test_a_folder_gets_every_file_and_json_is_one_document(coopt, written, tmp_p
     done = coopt(*asked)
     assert done.exit_code == 0
     assert Front.model_validate(json.loads(done.stdout)).kind == "power"
-    assert f"coopt: front written to {folder}\n" in done.stderr
+    assert f"coopt: Pareto front written to {folder}\n" in done.stderr
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     assert sorted(before) == sorted(NAMES)
     assert coopt(*asked, "--time-limit", 1e-9).exit_code == 4

@@ -32,7 +32,7 @@ def test_the_matrix_holds_every_pair_and_json_classes_places_and_gpus(coopt, pla
     assert one["whole_bytes"] == pytest.approx(whole)
     assert [part["place"] for part in one["per_gpu"]] == ["domain", "leaf", "above"]
     rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
-    assert done.stderr == f"coopt: bytes of {len(rows):,} pairs written to {file}\n"
+    assert done.stderr == f"coopt: bytes sent between {len(rows):,} pairs of GPUs written to {file}\n"
     assert len(rows) == one["talking_pairs"]
     assert sum(float(row["bytes"]) for row in rows) == pytest.approx(one["whole_bytes"])
     assert {int(row[end]) for row in rows for end in ("src_gpu", "dst_gpu")} == set(range(64))

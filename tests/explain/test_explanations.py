@@ -66,7 +66,7 @@ def test_a_core_stays_at_a_rate_near_none() -> None:
     assert bound.binds
     assert bound.used is None
     assert bound.step == STEP
-    assert "rate of nearly 0" in said
+    assert "core rate of nearly 0 Gbit/s" in said
 
 
 def test_a_bound_is_worth_what_solving_without_it_says(reasons: tuple[str, Explanation]) -> None:
@@ -206,7 +206,7 @@ def test_the_plan_of_another_question_is_refused() -> None:
 def test_what_time_does_not_suffice_for_is_named() -> None:
     found = coopt.explain(asked("partition"), time_limit_s=1e-9)
     assert (found.status, found.bounds) == ("unknown", ())
-    assert found.sentences == ("Stopped early (time limit); nothing is proven.",)
+    assert found.sentences == ("The search stopped early (time limit); nothing is proven.",)
 
 
 def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,13 +235,13 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
 
     monkeypatch.setattr(Turns, "_range", few)
     whole = coopt.explain(asked("phased"))
-    (said,) = (text for text in whole.sentences if text.startswith("The nearest price "))
-    slow = [one.item for one in whole.prices if f"that of {one.item}:" in said]
+    (said,) = (text for text in whole.sentences if text.startswith("The plan is most sensitive "))
+    slow = [one.item for one in whole.prices if f"the price of {one.item}:" in said]
     assert slow
-    assert any("prices tried" in text for text in coopt.explain(asked("phased")).sentences)
+    assert any("prices examined" in text for text in coopt.explain(asked("phased")).sentences)
     slow, usd = [], {"kind": "nic", "item": "cx7-400g", "from": [20], "usd": [700], "applies": "incremental"}
     volume = changed("partition", "sharing.discount", [usd])
-    assert any("prices tried" in text for text in coopt.explain(volume).sentences)
+    assert any("prices examined" in text for text in coopt.explain(volume).sentences)
 
 
 class OnlyTogether(Turns):

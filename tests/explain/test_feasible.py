@@ -150,7 +150,7 @@ def test_limits_go_by_names_and_keys_sentences_begin_with_capitals_or_keys_and_l
     assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
     assert [len(told("MW", used, step=0.0)) for used in (0.0, 0.2)] == [1, 2], "nothing is less than nothing"
     together, alone = of_conflicts([("limits.racks", "limits.power_mw"), ("limits.capex_usd",)])
-    assert together.startswith("These limits conflict, whatever the others are: ")
+    assert together.startswith("These limits conflict, even without any others: ")
     assert "(limits.capex_usd) alone rules out every plan" in alone
 
 
@@ -174,7 +174,7 @@ def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
     found = coopt.explain(load(QUESTIONS / "fixed-network.toml", {"workload.0.mapping.outermost": "pp"} | bounded))
     (runner_up,) = (text for text in found.sentences if text.startswith("The runner-up"))
     uplinks = found.runner_up.design.fabric.tier[0].uplinks_per_switch
-    assert f"with {uplinks} uplinks a leaf" in runner_up
+    assert f"with {uplinks} uplinks per leaf" in runner_up
 
 
 def test_a_fabric_that_no_optic_reaches_says_so() -> None:

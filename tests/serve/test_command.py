@@ -31,7 +31,7 @@ def test_it_prints_the_address_serves_the_question_and_ends_with_an_interrupt():
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 0
-    assert told == ("coopt: the page is served at this address until Ctrl-C\ncoopt: the server has stopped\n")
+    assert told == ("coopt: open this address in a browser; Ctrl-C stops the server\ncoopt: the server has stopped\n")
 
 
 def test_a_port_that_is_taken_is_refused_in_a_sentence():

@@ -330,13 +330,13 @@ def turns(total: float, **changes: Any) -> dict[str, Any]:
 def test_days_in_turn_bind_are_told_and_are_checked() -> None:
     loose = Instance.model_validate(turns(1e6))
     plan = solve(loose, objective="capex")
-    (days_taken,) = [one.value for one in plan_checks(loose, plan) if one.name == "days in turn"]
+    (days_taken,) = [one.value for one in plan_checks(loose, plan) if one.name == "total days of training"]
     runs = zip(loose.workload, plan.workloads, strict=True)
     assert days_taken == pytest.approx(sum(one.days(run.iteration_time_s) for one, run in runs), rel=1e-12)
     tight = Instance.model_validate(turns(days_taken * 0.99))
     faster = solve(tight)
     assert value_of(faster) > value_of(plan)
-    assert "days in turn" in rendered(plan_screen(tight, faster))
+    assert "total days of training" in rendered(plan_screen(tight, faster))
     (bound,) = [one for one in coopt.explain(tight, faster).bounds if one.limit == "limits.train_days_total"]
     assert (bound.binds, bound.without.value) == (True, value_of(plan))
     lie = plan.model_copy(update={"instance": faster.instance})

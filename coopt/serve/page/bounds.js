@@ -7,7 +7,7 @@ const BOUNDS = {
   max_iteration_time_s: ["iteration at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
 };
 const IN_TURN = "train_days_total";  // moves with the bounds of the workloads that it adds up
-const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["days in turn", "days"] };
+const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["total days of training", "days"] };
 const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three times that
 
 const isBound = (value) => typeof value === "number" && value > 0;
