@@ -486,9 +486,7 @@ def whole_mappings(
     rows = _combined(tcpd, [_choices(workload, *quadruple, zero=False) for quadruple in tcpd])
     rows = rows.take(is_wanted(rows))
     # all numbers of ranks above one allow the same stages, so that two stand for any
-    alone_stages, shared_stages = (
-        np.array(_allowed(_zero_stages(workload, ranks), workload.mapping.zero)) for ranks in (1, 2)
-    )
+    alone_stages, shared_stages = (np.array(_zero_stages(workload, ranks)) for ranks in (1, 2))
     is_shared = rows.dp * rows.cp > 1
     count = np.where(is_shared, len(shared_stages), len(alone_stages))
     row = np.repeat(np.arange(len(rows)), count)
@@ -583,7 +581,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool =
         pairs,
         (RECOMPUTE.index(name) for name in allowed_recompute(workload)),
         _allowed((0,) if one_sequence else (0, 1), [*map(int, limits.sequence_parallel)]),
-        _allowed(_zero_stages(workload, d * c), limits.zero) if zero else (0,),
+        _zero_stages(workload, d * c) if zero else (0,),
         limits.offload_percent,
         (STAGES_APART,),
     )
@@ -609,18 +607,16 @@ def _are_filled(layers: int, p: int, v: int) -> bool:
     return missing <= MISSING_LAYERS or (v == 1 and -(-missing // 2) < fullest)
 
 
-def _zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
-    """ZeRO stages for `ranks` ranks to shard over.
+def _zero_stages(workload: Workload, ranks: int) -> list[int]:
+    """ZeRO stages allowed for `ranks` ranks to shard over; one rank alone needs the lowest.
 
     Gradients that are one step late are not sharded, nor can parameters be late. DualPipe does not
     shard gradients until both copies of a stage have theirs.
     """
-    if ranks == 1:
-        return (0,)
     options = workload.options
-    return (
-        (0, 1) if options.dp_mode == "stale-1" or options.schedule == "dualpipe" else (0, 1, 2, 3)
-    )
+    whole_gradients = options.dp_mode == "stale-1" or options.schedule == "dualpipe"
+    stages = _allowed((0, 1) if whole_gradients else (0, 1, 2, 3), workload.mapping.zero)
+    return stages[:1] if ranks == 1 else stages
 
 
 def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from coopt.columns.grid import DomainSet, counts_on, mappings, site_of
 from coopt.instance.reserves import Availability
 from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
@@ -52,7 +53,8 @@ def choice_left(key: str, values: tuple[Any, ...]) -> str:
 def cheapest_design(
     instance: Instance, design: Design | None, fastest: Fastest | None = None
 ) -> tuple[Family, int, Cost]:
-    """The cheapest wiring and optics of the one design there is, within the limits if any are.
+    """The cheapest wiring and optics of the one design there is, within the limits if any are, in
+    HB domains that the mappings fill if they fill any.
 
     Without a design as few HB domains stand by as put every workload in time; the fewest to choose
     from where nothing does, or nothing is said to run.
@@ -69,11 +71,23 @@ def cheapest_design(
             " optic, ratio or more tiers"
         )
 
-    def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, float]:
+    sites = {site_of(family) for family, *_ in offers}
+    filled = {site for site in sites if len(sites) == 1 or _fills(instance, site)}
+
+    def rank(entry: tuple[Family, int, Cost]) -> tuple[bool, bool, float]:
         family, _, cost = entry
-        return not within_limits(instance, family, cost), cost.of(instance.objective.billed)
+        is_within = within_limits(instance, family, cost)
+        return site_of(family) not in filled, not is_within, cost.of(instance.objective.billed)
 
     return min(offers, key=rank)
+
+
+def _fills(instance: Instance, site: DomainSet) -> bool:
+    """Whether some mapping of each workload fills the HB domains of a site."""
+    return all(
+        counts_on(workload, mappings(workload, site.gpus)[0], site).any()
+        for workload in instance.workload
+    )
 
 
 def _networks(instance: Instance, fastest: Fastest | None) -> Iterator[tuple[Family, int]]:

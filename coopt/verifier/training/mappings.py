@@ -250,20 +250,24 @@ def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:
     sequence = [
         on for on in (False, True) if on in limits.sequence_parallel and (split_norms or not on)
     ]
-    possible = zero_stages(workload, ranks)
-    zeros: list[int] = [stage for stage in possible if stage in limits.zero]
+    zeros = zero_stages(workload, ranks)
     listed_values = (
         sorted(set(getattr(limits, name))) for name in ScalarMapping._fields[ORDINARY:]
     )
     return [list(dict.fromkeys(recomputes(workload))), sequence, zeros, *listed_values]
 
 
-def zero_stages(workload: Workload, ranks: int) -> tuple[int, ...]:
-    """ZeRO stages where `ranks` hold the same parameters; what arrives a step late cannot be needed
-    at once.
+def zero_stages(workload: Workload, ranks: int) -> list[int]:
+    """ZeRO stages allowed where `ranks` hold the same parameters; on a single rank, where all are
+    one, the lowest.
     """
-    if ranks == 1:
-        return (0,)
+    possible, listed = _possible_stages(workload), workload.mapping.zero
+    stages: list[int] = [stage for stage in possible if stage in listed]
+    return stages[:1] if ranks == 1 else stages
+
+
+def _possible_stages(workload: Workload) -> tuple[int, ...]:
+    """ZeRO stages of several ranks; what arrives a step late cannot be needed at once."""
     whole_gradients = (
         workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
     )
@@ -396,7 +400,9 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
             "Sequence parallelism needs TP ranks that keep all activations equal"
             " (tp_sync_fraction = 1)."
         )
-    if mapping.zero not in zero_stages(workload, mapping.dp * mapping.cp):
+    ranks = mapping.dp * mapping.cp
+    possible = zero_stages(workload, ranks) if ranks == 1 else _possible_stages(workload)
+    if mapping.zero not in possible:
         return (
             f"ZeRO stage {mapping.zero} is not possible here. Stages 1 to 3 need several data or"
             " context parallel ranks, gradients of the same step and a pipeline in one"
