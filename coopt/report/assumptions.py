@@ -26,7 +26,7 @@ def routing_words(routing: str | float) -> str:
     return (
         ROUTING[routing]
         if isinstance(routing, str)
-        else f"the busiest links carry {routing:g} times the mean"
+        else f"the busiest links carry {routing:g} times the mean load"
     )
 
 
@@ -111,16 +111,16 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
 
     def taken(one: Assumption) -> str:
         if one.time_ratio is None:
-            return "it would hardly ever train" if one is built else "hardly more"
+            return "training would make hardly any progress" if one is built else "hardly more"
         if dated:
             return f"{'training would take ' * (one is built)}{_took(instance, plan, one)}"
         share = words.percent(1.0 / one.time_ratio)
-        return f"it would train {share} of the time" if one is built else share
+        return f"training would run {share} of the time" if one is built else share
 
     more = [
         f", {taken(one)} with {words.counted(one.spare_domains, 'spare domain')}" for one in spared
     ]
-    return f"not counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
+    return f"none counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
 
 
 ALIKE = 1e-4  # of the time
@@ -147,10 +147,10 @@ def _prices(plan: Plan, other: NextBest) -> str:
     call = ", a close call" if other.close else ""
     verb = "draws" if plan.objective.kind == "power" else "costs"
     more = f"the next best choice {verb} {words.percent(share)} more{call}"
-    turn = "No single price that is halved or doubled reverses the choice"
+    turn = "Halving or doubling any single price would not reverse the choice"
     if other.product:
         source = f" (its source leaves {words.percent(other.doubt)} open)" if other.doubt else ""
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
-        turn = f"Both are worth the same if {other.product} is {rise} {higher}{source}"
+        turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
     return f"{more}: {what}. {turn}."

@@ -102,13 +102,16 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     if layers := _windowed(model):
         fewest = min(model.kv_heads, layers.kv_heads)
         reasons = {
-            f"cp = {mapping.cp}: Bridge cannot split sequences of {model.name}, needs cp = 1": (
-                mapping.cp > 1
-            ),
-            f"tp = {mapping.tp}: Bridge cannot copy key heads of {model.name}, needs at most"
-            f" {fewest}": mapping.tp > fewest,
-            f"extra_predictions = {model.extra_predictions}: Bridge predicts further tokens with a"
-            " window, needs 0": model.extra_predictions > 0,
+            (
+                f"cp = {mapping.cp}: Megatron Bridge cannot split the sequences of {model.name},"
+                " needs cp = 1"
+            ): (mapping.cp > 1),
+            f"tp = {mapping.tp}: Megatron Bridge cannot copy the KV heads of {model.name} to more"
+            f" TP ranks, needs tp of at most {fewest}": mapping.tp > fewest,
+            (
+                f"extra_predictions = {model.extra_predictions}: Megatron Bridge predicts further"
+                " tokens with windowed attention, which the plan does not assume, needs 0"
+            ): model.extra_predictions > 0,
         }
     elif kind in TOWERS:
         reasons = _reasons_of_towers(split, mapping, kind)
@@ -128,17 +131,18 @@ def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> di
         and _image(tower) is not None
     )
     return {
-        f"encoders of {model.name}: Bridge has the tower of {kind}, needs one without gates, heads"
-        " · head_dim = hidden, projector = merge · hidden, and tokens that make up an image": (
-            not is_known
-        ),
+        f"encoders of {model.name}: Megatron Bridge builds only the vision tower of {kind}, needs"
+        " one encoder without gates, with heads · head_dim = hidden, projector = merge · hidden,"
+        " and tokens that fill a rectangular image": (not is_known),
         f"dense_layers = {model.dense_layers}, extra_predictions = {model.extra_predictions},"
-        f" interleave = {mapping.interleave}: {kind} of Bridge has none of these, needs 0, 0, 1": (
+        f" interleave = {mapping.interleave}: {kind} of Megatron Bridge supports none of these,"
+        " needs 0, 0 and 1": (
             plain and (model.dense_layers + model.extra_predictions > 0 or mapping.interleave > 1)
         ),
-        f"sequence_parallel = False: Bridge turns it on in {kind} with experts, needs True": (
-            plain and model.experts > 0 and mapping.tp > 1 and not mapping.sequence_parallel
-        ),
+        (
+            f"sequence_parallel = False: Megatron Bridge turns it on for {kind} with experts,"
+            " needs True"
+        ): (plain and model.experts > 0 and mapping.tp > 1 and not mapping.sequence_parallel),
     }
 
 
@@ -186,19 +190,25 @@ def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> Iterator[st
     table = rank_table(split)
     title = " ".join(f"{name}, workload {split.workload.name}".split())
     yield f"{title}: Megatron Bridge on {split.ranks} GPUs, DP {mapping.dp}."
-    yield "Data, tokenizer, learning rate and iterations are placeholders: put in your own."
+    yield (
+        "Data, tokenizer, learning rate and iterations are placeholders: replace them with your"
+        " own."
+    )
     if not table.in_place:
         yield (
-            "Ranks do not follow the order of GPUs: `coopt export --format ranks` lists their"
-            " places."
+            "Ranks are not in the order of the GPUs: `coopt export --format ranks` lists the GPU"
+            " of each rank."
         )
     for remark in remarks(split, mapping, table):
         own = re.sub(r"--([\w-]+)", lambda found: "model." + found[1].replace("-", "_"), remark)
-        yield f"Not set here: {own}."
+        yield f"Not set by this file: {own}."
     if split.workload.model.encoders:
-        yield f"It trains by the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."
+        yield f"Train with the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."
         if mapping.pp > 1:
-            yield "The encoder is on the first stage here; the plan has a part of it on each."
+            yield (
+                "This file puts the whole encoder on the first pipeline stage; the plan puts a"
+                " part of it on each stage."
+            )
 
 
 def _sections(split: RankGrid, mapping: MappingChoice) -> Sections:

@@ -22,15 +22,15 @@ from coopt.plan.parts import Item
 from coopt.report.words import figures, pieces
 
 TAGS = (
-    "Tags: S read in the named source, 2nd quoted by somebody else, D derived, M recalled and not"
-    " seen in a source."
+    "Tags: S = read in the named source, 2nd = read in a document that quotes the source, D ="
+    " derived, M = recalled, not seen in any source."
 )
 APART = ("name", "description", "sources")
 TAG_WORDS: dict[Tag, str] = {
     "S": "read in the source",
-    "2nd": "quoted by somebody else",
+    "2nd": "read in a document that quotes the source",
     "D": "derived",
-    "M": "recalled, seen in no source",
+    "M": "recalled, not seen in any source",
 }
 FIELDS = {
     HbDomain: ("usd_per_gpu", "w_per_gpu"),
@@ -66,7 +66,7 @@ def find_everywhere(name: str) -> dict[str, Entry]:
     names = [names for kind in KINDS for names in entries(kind)]
     close = get_close_matches(name, names, n=3, cutoff=0.4)
     hint = f"closest: {', '.join(close)}" if close else "`coopt catalog list` shows them all"
-    raise InstanceError(f"catalog: no entry {name!r}, needs the name of one ({hint})")
+    raise InstanceError(f"catalog: no entry {name!r}, needs the name of an entry ({hint})")
 
 
 def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (
-    "No any-to-any network of full bandwidth joins so many end points with the domains, NICs and"
-    " switches of this plan, so no saving is stated."
+    "No any-to-any network of full bandwidth can connect this many NICs with the HB domains,"
+    " NICs and switches of this plan, so no saving is stated."
 )
 NONE = "There is no runner-up."
 AIM = "outlooks.aim"
@@ -35,9 +35,9 @@ AIM = "outlooks.aim"
 STOPS = {
     "all found": "",
     "no other design": " No other design meets the bounds.",
-    "time limit": " The time limit ended the search for more.",
-    "interrupted": " The search for more was interrupted.",
-    "not proven": " The solver gave no proof for further ones.",
+    "time limit": " The time limit ended the search for more runners-up.",
+    "interrupted": " The search for more runners-up was interrupted.",
+    "not proven": " The solver did not prove any further runner-up.",
 }
 
 
@@ -75,7 +75,7 @@ def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
     )
     saved = (f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)
     return figures(
-        "Against full bandwidth between any two GPUs",
+        "Compared with full bandwidth between any two GPUs",
         ("network", "built from"),
         ("$", "W"),
         rows,
@@ -91,7 +91,7 @@ def saving_text(cost: Cost, reference: Cost, joined: Cost | None = None) -> str:
     money_text = f"{words.money(abs(usd))}{_share(usd, reference.capex_usd)}"
     power_text = f"{words.power(abs(w))}{_share(w, reference.power_w)}"
     verbs = ["saves" if difference >= 0 else "adds" for difference in (usd, w)]
-    outcome = "costs and draws the same"
+    outcome = "has the same cost and power"
     if usd or w:
         repeated = "" if verbs[0] == verbs[1] else f"{verbs[1]} "
         outcome = f"{verbs[0]} {money_text} and {repeated}{power_text}"
@@ -134,7 +134,7 @@ def runners_tables(plan: Plan) -> list[RenderableType]:
     """
     if plan.alternatives_stop is None:
         return []
-    proof = "Each is proven to be the best of the designs not listed before it."
+    proof = "Each runner-up is proven to be the best design after those listed before it."
     ending = (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
     return [*([runners_table(plan)] if plan.alternatives else []), ending]
 
@@ -155,7 +155,7 @@ def runners_table(plan: Plan) -> FigureTable:
         for rank, runner in enumerate(plan.alternatives, start=2)
     ]
     numbers = (f"more {'W' if kind == 'power' else '$'}", "more", "slack")
-    return figures("Runners-up", ("rank", "in place of the plan's"), numbers, rows)
+    return figures("Runners-up", ("rank", "what differs from the plan"), numbers, rows)
 
 
 def differences(best_design: Design, other_design: Design) -> str:
@@ -187,7 +187,7 @@ def _parts(design: Design) -> dict[str, str]:
             f"{words.count(leaf.down_ports)} down,"
             f" {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
         )
-        bundles = f" in bundles of {fabric.pod_bundle}" if fabric.pod_bundle > 1 else ""
+        bundles = f" in bundles of {fabric.pod_bundle} links" if fabric.pod_bundle > 1 else ""
         parts["ports"] = f"{ports}{bundles} ({words.ratio(fabric.oversubscription)})"
     return parts
 
@@ -202,12 +202,12 @@ def rivals_sentence(rivals: Rivals) -> str:
 
 def _claim_text(claim: ObjectiveClaim) -> str:
     if claim.value is not None:
-        gap = "nothing is proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
+        gap = "no lower bound is proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
         verb = "draws" if claim.kind == "power" else "costs"
         return f"the best cluster found {verb} {words.amount(claim.kind, claim.value)} ({gap})"
     if claim.bound is not None:
         return (
-            "no better cluster was found, and none is below"
+            "no better cluster was found, and it is proven that none is below"
             f" {words.amount(claim.kind, claim.bound)}"
         )
     return "no cluster was found"
@@ -220,8 +220,8 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
     worst = (
-        "A plan for the worst case is billed at the worst prices, any other at those of its"
-        " instance."
+        "The bill of a worst-case plan is at the worst prices, any other bill at the prices of"
+        " its instance."
     )
     gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
     listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
@@ -283,8 +283,11 @@ def difference_headline(difference: Difference) -> str:
     if "status" not in changes:
         return "The plans cost the same but differ in other figures."
     status = changes["status"]
-    nothing = "; one of them has no design" if _one_builds_nothing(difference) else ""
-    return f"The first plan is {status.before}, the second {status.after}{nothing}."
+    nothing = "; one of the plans has no design" if _one_builds_nothing(difference) else ""
+    return (
+        f"The status of the first plan is {status.before}, that of the second"
+        f" {status.after}{nothing}."
+    )
 
 
 def _first_reported(

@@ -27,9 +27,9 @@ from coopt.report.facts import BILL, bill_table, degrees, tco_sentence
 from coopt.report.words import FigureTable, facts, figures, pieces
 
 EACH_ON_ITS_OWN = (
-    "In both cases leaves are laid out for all GPUs to come, and no cable moves to another leaf."
+    "In both cases leaves reserve ports for all later GPUs, so that no cable moves to another leaf."
 )
-AIMS = {True: "least cost at the worst prices", False: "least regret at any prices"}
+AIMS = {True: "least cost at the worst prices", False: "least regret over all prices"}
 """What [robust] asks for, by whether that is the worst case."""
 
 
@@ -91,13 +91,13 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
         )
         for workload in instance.workload
     }
-    numbers = ("channels", "Gbit/s each", "Tbit/s", "latency", "price")
+    numbers = ("channels", "Gbit/s of each channel", "Tbit/s", "latency", "price")
     return pieces(
         figures("Wide-area links, each way", ("between",), numbers, links) if links else None,
         sent,
         [
             f"Bound of {workload.name}, all sites together:"
-            f" {workload.in_own_units(workload.required_s)}; this plan {pace}."
+            f" {workload.in_own_units(workload.required_s)}; this plan reaches {pace}."
             for workload, pace in paces.items()
             if pace
         ],
@@ -116,7 +116,8 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
         for links in core.islands
     ]
     place = coupling.name.removeprefix("core").removeprefix(", ")
-    title = f"Links into the core{f', {place}' if coupling.site is None and place else place}"
+    of = f", {place}" if coupling.site is None and place else place
+    title = f"Links from islands into the core{of}"
     total = ("together", "", words.count(core.ports))
     radix = next(box.radix for box in instance.network.switches if box.name == core.switch.name)
     lower = sorted(set(map(core.below, core.islands)))
@@ -127,16 +128,16 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
     alone = (
-        "Only one island is at this site. The core joins it to nothing yet, but its links"
+        "Only one island is at this site, so the core connects it to nothing yet, but its links"
         " are reserved."
     )
-    without = "An island of one HB domain has no leaf, and NICs only for these links."
+    without = "An island of one HB domain has no leaf; its NICs serve only the links into the core."
     return pieces(
-        figures(title, ("island",), ("from each leaf", "links"), rows, total=total),
-        f"The core is {words.times(core.switches, core.switch.name)} with {words.count(core.ports)}"
-        f" of {words.count(core.switches * radix)} ports in use, {words.power(core.power_w)},"
-        f" {ends}:"
-        f" {sharing.gbit_s_per_gpu if sharing else 0.0:g} Gbit/s between {between} for each GPU"
+        figures(title, ("island",), ("links from each leaf", "links"), rows, total=total),
+        f"The core is {words.times(core.switches, core.switch.name)} with"
+        f" {words.count(core.ports)} of {words.count(core.switches * radix)} ports in use,"
+        f" {words.power(core.power_w)}, {ends}. It provides"
+        f" {(sharing.gbit_s_per_gpu if sharing else 0.0):g} Gbit/s between {between} for each GPU"
         " that trains.",
         alone if len(core.islands) == 1 else None,
         without if any(not links.per_leaf for links in core.islands) else None,
@@ -146,7 +147,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
 def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """Products in use of each kind that is limited, and the price that each discounted one has."""
     kinds = [
-        f"Products of kind {kind}: {len(names)} of at most {most} in use"
+        f"Different products of kind {kind} in use: {len(names)} of at most {most}"
         f" ({', '.join(sorted(names)) or 'none'})."
         for kind, most in instance.sharing.most_products.given.items()
         for names in (products(plan, kind),)
@@ -200,7 +201,7 @@ def bill_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableTy
 def _phase_bill(instance: Instance, phase: PhaseSpending, prices: str) -> list[RenderableType]:
     """What a phase buys, and what of that it keeps for later."""
     bought_w = sum(item.w for item in phase.bought)
-    title = f"Bill of {phase.year:g}, at its {prices}prices"
+    title = f"Bill of {phase.year:g}, at the {prices}prices of that phase"
     stock = ", ".join(words.times(unit.count, unit.item) for unit in phase.stored)
     kept = (
         f"Bought ahead and stored: {stock}. The watts of the bill count everything bought,"
@@ -234,7 +235,11 @@ def _foresight(plan: Plan) -> str | None:
     myopic, value = plan.couplings.myopic, plan.objective.value
     if myopic is None:
         return None
-    start = f" It starts with {words.design_text(myopic.steps[0].design)}." if myopic.steps else ""
+    start = (
+        f" Its first phase builds {words.design_text(myopic.steps[0].design)}."
+        if myopic.steps
+        else ""
+    )
     if myopic.dead_end is not None:
         return f"Planning each phase on its own leads to a dead end: {myopic.dead_end}.{start}"
     if myopic.saving is None or myopic.value is None or value is None:
@@ -259,7 +264,7 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         changes = [f"{kind} x {factor:g}" for kind, factor in factors if factor != 1]
         prices = f"; prices: {', '.join(changes)}" if changes else ""
         usd = phase.retrofit_usd_per_link
-        labour = f"; ${usd:,g} for a link added later" if usd else ""
+        labour = f"; ${usd:,g} of labour for each link added later" if usd else ""
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
 
@@ -271,7 +276,7 @@ def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
     low_share, high_share = robust.efficiency
     rows = {
         "Losses": ", ".join(
-            f"one {part} (bounds {longer:g} times as long)"
+            f"any one {part} (time bounds are then {longer:g} times as long)"
             for part, longer in instance.losses.items()
         ),
         "Prices": ", ".join(
@@ -304,9 +309,9 @@ def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
         )
         for scenario in (() if outlooks is None else outlooks.turns)
     ]
-    columns, numbers = ("factors on prices",), ("this plan", "best plan", "regret")
+    columns, numbers = ("price factors by kind of part",), ("this plan", "best plan", "regret")
     return pieces(
-        facts("What the plan can lose", rows) if rows else None,
+        facts("What the plan withstands", rows) if rows else None,
         figures("Cost in each price scenario", columns, numbers, scenarios) if scenarios else None,
     )
 
@@ -325,9 +330,9 @@ def _loss_text(loss: Survived) -> str:
     outcome = (
         "training goes on with fewer GPUs"
         if loss.slowdown is None
-        else f"traffic of a domain takes {loss.slowdown:.3g} times as long"
+        else f"traffic of an HB domain takes {loss.slowdown:.3g} times as long"
     )
-    kept = f"every bound, {loss.slower:g} times as long, is still met"
+    kept = f"every time bound, made {loss.slower:g} times as long, is still met"
     return f"loss of any one {loss.part}: {outcome}; {kept}"
 
 

@@ -43,12 +43,12 @@ DESCRIPTIONS: dict[ItemKind, str] = {
 }
 ORDER = "order"
 WHOLE = {
-    "optics": "cable with both of its ends",
-    "hb": "HB domain of {} GPUs: interconnect, and its servers where these are counted",
+    "optics": "cable with the transceivers at both ends",
+    "hb": "HB domain of {} GPUs: interconnect, and servers where the bill counts them",
 }
 """What is bought whole, of so many pieces."""
 NO_PRICE = (0.0, 0.0, 0.0, 0.0)
-CABLE = "cable (in the price of its ends)"
+CABLE = "cable (its price is part of the transceivers')"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 

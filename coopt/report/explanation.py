@@ -38,12 +38,12 @@ digits.
 """
 
 GATES = {
-    "divisibility": "do not divide evenly",
+    "divisibility": "do not divide model and batch evenly",
     "memory": "do not fit into memory",
-    "compute": "too slow by their compute alone",
-    "communication": "too slow on any network",
+    "compute": "miss the bound by compute alone",
+    "communication": "miss the bound on any network",
     "crossing": "place stages that share parameters in domains that are not neighbours",
-    "dominated": "no better than another",
+    "dominated": "are no better than another mapping",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
 MAX_TEXT = 32
@@ -84,7 +84,7 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
         # A long unit has a line of its own, so that names of bounds have room.
         gap = "\n" if len(unit) > len("USD") else " "
         tables["bounds"] = figures(
-            "What each bound costs: if tighter, looser or removed",
+            "What each bound costs if it is tighter, looser or removed",
             ("bound", BINDS),
             ("plan", "bound", "slack", *(f"{way}{gap}{unit}" for way in BOUNDS_MOVED)),
             [_bound_row(explanation, bound) for bound in explanation.bounds],
@@ -94,19 +94,21 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
             (
                 rival.part,
                 f"without {rival.choice}" if rival.excluded else rival.choice,
-                f"no design keeps every limit; {rival.why}" if rival.extra is None else rival.told,
+                f"no design then meets every limit; {rival.why}"
+                if rival.extra is None
+                else rival.told,
                 "-" if rival.extra is None else _excess(explanation, rival.extra),
             )
             for rival in explanation.rivals
         ]
         title = "The best design with one part changed"
         tables["rivals"] = figures(
-            title, ("part", "choice", "how it differs"), (f"more {unit}",), rivals
+            title, ("part", "choice", "how the design differs"), (f"more {unit}",), rivals
         )
     if explanation.prices:
         tables["prices"] = figures(
             "Price ranges in which the plan stays the best, one price at a time",
-            ("price of", "outside the range"),
+            ("price of", "what is best outside the range"),
             ("unit", "from", "now", "to"),
             [_price_row(explanation.design, price) for price in explanation.prices],
         )
@@ -152,7 +154,7 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
         for way, neighbour in (("below", price.below), ("above", price.above))
         if neighbour is not None and design is not None
     ]
-    effect = "another plan" if design is None else "a limit missed"
+    effect = "another plan" if design is None else "the plan misses a limit"
     ends = price.low > 0 or price.high is not None
     return (
         price.item,
@@ -266,7 +268,7 @@ def verdict_headline(verdict: Verdict) -> str:
     gap = f"the gap is {words.percent(verdict.gap)}" if verdict.gap is not None else ""
     proven, trusted, rival = gap, verdict.on_trust, verdict.undecided
     if rival is not None:
-        open_rival = f"a rival at {words.amount(rival.kind, rival.value)} is not ruled out"
+        open_rival = f"a better design at {words.amount(rival.kind, rival.value)} is not ruled out"
         share = "" if rival.gap is None else words.percent(rival.gap)
         proven = f"the proven gap is {share}, because {open_rival}" if share else open_rival
         trusted = f"that {gap}" if gap else trusted
@@ -274,7 +276,7 @@ def verdict_headline(verdict: Verdict) -> str:
     clauses = [
         f"Accepted: {made}, all of them hold",
         proven,
-        f"the run was asked for {replaced}" if replaced else "",
+        f"the run requested {replaced}" if replaced else "",
         f"{trusted} rests on {SOLVERS_WORD}" if trusted else "",
     ]
     return "; ".join(filter(None, clauses)) + "."
@@ -322,8 +324,8 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
         word = (
-            f"The proof falls short by a share of {1 - bound_proven / bound_claimed:.2g} of the"
-            " bound"
+            "The proven bound is below the claimed one by a share of"
+            f" {1 - bound_proven / bound_claimed:.2g}"
         )
     how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
     rows = [

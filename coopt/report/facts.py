@@ -53,9 +53,9 @@ COMPONENTS = {
 
 SENT = {
     "pp": "sends to the next stage",
-    "dp": "exchanges between replicas or contexts",
+    "dp": "exchanges between DP or CP ranks",
     "tp": "TP collectives",
-    "cp": "keys and values of contexts",
+    "cp": "keys and values between CP ranks",
     "ep": "tokens to experts",
     "edp": "gradients of experts",
 }
@@ -206,8 +206,8 @@ def uplinks(design: Design) -> str:
         if tier.uplinks_per_switch
     ]
     if design.fabric.pod_bundle > 1:
-        parts[0] += f", in bundles of {design.fabric.pod_bundle}"
-    return "; ".join(parts) if parts else "none, one tier"
+        parts[0] += f", in bundles of {design.fabric.pod_bundle} links"
+    return "; ".join(parts) if parts else "none, as the network has one tier"
 
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:
@@ -261,7 +261,9 @@ def uptime_text(uptime: Uptime) -> str:
     often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
     pace = (
-        f", so that {words.percent(uptime.pace)} of the pace is left" if uptime.pace < 1.0 else ""
+        f", so that training runs at {words.percent(uptime.pace)} of its full pace"
+        if uptime.pace < 1.0
+        else ""
     )
     ports = (
         f"; a NIC port is down {words.percent(uptime.port_out)} of the time"
@@ -271,7 +273,7 @@ def uptime_text(uptime: Uptime) -> str:
     return (
         f"trains {words.percent(uptime.goodput)} of the time: {failures}, checkpoints of"
         f" {words.time(uptime.checkpoint_s)}{often}, restarts of {words.time(uptime.restart_s)};"
-        f" enough domains work {working} of the time{ports}{pace}"
+        f" enough HB domains work {working} of the time{ports}{pace}"
     )
 
 
@@ -306,7 +308,7 @@ def split(run: WorkloadPlan) -> str:
         inside, across = run.placement.get(name, (1, 1))
         text = f"{inside} x {across}" if parts else f"{inside} in the domain x {across} across"
         if inside * across > degree:
-            text = f"at most {inside} in a domain x {across}"
+            text = f"at most {inside} in a domain x {across} across"
         parts.append(f"{name.upper()} {degree} ({text})")
     turned = (
         ", with the stages of a pipeline in neighbouring domains"
@@ -353,7 +355,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         around = min((d - e) % direct.replicas, (e - d) % direct.replicas)
         counts[abs(t - s), around, bundle.links] += 1
     bundles = [tuple(map(words.count, (*key, count))) for key, count in sorted(counts.items())]
-    places = ("blocks apart", "distance in the ring", "links", "bundles")
+    places = ("blocks apart", "distance in the ring of replicas", "links", "bundles")
     yield figures("Bundles of links", (), places, bundles)
     phases = [
         (
@@ -367,7 +369,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("as fast as links", "forwarded by other domains", "most hops")
+    numbers = ("rate, in links", "share forwarded by other domains", "most hops")
     yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
@@ -446,8 +448,8 @@ def _ties(plan: Plan) -> Iterator[PlanFact]:
             else 'which is further from published runs (margin.ties = "fastest" takes it)'
         )
         text = (
-            f"The model cannot tell this mapping{of} {told} from {split(other)}, micro-batch"
-            f" {other.mapping.micro_batch} {others}, {where}."
+            f"Within the error of the model, this mapping{of} {told} is as fast as {split(other)},"
+            f" micro-batch {other.mapping.micro_batch} {others}, {where}."
         )
         yield PlanFact("rests", "", "Ties", text)
 
@@ -463,17 +465,23 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
     """What a plan costs, what it promises and how far it is proven, at a glance."""
     claim, fact = plan.objective, partial(PlanFact, "total", "")
     years = sum(years_of(instance, t) for t in range(len(instance.years)))
-    owned = f"total cost of {years:g} year{'' if years == 1 else 's'}"
+    owned = f"total cost over {years:g} year{('' if years == 1 else 's')}"
     scope = without_gpus(cost) or "GPUs included"
     networks, phases = len({(part.site, part.slot) for part in plan.parts}), len(plan.parts)
     last = network_of(plan.parts[-1])
     domains = words.times(last.hb_domain.count, last.hb_domain.name)
     grows = f"; {words.counted(phases, 'phase')} of one network" if phases > 1 else ""
     is_best = plan.status == "optimal" and not claim.gap
-    proven = "no better plan exists" if is_best else "to the proven lower bound"
+    proven = "no better plan exists in the model" if is_best else "above the proven lower bound"
     return [
         fact("Purchase", cost.capex_usd, "USD", words.money(cost.capex_usd), scope),
-        fact("Power", cost.power_w, "W", words.power(cost.power_w), "of what is bought"),
+        fact(
+            "Power",
+            cost.power_w,
+            "W",
+            words.power(cost.power_w),
+            "drawn by everything that is bought",
+        ),
         fact("With electricity", cost.tco_usd, "USD", words.money(cost.tco_usd), owned),
         *_runs_at_a_glance(instance, plan),
         fact("Networks", networks, "networks", words.count(networks), "each with its own design")
@@ -481,7 +489,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
         else fact(
             "GPUs that train", last.gpus, "GPUs", words.count(last.gpus), f"in {domains}{grows}"
         ),
-        fact("Gap", "unknown", "share", note="nothing is proven")
+        fact("Gap", "unknown", "share", note="no lower bound is proven")
         if claim.gap is None
         else fact("Gap", claim.gap, "share", words.percent(claim.gap), proven),
     ]
@@ -513,7 +521,7 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         title = "Training" if unit == "days" else "Iteration"
         yield PlanFact("total", run.name, f"{title}{of}", value, unit, took, note)
     if (more := len(ranked) - MOST_RUNS) > 0:
-        text, note = words.counted(more, "workload"), "all with more slack"
+        text, note = words.counted(more, "workload"), "all of them have more slack"
         yield PlanFact("total", "", "And", more, "workloads", text, note)
 
 
@@ -572,7 +580,7 @@ def network_facts(
     yield fact("GPUs", network.gpus, "GPUs", train)
     if network.gpus < domain.count * domain.size:
         mean = network.gpus / domain.count
-        yield fact("In each domain", mean, "GPUs", f"{mean:.4g} of {domain.size} GPUs train")
+        yield fact("In each HB domain", mean, "GPUs", f"{mean:.4g} of {domain.size} GPUs train")
     yield from (
         _direct(fact, network)
         if isinstance(network, DirectLinks)
@@ -588,7 +596,7 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
     ratio, ports = fabric.oversubscription, fabric.nic.planes
     bandwidth = "full bandwidth" if ratio <= 1 else _oversubscribed(fabric)
     gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
-    ports_text = f", {ports} ports of {gbit_s / ports:g} Gbit/s to planes of their own"
+    ports_text = f", {ports} ports of {gbit_s / ports:g} Gbit/s, each to its own plane"
     nics = f"{nics_in_words(fabric.nic)}{ports_text if ports > 1 else ''}"
     switches = words.times(fabric.switch_count, fabric.switch_text)
     transceivers = words.count(fabric.transceiver_count)
@@ -625,7 +633,7 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
         fact("Grid", f"{blocks}, of {words.counted(direct.replicas, 'domain')} each"),
         fact("Ports", f"{used} used of {direct.ports} in each domain"),
         fact("Optic", direct.optic),
-        fact("Panel", direct.panel or "none, links are plugged directly"),
+        fact("Panel", direct.panel or "none, links are cabled directly"),
     ]
 
 

@@ -33,16 +33,17 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     outages = [
         (
             f"{outage.workload}: {uptime_text(outage.uptime)}.",
-            f"With 0.1% of the GPUs failed, {words.percent(1 - outage.replicas_alone)} of its"
-            " replicas are idle without spare domains, and"
+            f"With 0.1% of the GPUs failed, {words.percent(1 - outage.replicas_alone)} of this"
+            " workload's replicas are idle without spare domains, and"
             f" {words.percent(1 - outage.replicas_with_spares)} with the plan's spares.",
         )
         for outage in faults.interrupted
     ]
     unaligned = [
-        f"Not aligned to rails: {words.both(COLLECTIVES[kind] for kind in workload.traffic)} of"
-        f" {workload.workload}. Where no switch joins rails above the leaves, this traffic is"
-        " forwarded inside the domain; check that the communication library does so."
+        f"Not aligned to rails: {words.both(COLLECTIVES[kind] for kind in workload.traffic)}"
+        f" traffic of {workload.workload}. Where no switch joins rails above the leaves, this"
+        " traffic is forwarded inside the HB domain; check that the communication library does"
+        " so."
         for workload in faults.unaligned
     ]
     return pieces(

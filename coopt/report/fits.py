@@ -39,7 +39,7 @@ def _one(fits: Fits) -> list[RenderableType]:
         )
         for memory in fits.listed
     ]
-    table = figures("Mappings that fit", ("mapping",), ("GiB", "most of it"), rows)
+    table = figures("Mappings that fit", ("mapping",), ("GiB", "two largest parts (GiB)"), rows)
     return pieces(Text(head, style="bold"), counts, table if rows else None)
 
 
@@ -61,5 +61,5 @@ def _instead(fits: Fits) -> list[RenderableType]:
         return []
     rows = [(mapping_words(one.mapping), f"{one.memory_gib:.1f}") for one in fits.instead]
     if not rows:
-        return ["No single change of ZeRO, recomputation or offloading makes it fit."]
-    return [figures("With one change it fits", ("mapping",), ("GiB",), rows)]
+        return ["No single change of ZeRO, recomputation or offloading makes this mapping fit."]
+    return [figures("Mappings that fit after one change", ("mapping",), ("GiB",), rows)]

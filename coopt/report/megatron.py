@@ -409,22 +409,22 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         f"{', '.join(kinds)} of {model.name}: no argument says it, needs no encoders, one residual"
         " stream and attention that is ordinary, gated, latent or latent with an indexer, gated"
         " DeltaNet or Mamba-2": bool(kinds),
-        f"tp = {mapping.tp} and cp = {mapping.cp} split no key heads of gated DeltaNet evenly,"
-        f" needs a divisor of {key_heads} as their product": key_heads % (mapping.tp * mapping.cp)
-        > 0,
-        f"layers = {model.layers}: the hybrid has {parts} mixers and feed-forward parts, needs a"
-        " layer for each": model.mamba_layers > 0 and parts != model.layers,
+        f"tp = {mapping.tp}, cp = {mapping.cp}: the key heads of gated DeltaNet do not split"
+        f" evenly, needs tp * cp to divide {key_heads}": key_heads % (mapping.tp * mapping.cp) > 0,
+        f"layers = {model.layers}: Megatron-LM counts the {parts} mixers and feed-forward parts"
+        f" of a hybrid model as layers, needs layers = {parts}": model.mamba_layers > 0
+        and parts != model.layers,
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
-        f"state_bytes = {states} has no switch, needs {WIDE_STATES}, or"
+        f"state_bytes = {states}: Megatron-LM has no option for it, needs {WIDE_STATES}, or"
         f" {NARROW_STATES} with ZeRO": (
             states != WIDE_STATES and not (states == NARROW_STATES and mapping.zero)
         ),
-        f"parameter_bytes = 1 of precision = {workload.precision!r} has no switch, needs ZeRO and"
-        " fp8": (
+        f"parameter_bytes = 1 with precision = {workload.precision!r}: Megatron-LM has no option"
+        " for it, needs ZeRO and fp8": (
             workload.options.software.parameter_bytes == 1
             and not (workload.precision == "fp8" and mapping.zero)
         ),
-        f"cp = {mapping.cp} leaves no even share of seq = {model.seq}, needs a multiple of"
+        f"seq = {model.seq}: does not split evenly over cp = {mapping.cp}, needs a multiple of"
         f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
         # its mesh is of all ranks, which DP, CP and TP have to make up
         f"zero = {mapping.zero} with pp = {mapping.pp}: Megatron-FSDP has no pipeline, needs zero ="
@@ -445,10 +445,10 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late": (
             options.dp_mode == "stale-1"
         ),
-        f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM keeps all activations equal"
-        " on TP ranks": options.tp_sync_fraction < 1.0,
-        f"schedule = {options.schedule}: Megatron-LM runs 1F1B, which waits longer than the plan"
-        " says": options.schedule != "1f1b",
+        f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM synchronises all"
+        " activations of TP ranks": options.tp_sync_fraction < 1.0,
+        f"schedule = {options.schedule}: Megatron-LM runs 1F1B, whose pipeline bubble is larger"
+        " than the plan's": options.schedule != "1f1b",
         (
             "ep_overlap: the plan assumes that all-to-alls run behind the compute of another"
             " micro-batch"
@@ -466,22 +466,28 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         " --moe-router-force-load-balancing makes them": (
             model.experts > 0 and split.workload.balance == "forced"
         ),
-        f"slowdown = {options.slowdown:g}: the plan includes stragglers": options.slowdown > 1.0,
+        (
+            f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
+            " stragglers"
+        ): options.slowdown > 1.0,
         "the plan assumes full attention, but pretrain_gpt.py masks later tokens": (
             not model.causal
         ),
-        f"layers of each kind are spread evenly here, but {model.name} has its own order": bool(
-            model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers
-        ),
-        f"experts work on {model.capacity:g} times their even share, which"
-        " --moe-expert-capacity-factor caps": model.capacity != 1.0,
-        "Megatron-LM hides sends between two interleaved stages; the plan does not": interleaved
-        and mapping.pp == 2
-        and not software.pp_overlap,
+        (
+            f"layers of each kind are spread evenly here, but {model.name} orders them differently"
+        ): bool(model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers),
+        f"the plan assumes that experts receive {model.capacity:g} times their even share of"
+        " tokens, which --moe-expert-capacity-factor caps": model.capacity != 1.0,
+        (
+            "Megatron-LM hides sends between two interleaved stages behind compute; the plan"
+            " does not"
+        ): interleaved and mapping.pp == 2 and not software.pp_overlap,
         f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
         " layer, but Megatron-LM has no switch for those of dense feed-forward layers and of"
         " shared experts": (mapping.offload_percent > 0 and dense_activations),
-        f"times of the plan are for {software.name}": not software.name.startswith("megatron"),
+        f"the times of the plan are for software {software.name}, not for Megatron-LM": (
+            not software.name.startswith("megatron")
+        ),
         "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive ranks of"
         " a stage": splits_experts
         and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
@@ -594,13 +600,13 @@ def environment(split: RankGrid, mapping: MappingChoice) -> dict[str, tuple[str,
     reasons = {
         (
             "CUDA_DEVICE_MAX_CONNECTIONS",
-            "lets collectives start before the products they run behind",
+            "lets collectives start before the matrix products that hide them",
         ): (not sharded and (mapping.tp > 1 or mapping.cp > 1)),
-        ("NVTE_CPU_OFFLOAD_V1", "activations are offloaded, and no weights"): (
+        ("NVTE_CPU_OFFLOAD_V1", "offloads activations, but no weights"): (
             mapping.offload_percent > 0
         ),
         ("NCCL_IB_DISABLE", f"transport {options.transport}"): options.transport != "rdma",
-        ("NCCL_COLLNET_ENABLE", "the network's switches add up gradients"): (
+        ("NCCL_COLLNET_ENABLE", "lets the network's switches add up gradients"): (
             options.collectives == "in-network"
         ),
     }

@@ -28,7 +28,7 @@ def _sums(model: Transformer, published: Transformer) -> Iterator[tuple[str, str
     total, active = model_parameters(model)
     table = model.vocab * model.hidden
     yield "all", _billions(total), _billions(active)
-    yield "without the table of the input", _billions(total - table), _billions(active - table)
+    yield "without the input embedding", _billions(total - table), _billions(active - table)
     if published.published_total or published.published_active:
         name = "as published" if published is model else f"as published of {published.name}"
         figures_of = (published.published_total, published.published_active)

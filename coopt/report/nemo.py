@@ -170,32 +170,40 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     micro_batches = workload.global_batch // (mapping.dp * mapping.micro_batch)
     ranks = mapping.dp * mapping.cp * mapping.tp
     reasons = {
-        f"precision = {workload.precision}: needs bf16, or fp8 of a dense model": (
+        (
+            f"precision = {workload.precision}: the recipe has no such precision, needs bf16, or"
+            " fp8 with a dense model"
+        ): (
             workload.precision not in ("bf16", "fp8")
             or (workload.precision == "fp8" and model.experts > 0)
         ),
-        f"shared_ffn = {model.shared_ffn}: needs a multiple of ffn = {model.ffn}": (
-            model.experts > 0 and model.shared_ffn % model.ffn > 0
-        ),
-        "kv_rank without experts: latent attention is for experts only, needs experts": (
-            model.kv_rank > 0 and not model.experts
-        ),
-        f"extra_predictions = {model.extra_predictions}: no recipe has a loss for them, needs"
-        " 0": model.extra_predictions > 0,
+        (
+            f"shared_ffn = {model.shared_ffn}: the recipe counts whole shared experts, needs a"
+            f" multiple of ffn = {model.ffn}"
+        ): (model.experts > 0 and model.shared_ffn % model.ffn > 0),
+        (
+            "kv_rank without experts: the recipe has latent attention only with experts, needs"
+            " experts"
+        ): (model.kv_rank > 0 and not model.experts),
+        f"extra_predictions = {model.extra_predictions}: no recipe trains further predictions,"
+        " needs 0": model.extra_predictions > 0,
         (
             f"tp = {mapping.tp} with experts: the recipe splits experts over TP only when it"
             " loads weights, needs tp = 1"
         ): (mapping.tp > 1 and model.experts > 0),
-        f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: states stay whole only where DP"
-        " is the only degree, needs zero = 2 or 3": mapping.zero == 0
+        f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: optimizer states stay whole only"
+        " where DP is the only degree, needs zero = 2 or 3": mapping.zero == 0
         and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
-        f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs none": graphs != "none",
-        f"micro-batches = {micro_batches} in a pipeline: needs pp = {mapping.pp} or more": (
-            micro_batches < mapping.pp
-        ),
-        "dispatch = each: the recipe gathers tokens instead of sending them, needs once": (
-            mapping.ep > 1 and workload.options.dispatch == "each"
-        ),
+        f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
+        != "none",
+        (
+            f"micro-batches = {micro_batches}: fewer than the pipeline's stages, needs pp ="
+            f" {mapping.pp} or more of them"
+        ): (micro_batches < mapping.pp),
+        (
+            "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"
+            " = once"
+        ): (mapping.ep > 1 and workload.options.dispatch == "each"),
         f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (
             model.experts > 0 and ranks % mapping.ep > 0
         ),

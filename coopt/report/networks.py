@@ -47,9 +47,7 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
     ]
     compared = [cheapest for _, _, cheapest in searches if cheapest.usd is not None]
     confirmed = sum(cheapest.counted is None for cheapest in compared)
-    cost = (
-        "costs no more than any of its" if len(compared) == 1 else "cost no more than any of their"
-    )
+    cost = "costs" if len(compared) == 1 else "cost"
     cheapest_rows = [
         (
             name,
@@ -60,9 +58,10 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
         for name, counts, cheapest in searches
     ]
     found: tuple[RenderableType, ...] = (
-        f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} space.",
+        f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} no more than"
+        " any network with the same end points and bandwidth.",
         figures(
-            "The cheapest of the same end points and bandwidth",
+            "The cheapest network with the same end points and bandwidth",
             ("design",),
             ("counted", "cheapest", "$ less"),
             cheapest_rows,
@@ -108,7 +107,7 @@ def bill_report(bill: NetworksBill) -> list[RenderableType]:
         paid if bill.left_over is None else None,
         bill_table("Everything together", bill.items, bill.usd, bill.w),
     )
-    cables = f"The bill counts the ends of {words.both(bill.whole_cables)}; one cable has two."
+    cables = f"The bill counts {words.both(bill.whole_cables)} by their ends; one cable has two."
     return pieces(
         *map(_network_bill, bill.networks),
         *(together if bill.items and tuple(bill.items) != lines else ()),
@@ -125,8 +124,8 @@ def _network_bill(network: BilledNetwork) -> list[RenderableType]:
     racks = f"The switches fill {words.counted(network.switch_racks or 0, 'rack')} of their own."
     share = 1.0 if network.pair_share is None else network.pair_share
     uneven = (
-        f"Bundles are uneven: the worst pair of leaves has {words.percent(share)} of the"
-        " bandwidth of an even one."
+        f"Link bundles are uneven: the worst pair of leaves has {words.percent(share)} of the"
+        " bandwidth of even bundles."
     )
     return pieces(
         f"{network.name}: {'the links between islands' if network.fabric == 'core' else joins}.",
@@ -230,7 +229,7 @@ def collective_report(
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
     were asked for.
     """
-    numbers = ("steps", "chunks on a link", "time", "compared with the ring")
+    numbers = ("steps", "wire time, in chunks", "time", "speed against one ring")
     times = ("planned_time_s", "iteration_time_s", "between_domains_s", "bound_s")
     workloads = [
         (one.name, *(words.bound(getattr(one, name)) for name in times)) for one in trained or ()
@@ -239,15 +238,20 @@ def collective_report(
         Text(collective_headline(outcome), style="bold"),
         facts("All-reduce", _rows(outcome)),
         figures("", ("schedule",), numbers, _times(outcome)),
-        "Steps and chunks (1/N of the data) are those of one phase; an all-reduce has two,"
-        " reduce-scatter and all-gather. A chunk that takes several steps on a link counts in"
-        " each.",
+        "Steps and chunks (1/N of the data for N domains) are those of one phase; an all-reduce"
+        " has two, reduce-scatter and all-gather. A chunk that takes several steps on a link"
+        " counts in each of them.",
         None
         if trained is None
         else figures(
             "Training with these links between the domains",
             ("workload",),
-            ("on the plan's network", "on these links", "share of that between domains", "bound"),
+            (
+                "time on the plan's network",
+                "time on these links",
+                "of that, between domains",
+                "bound",
+            ),
             workloads,
         ),
         None if bill is None else _summed_bill("Bill of the fabric", bill),
@@ -278,7 +282,7 @@ def collective_headline(outcome: CollectiveOutcome) -> str:
         end = (
             "no schedule with one chunk for each domain has fewer steps"
             if fewest
-            else "at the lower bound in steps"
+            else "its steps are at the lower bound"
         )
     if outcome.algorithm != "ring":
         ring = f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
@@ -293,7 +297,10 @@ def _rows(outcome: CollectiveOutcome) -> list[tuple[str, str]]:
     rates = dict.fromkeys((f"{outcome.slowest_gbit_s:g}", f"{outcome.fastest_gbit_s:g}"))
     links = f"{words.counted(outcome.links, 'link')} of {' to '.join(rates)} Gbit/s"
     chunk = _scaled(outcome.bytes / outcome.chunks, words.BYTES)
-    busy, alone = "steps last as long as the busiest link", "no link carries two chunks"
+    busy, alone = (
+        "each step lasts as long as its busiest link needs",
+        "no link carries two chunks at once",
+    )
     rows = {
         "Fabric": f"{outcome.graph}: {words.counted(outcome.nodes, 'domain')}, {links}, {switches}",
         "Schedule": f"{words.counted(outcome.chunks, 'chunk')} of {chunk},"

@@ -152,8 +152,8 @@ def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[
     if sent_gbit_s > reached_gbit_s:
         key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
         yield (
-            f"GPUs of {sold.name} can use {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of their"
-            f" {nic.name} ({key}); times allow for that."
+            f"GPUs of {sold.name} can use {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of"
+            f" their {nic.name} ({key}); predicted times account for that."
         )
 
 
@@ -183,7 +183,7 @@ def leaf_notes(designs: Sequence[Design]) -> list[str]:
     return (
         notes
         if len(notes) < 2
-        else ["What losing a leaf does differs between the networks (coopt faults)."]
+        else ["Losing a leaf affects the networks differently (see coopt faults)."]
     )
 
 
@@ -207,7 +207,7 @@ def _leaf_note(design: Design) -> str:
         "Losing a leaf stops training: there is only one rail": rails == 1,
         f"Losing the one switch of all {words.count(rails)} rails stops training": not others,
         f"After losing a leaf, training restarts on the other {others} rails": rails_taken > 1,
-        f"After losing a rail, training restarts on the other {words.count(others)}": True,
+        f"After losing a rail, training restarts on the other {words.count(others)} rails": True,
     }
     return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
 
@@ -238,7 +238,7 @@ ESTIMATED = ("s", "days", "GiB")
 def margins_table(checks: Iterable[LimitCheck]) -> FigureTable:
     """Bounds with their slack; the tightest has the smallest percentage."""
     return figures(
-        "How far each bound is",
+        "How far the plan is from each bound",
         ("bound",),
         ("plan", "limit", "slack", "slack %", "met"),
         [
@@ -550,7 +550,9 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         if switch.free_ports and switch.name in built
     )
     of_switches = f" ({ports})" if ports else ""
-    by_default = "" if instance.margin else " This is the default; margin = 'none' keeps nothing."
+    by_default = (
+        "" if instance.margin else " This is the default; margin = 'none' keeps nothing free."
+    )
     return [f"Kept free: {kept_free(instance, margin)}{of_switches}{cost}.{by_default}"]
 
 
@@ -560,7 +562,7 @@ def counting_sentence(instance: Instance) -> str:
     included = [text for kind, text in COUNTED.items() if kind in include]
     included += ["wide-area channels"] if instance.wan else []
     excluded = [text for kind, text in COUNTED.items() if kind not in include] + NEVER_COUNTED
-    return f"Counted: {', '.join(included)}. Not counted: {', '.join(excluded)}."
+    return f"The bill counts {', '.join(included)}. It does not count {', '.join(excluded)}."
 
 
 def kept_free(instance: Instance, margin: Margin) -> str:
@@ -589,7 +591,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     """What stands above all else of a plan: what was replaced in its file, that nobody can order
     it, why it is so.
     """
-    replaced = f"Changed from the file: {plan.overrides.replaced}."
+    replaced = f"Values that --set changed from the instance file: {plan.overrides.replaced}."
     designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
@@ -616,9 +618,9 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
         bound_s = workload.max_iteration_time_s
         if bound_s is not None and time_s and bound_s >= FAR * time_s:
             yield (
-                f"workload[{w}].max_iteration_time_s = {bound_s:g} is {bound_s / time_s:,.0f} times"
-                f" what the plan takes ({words.seconds(time_s)}). The key takes the seconds of one"
-                f" iteration; if these are milliseconds, it is {bound_s / 1000:g}."
+                f"workload[{w}].max_iteration_time_s = {bound_s:g} is {bound_s / time_s:,.0f}"
+                f" times what the plan takes ({words.seconds(time_s)}). The key is in seconds an"
+                f" iteration; if the value is meant in milliseconds, write {bound_s / 1000:g}."
             )
 
 

@@ -54,12 +54,12 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         figures(
             "Fitted values with 90% intervals",
             ("of", "parameter"),
-            ("catalog", "its interval", "given the runs", "interval"),
+            ("catalog", "its interval", "with your runs", "interval"),
             values,
         )
         if values
         else None,
-        figures("Error, mean", ("of",), ("runs", "catalog", "given the runs"), errors)
+        figures("Error, mean", ("of",), ("runs", "catalog", "with your runs"), errors)
         if errors
         else None,
         *map(_doubts, posteriors),
@@ -67,7 +67,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         *map(_next_run, calibration.next_runs),
         Text(f"{TO_PASTE}\n", style="bold")
         if offered or has_links
-        else "No value changed enough to be worth pasting.\n",
+        else "No value changed enough to be worth copying.\n",
     )
 
 
@@ -174,9 +174,10 @@ def posterior_lines(posteriors: Sequence[Posterior]) -> str:
 def _next_run(choice: NextRun) -> list[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     fastest = (
-        f"Like {choice.like} on {words.counted(choice.gpus, 'GPU')}:"
-        f" {words.counted(choice.mappings, 'mapping')} fit, and the fastest is expected to be"
-        f" {mapping_words(choice.chosen)} with {words.seconds(choice.chosen_s)} an iteration."
+        f"For a run like {choice.like} on {words.counted(choice.gpus, 'GPU')},"
+        f" {words.counted(choice.mappings, 'mapping')} fit into memory; the fastest is expected"
+        f" to be {mapping_words(choice.chosen)} with {words.seconds(choice.chosen_s)} an"
+        " iteration."
     )
     rows = [
         (
@@ -191,7 +192,7 @@ def _next_run(choice: NextRun) -> list[RenderableType]:
     title = (
         "Which run to measure next: time it may save, and how likely it changes the best mapping"
     )
-    table = figures(title, ("mapping",), ("predicted", "nine of ten", "saves", "changes"), rows)
+    table = figures(title, ("mapping",), ("predicted", "90% interval", "saves", "changes"), rows)
     return [
         fastest,
         table if rows else "No further measurement is expected to change the best mapping.",

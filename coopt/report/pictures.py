@@ -156,7 +156,8 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
         ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
         count = words.counted(len(comparison.rows), "row")
         raise InstanceError(
-            f"--plot: none of {count} could be predicted ({reason}), needs at least one that can"
+            f"--plot: none of {count} could be predicted ({reason}), needs at least one row"
+            " that can"
         )
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)
@@ -225,7 +226,9 @@ def draw_heat_map(cells: Cells, title: str, path: str) -> None:
     from matplotlib.figure import Figure
 
     if not cells.size_bytes.any():
-        raise InstanceError("--heat-map: nothing is sent, needs a plan with traffic")
+        raise InstanceError(
+            "--heat-map: the plan sends no traffic between GPUs, needs a plan with traffic"
+        )
     figure = Figure(figsize=(14.2, 6.6), dpi=200, layout="constrained")
     bytes_axes, class_axes = figure.subplots(1, 2)
     figure.suptitle(fill(title, LINE), x=0.01, ha="left", fontsize=11, fontweight="bold")
@@ -264,7 +267,7 @@ def _bytes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
     bar.ax.tick_params(labelsize=8)
     plain_ticks(bar.ax.xaxis if below else bar.ax.yaxis, (float(norm.vmin or min_bytes), max_bytes))
     silent_share = words.percent(1 - np.count_nonzero(total_bytes) / total_bytes.size)
-    axes.set_title(f"Bytes ({silent_share} of the cells empty)", loc="left", fontsize=10)
+    axes.set_title(f"Bytes sent ({silent_share} of the cells are empty)", loc="left", fontsize=10)
 
 
 def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
@@ -294,12 +297,12 @@ def _classes(axes: Axes, cells: Cells, *, below: bool = False) -> None:
         bbox_to_anchor=(0.0, -0.14) if below else (1.01, 1.0),
         frameon=False,
         fontsize=9,
-        title="class, share of all bytes",
+        title="traffic class, share of all bytes",
         title_fontsize=9,
         alignment="left",
         ncols=2 if below else 1,
     )
-    axes.set_title("Class with most bytes", loc="left", fontsize=10)
+    axes.set_title("Traffic class with the most bytes", loc="left", fontsize=10)
 
 
 def _image(axes: Axes, cells: Cells, values: Floats, **looks: Any) -> AxesImage:

@@ -117,7 +117,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     searched, decided = f"{plan.timing_s.total:.1f} s of search", decision(instance, plan)
     verbs = ("draws", "draws less") if claim.kind == "power" else ("costs", "is cheaper")
     if decided is None or plan.cost is None:
-        proven = "nothing is proven"
+        proven = "no lower bound is proven"
         if claim.bound is not None:
             less = "has a regret below" if regret else f"{verbs[0]} less than"
             bound = words.amount(claim.kind, claim.bound)
@@ -290,7 +290,7 @@ def _site(instance: Instance, site: Site) -> str:
     terms = instance.objective
     pue = terms.pue if site.pue is None else site.pue
     usd_per_kwh = terms.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
-    return f"feeds {site.power_mw:g} MW at a PUE of {pue:g}, ${usd_per_kwh:g} a kWh"
+    return f"supplies {site.power_mw:g} MW at a PUE of {pue:g} and ${usd_per_kwh:g} a kWh"
 
 
 def _failures(instance: Instance) -> str:
@@ -298,12 +298,12 @@ def _failures(instance: Instance) -> str:
     terms = instance.availability
     if terms is None:
         return ""
-    end = "" if terms.at == "published" else f", the {terms.at} ends of their intervals"
+    end = "" if terms.at == "published" else f", at the {terms.at} ends of their intervals"
     spares = "as few" if terms.spare_domains is None else _counts(terms.spares)
     as_needed = " as needed" if terms.spare_domains is None else ""
     return (
-        f"rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h; {spares} spare"
-        f" domains{as_needed}"
+        f"failure rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h;"
+        f" {spares} spare domains{as_needed}"
     )
 
 
@@ -364,7 +364,7 @@ def plan_screen(
                 _nearest_limits(instance, plan),
                 _most_important(remarks(instance, plan), len(first_sentences(instance, plan))),
                 facts(
-                    "What it rests on",
+                    "What the plan rests on",
                     [*_rests_on(instance, plan, without_margin), _proof_rows(instance, plan)[0]],
                 ),
             )
@@ -438,7 +438,7 @@ def plan_sections(
         "runs": pieces(*runs),
         "limits": [
             margins_table(plan_checks(instance, plan)),
-            facts("What it rests on", _rests_on(instance, plan, without_margin, known)),
+            facts("What the plan rests on", _rests_on(instance, plan, without_margin, known)),
         ],
         "saving": saving_tables(plan, baseline) if instance.sharing.mode == "time" else [],
         "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
@@ -521,7 +521,9 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
     return pieces(
         listed("Decision", shown) if single else None,
         None if single and alone else compared("", column, rows, compact=True),
-        f"  and {more} more, which have more slack" if len(order) > MOST_LINES else None,
+        f"  {more} more rows, which have more slack, are not shown"
+        if len(order) > MOST_LINES
+        else None,
         turns_text(instance, plan.runs) if single and not alone else None,
     )
 
@@ -688,14 +690,17 @@ def given_plan_report(
     )
     given = decision(instance, plan) or "a plan"
     unknown = (
-        "Its regret is not known, because the best plans of this instance were not searched for."
+        "The regret of this plan is not known, because the best plans of this instance were"
+        " not searched for."
     )
     rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     return pieces(
         Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold"),
         unknown if instance.minimizes_regret and regret is None else None,
         study_notes(instance, plan.parts),
-        figures("Figures that follow from its decisions", ("figure", "of"), ("value",), rows),
+        figures(
+            "Figures that follow from the plan's decisions", ("figure", "of"), ("value",), rows
+        ),
         margins_table(check for check in evaluation.limits if check.limit),
     )
 

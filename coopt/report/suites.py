@@ -46,15 +46,15 @@ def summary_report(summary: Summary) -> list[RenderableType]:
     headline = f"{words.counted(summary.cases, 'case')} done{''.join(bad)}."
     if summary.stopped:
         headline = (
-            f"Stopped, {summary.stopped}: {rows:,} of {words.counted(summary.cases, 'case')} have"
-            " a row. Run the same command with --resume to continue."
+            f"Stopped ({summary.stopped}): {rows:,} of {words.counted(summary.cases, 'case')}"
+            " have a row. Run the same command with --resume to continue."
         )
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
     counts = {
         "worked on": summary.worked,
-        "known from an earlier run": summary.kept,
-        "answered by another case": max(0, repeated),
-        "with a damaged file, so asked again": summary.damaged,
+        "answered in an earlier run": summary.kept,
+        "answered by an equal case": max(0, repeated),
+        "answered anew, as their file was damaged": summary.damaged,
     }
     questions = [f"{n:,} {text}" for text, n in counts.items() if n or text == "worked on"]
     outcomes = [f"{count:,} {name}" for name, count in summary.statuses.items()]
@@ -125,7 +125,7 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[Renderabl
     if len(all_rows) > LONGEST:
         omitted.append(f"{words.count(len(all_rows) - LONGEST)} further rows")
     left_out = (
-        f"Left out for want of room: {', '.join(omitted)}; --json and results.parquet have them."
+        f"Left out for lack of space: {', '.join(omitted)}; --json and results.parquet have them."
     )
     return pieces(
         figures(view.title, headers[:first], headers[first:], body),

@@ -169,27 +169,35 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     splits_experts = mapping.tp > 1 and model.experts > 0
     shards = (1 if mapping.zero == 0 else mapping.dp) * mapping.cp * mapping.tp
     reasons = {
-        f"extra_predictions = {model.extra_predictions}: needs latent attention and pp = cp = 1": (
+        (
+            f"extra_predictions = {model.extra_predictions}: TorchTitan has further predictions"
+            " only with latent attention and pp = cp = 1, needs these or 0"
+        ): (
             model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
         ),
         f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
             workload.precision not in QUANTIZED
         ),
-        "precision = fp4 of experts: no converter exists for them, needs bf16 or fp8": (
-            workload.precision == "fp4" and model.experts > 0
-        ),
-        f"zero = 0 with cp = {mapping.cp}: states are split over CP ranks, needs zero = 2 or 3": (
-            mapping.zero == 0 and mapping.cp > 1
-        ),
-        f"graphs = {software.graphs}: needs none, or full with pp = 1 and ep = 1": (
+        (
+            "precision = fp4 with experts: TorchTitan has no fp4 converter for experts, needs"
+            " bf16 or fp8"
+        ): (workload.precision == "fp4" and model.experts > 0),
+        (
+            f"zero = 0 with cp = {mapping.cp}: TorchTitan shards states over CP ranks, needs zero"
+            " = 2 or 3"
+        ): (mapping.zero == 0 and mapping.cp > 1),
+        (
+            f"graphs = {software.graphs}: TorchTitan has no such CUDA graphs, needs none, or full"
+            " with pp = 1 and ep = 1"
+        ): (
             software.graphs == "scoped"
             or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
         ),
         f"tp = {mapping.tp} and ep = {mapping.ep}: TorchTitan splits experts over TP only where"
-        " ep = 1, needs expert_tp to agree": (
+        " ep = 1, needs expert_tp = true there and false elsewhere": (
             splits_experts and options.expert_tp == (mapping.ep > 1)
         ),
-        f"ep = {mapping.ep}: needs a divisor of {shards} GPUs that share states, tp and cp": (
+        f"ep = {mapping.ep}: needs a divisor of {shards}, the GPUs of sharded DP, CP and TP": (
             model.experts > 0 and shards % mapping.ep > 0
         ),
     }
@@ -211,48 +219,56 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     reasons = {
         f"{', '.join(kinds)} of {model.name}: no builder takes it, needs ordinary or latent"
         " attention and experts": bool(kinds),
-        "gated = false: all feed-forward layers are gated, needs gated = true": not model.gated,
-        "causal = false: all attention is causal, needs causal = true": not model.causal,
+        "gated = false: the framework has only gated feed-forward layers, needs gated = true": (
+            not model.gated
+        ),
+        "causal = false: the framework has only causal attention, needs causal = true": (
+            not model.causal
+        ),
         (
-            "q_rank without kv_rank: a low rank of queries is for latent attention only, needs"
-            " kv_rank"
+            "q_rank without kv_rank: the framework has low-rank queries only in latent"
+            " attention, needs kv_rank"
         ): (model.q_rank > 0 and not model.kv_rank),
         (
-            f"tied_embeddings with pp = {mapping.pp}: no stage has both embedding tables, needs"
-            " pp = 1"
+            f"tied_embeddings with pp = {mapping.pp}: no pipeline stage has both embedding"
+            " tables, needs pp = 1"
         ): (model.tied_embeddings and mapping.pp > 1),
-        f"gradient_bytes = {software.gradient_bytes}: gradients are reduced in fp32, needs 4": (
+        (f"gradient_bytes = {software.gradient_bytes}: FSDP2 reduces gradients in fp32, needs 4"): (
             software.gradient_bytes != 4
         ),
-        f"state_bytes = {software.state_bytes}: parameters and moments are in fp32, needs"
+        f"state_bytes = {software.state_bytes}: FSDP2 keeps parameters and moments in fp32, needs"
         f" {WIDE_STATES}": software.state_bytes != WIDE_STATES,
         (
-            f"parameter_bytes = {software.parameter_bytes}: parameters are gathered in 16 bits,"
+            f"parameter_bytes = {software.parameter_bytes}: FSDP2 gathers parameters in 16 bits,"
             " needs 2"
         ): (software.parameter_bytes != 2),
-        "zero = 1: gradients are sharded with the states, needs zero = 0, 2 or 3": (
+        "zero = 1: FSDP2 shards gradients with the states, needs zero = 0, 2 or 3": (
             mapping.zero == 1
         ),
-        f"recompute = {mapping.recompute}: needs none or full, or selective with flash attention": (
+        (
+            f"recompute = {mapping.recompute}: the framework has no such recomputation, needs"
+            " none or full, or selective with flash attention"
+        ): (
             mapping.recompute not in ("none", "full")
             and not (mapping.recompute == "selective" and options.attention == "flash")
         ),
         (
-            f"attention = {options.attention}: TorchTitan keeps scores inside a kernel, needs flash"
+            f"attention = {options.attention}: the framework has only fused attention"
+            " kernels, needs flash"
         ): (options.attention != "flash"),
         f"schedule = {options.schedule}: needs 1f1b": options.schedule != "1f1b" and mapping.pp > 1,
         (
-            f"dp_mode = {options.dp_mode}: gradients always belong to the current step, needs"
-            " sync or overlap"
+            f"dp_mode = {options.dp_mode}: FSDP2 applies gradients in the same step, needs sync"
+            " or overlap"
         ): (options.dp_mode == "stale-1"),
         (
-            f"tp_sync_fraction = {options.tp_sync_fraction:g}: TP ranks always hold equal"
-            " activations, needs 1"
+            f"tp_sync_fraction = {options.tp_sync_fraction:g}: the framework synchronises all"
+            " activations of TP ranks, needs 1"
         ): (options.tp_sync_fraction < 1.0),
-        "ep_overlap: no second micro-batch runs at the same time, needs ep_overlap = false": (
+        "ep_overlap: the framework runs one micro-batch at a time, needs ep_overlap = false": (
             options.ep_overlap and mapping.ep > 1
         ),
-        "dispatch_bytes = 1: tokens are sent in 16 bits, needs 2": (
+        "dispatch_bytes = 1: the framework sends tokens to experts in 16 bits, needs 2": (
             options.dispatch_bytes == 1 and mapping.ep > 1
         ),
         f"tp = {mapping.tp}: needs a divisor of kv_heads = {model.kv_heads}": (
@@ -272,7 +288,7 @@ def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoi
     return [
         f"# {title}: {tool} on {split.ranks} GPUs, DP {mapping.dp}.",
         "# Data, tokenizer, learning rate and steps stand for yours.",
-        *(f"# Not set here: {remark}." for remark in _remarks(split, mapping)),
+        *(f"# Not set by this file: {remark}." for remark in _remarks(split, mapping)),
     ]
 
 
@@ -285,17 +301,20 @@ def _remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What the plan counts on and a configuration does not say."""
     options, table = split.workload.options, rank_table(split)
     said = {
-        f"times of the plan are for {options.software.name}": (
+        f"the times of the plan are for software {options.software.name}, not for FSDP2": (
             not options.software.name.startswith("fsdp")
         ),
-        f"slowdown = {options.slowdown:g}: the plan includes stragglers": options.slowdown > 1.0,
-        f"transport = {options.transport}: NCCL_IB_DISABLE=1 in the environment": (
+        (
+            f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
+            " stragglers"
+        ): options.slowdown > 1.0,
+        f"transport = {options.transport}: set NCCL_IB_DISABLE=1 in the environment": (
             options.transport != "rdma"
         ),
-        "collectives = in-network: NCCL_COLLNET_ENABLE=1 in the environment": (
+        "collectives = in-network: set NCCL_COLLNET_ENABLE=1 in the environment": (
             options.collectives == "in-network"
         ),
-        "dp_mode = sync: FSDP2 reduces gradients behind the backward pass": (
+        "dp_mode = sync: FSDP2 hides the reduction of gradients behind the backward pass": (
             options.dp_mode == "sync" and mapping.dp > 1
         ),
         (

@@ -55,7 +55,7 @@ CAUSES: dict[Cause, str] = {
     "gradients": "gradients not hidden behind compute",
     "embedding": "tied embedding",
     "optimizer": "optimizer",
-    "stragglers": "stragglers and software",
+    "stragglers": "stragglers and software overhead",
 }
 KINDS: dict[TrafficKind, str] = {
     "tp": "tensor parallel",
@@ -63,7 +63,7 @@ KINDS: dict[TrafficKind, str] = {
     "ep": "experts",
     "pp": "pipeline hops",
     "dp": "data parallel",
-    "edp": "data parallel, experts",
+    "edp": "data parallel of experts",
     "embedding": "tied embedding",
 }
 
@@ -86,7 +86,7 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         figures(
             "Iteration",
             ("workload",),
-            ("in the plan", "with these routes", "bound", "met"),
+            ("time in the plan", "time with these routes", "bound", "met"),
             [
                 (
                     one.name,
@@ -101,14 +101,14 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         "Flows: those that leave their leaf. Alpha: flows per link of the busiest bundle; bound:"
         " the lowest alpha of any routing. Efficiency: max-min fair rate of a group's flows over"
         " the rate of a NIC, averaged over groups. Stretch: time over that at the rate of a NIC;"
-        " charged: the slowdown that the plan assumes; routing: the factor that makes the plan"
-        " assume the stretch, where it is larger.",
+        " charged: the slowdown that the plan assumes; routing: the value of network.routing"
+        " with which the plan assumes the stretch, where that is larger.",
         f"To plan with these routes, set network.routing = {routing.routing:.4g}."
         if routing.routing > 1
         else None,
         (
-            "The bound leaves room for better routes: `--algorithm exact` finds the best ones on"
-            " two tiers."
+            "The bound leaves room for better routes: `--algorithm exact` finds the best ones in"
+            " networks of two tiers."
         )
         if routing.algorithm not in ("exact", "spray") and open_ones
         else None,
@@ -123,11 +123,11 @@ def routing_headline(routing: Routing) -> str:
     opening = "Sprayed over all paths" if sprayed else f"Routed by {routing.algorithm}"
     opening += f" in {words.digits(1000 * routing.seconds, 3)} ms"
     if routing.failed_cores:
-        opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane out"
+        opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane failed"
     if routing.routing <= 1:
         return f"{opening}: no link stretches traffic beyond what the plan charges."
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
-    end = "no routing does better" if proven else "the bound leaves room"
+    end = "no routing does better" if proven else "the bound leaves room for better routes"
     return f"{opening}: the busiest link stretches traffic by {routing.routing:.4g}; {end}."
 
 
@@ -175,7 +175,7 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     inside an HB domain.`
     """
     if not workload.classes:
-        return f"Workload {workload.name}: nothing is sent."
+        return f"Workload {workload.name}: its GPUs send nothing to each other."
     pairs, (scale, unit) = workload.gpus * (workload.gpus - 1), _scale(workload.whole_bytes)
     inside_bytes = sum(traffic_class.domain_bytes for traffic_class in workload.classes)
     return (
@@ -263,8 +263,8 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
         [Text(simulation_headline(workload), style="bold") for workload in workloads],
         figures("Iteration", ("workload",), numbers, rows),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
-        "Closed form: the time in the plan. Slowdown: time over that at the rate of a NIC, with"
-        " all traffic of one kind sent at once.",
+        "Closed form: the time in the plan. Slowdown: the time that all traffic of one kind"
+        " takes when sent at once, over its time at the rate of a NIC.",
     )
 
 

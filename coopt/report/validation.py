@@ -16,7 +16,7 @@ from coopt.validation.curse import Curse
 
 WORST = 10
 SMALL = 0.05  # of the predicted time: parts below it are not named
-TO_PASTE = "\nTo be pasted by hand, into coopt/catalog or the tables of an instance:"
+TO_PASTE = "\nTo be copied by hand into coopt/catalog or the tables of an instance:"
 DIGITS = 3  # significant ones of a fitted value
 
 
@@ -77,9 +77,9 @@ def _verdict(comparison: Comparison, limit: float) -> Text:
     names = ", ".join(f"{group.name} ({words.percent(group.mean_abs_error)})" for group in over)
     if not comparison.evaluated or over:
         nothing = f"Nothing was predicted, so no error can be shown to be within {most}."
-        text = f"More than {most} off on average: {names}." if comparison.evaluated else nothing
+        text = f"Mean error above {most}: {names}." if comparison.evaluated else nothing
         return Text(text, "bold red")
-    return Text(f"No source is more than {most} off on average.", style="green")
+    return Text(f"No source has a mean error above {most}.", style="green")
 
 
 def _groups(
@@ -125,7 +125,11 @@ def _worst(comparison: Comparison) -> RenderableType:
         )
         for row, measured_s, predicted_s, error in worst
     ]
-    title = "The row furthest off" if len(done) == 1 else f"The {len(worst)} rows furthest off"
+    title = (
+        "The row with the largest error"
+        if len(done) == 1
+        else f"The {len(worst)} rows with the largest errors"
+    )
     numbers = ("measured", "predicted", "error")
     return figures(title, ("row", "what takes most of the predicted time"), numbers, rows)
 
@@ -142,7 +146,10 @@ def _refused(comparison: Comparison) -> RenderableType | None:
         (row.id, row.doubt, f"{row.memory_gib:.1f}", f"{row.memory_limit_gib:.1f}")
         for row in refused[:WORST]
     ]
-    title, numbers = "Ran, but predicted not to fit into memory", ("needs GiB", "has GiB")
+    title, numbers = (
+        "Runs that ran, but are predicted not to fit into memory",
+        ("needs GiB", "has GiB"),
+    )
     return figures(title, ("row", "doubted"), numbers, rows) if rows else None
 
 
@@ -157,7 +164,9 @@ def _claims(curse: Curse) -> RenderableType:
         for group in (*curse.groups, curse)
     )
     numbers = ("questions", "median", "90th percentile", "over 15%")
-    return figures("Speed-up claimed over published mappings", ("model",), numbers, rows, total)
+    return figures(
+        "Speed-up that the model claims over published mappings", ("model",), numbers, rows, total
+    )
 
 
 def _remarks(comparison: Comparison) -> Iterator[str]:
@@ -169,11 +178,12 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         and order.regret_max is not None
     ):
         yield (
-            f"Mappings: {words.counted(order.groups, 'group')} of rows that differ in the mapping"
-            f" alone, {words.percent(order.in_order)} of {words.counted(order.pairs, 'pair')} in"
-            f" the measured order, rank correlation {order.spearman:.2f}. The mapping predicted"
-            f" fastest takes {words.percent(order.regret_mean)} longer than the fastest measured"
-            f" on average, {words.percent(order.regret_max)} at most."
+            f"Mappings: {words.counted(order.groups, 'group')} of rows differ in the mapping"
+            f" alone; {words.percent(order.in_order)} of their"
+            f" {words.counted(order.pairs, 'pair')} are predicted in the measured order, rank"
+            f" correlation {order.spearman:.2f}. The mapping predicted fastest takes"
+            f" {words.percent(order.regret_mean)} longer than the fastest measured on average,"
+            f" {words.percent(order.regret_max)} at most."
         )
     exhausted = (
         f"; of {words.counted(memory.ran_out, 'row')} that ran out of memory,"
@@ -189,9 +199,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         f" {words.count(memory.refused)} are predicted not to fit{exhausted}."
     )
     yield (
-        "Error: predicted / measured - 1; bias: its median. HFU points: predicted less measured"
-        " hardware FLOPs utilisation, where the source reports FLOPs. Fitted: parameters the"
-        " catalog calls fitted."
+        "Error: predicted / measured - 1; bias: its median. HFU points: predicted minus measured"
+        " hardware FLOPs utilisation, where the source reports FLOPs. Fitted: number of"
+        " parameters that the catalog marks as fitted."
     )
     if assumed := sum(bool(row.assumptions) for row in comparison.rows):
         yield (
@@ -269,7 +279,7 @@ def _lines(fit: Fit) -> list[str]:
     source = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
     if errors := fit.held_out or fit.leave_one_group_out:
         unseen = "rows" if fit.held_out else "groups"
-        source += f", {words.percent(errors.mean_abs_error)} on {unseen} not used"
+        source += f", {words.percent(errors.mean_abs_error)} on {unseen} that the fit did not use"
     if not fit.software:
         return hardware_lines(fit.generation, fit.precision, values, source)
     names = ", ".join(f'"{name}"' for name in values)

@@ -60,9 +60,11 @@ class Desk:
 
 
 ENDED_EARLY: dict[type[Exception], str] = {
-    TimeoutError: "The search reached the server's time limit; the last answer stays.",
-    WorkerDiedError: "The search process died; the last answer stays.",
-    BusyError: ("Too many searches wait already; the last answer stays. Try again in a moment."),
+    TimeoutError: "The search reached the server's time limit; the last answer is still shown.",
+    WorkerDiedError: "The search process died; the last answer is still shown.",
+    BusyError: (
+        "Too many searches are waiting; the last answer is still shown. Try again in a moment."
+    ),
 }
 """What a page hears of a search that ends without an answer."""
 
@@ -125,7 +127,7 @@ class Endpoints:
         """A file of the page."""
         name = request.path_params.get("name", "index.html")
         if name not in self._files:
-            return Response("No such page.", 404)
+            return Response("This server has no such page.", 404)
         return Response(self._files[name], media_type=TYPES[name.rpartition(".")[2]])
 
     async def start(self, request: Request) -> Response:
@@ -137,7 +139,9 @@ class Endpoints:
         document = await _document_of(request)
         changes = document.get("changes", [])
         if not isinstance(changes, list) or not all(map(_is_change, changes)):
-            raise RefusedError(400, "Changes are pairs of a place and a value.")
+            raise RefusedError(
+                400, "Each change must be a pair of a place in the question and a value."
+            )
         return await _only(
             self._readers, "question", {"text": document["text"], "changes": changes}, READ_S
         )
@@ -212,9 +216,9 @@ async def _document_of(request: Request) -> dict[str, Any]:
     try:
         document = json.loads(bytes(body))
     except (ValueError, RecursionError):
-        raise RefusedError(400, "The request is not one JSON document.") from None
+        raise RefusedError(400, "The request is not a single JSON document.") from None
     if not isinstance(document, dict) or not isinstance(document.get("text"), str):
-        raise RefusedError(400, "The request lacks the text of a question.")
+        raise RefusedError(400, "The request does not contain the text of a question.")
     if len(document["text"]) > LONGEST_TEXT:
         raise RefusedError(413, f"The question is longer than {LONGEST_TEXT:,} characters.")
     return document
@@ -237,10 +241,14 @@ async def _only(workers: Workers, task: str, document: dict[str, Any], limit_s: 
                 continue
             return Response(text, 200 if name == task else 422, media_type="application/json")
     except TimeoutError:
-        raise RefusedError(422, f"This took more than {limit_s:g} s and was stopped.") from None
+        raise RefusedError(
+            422, f"The request took more than {limit_s:g} s and was stopped."
+        ) from None
     except WorkerDiedError:
         pass
-    raise RefusedError(500, "The process that worked on this died; another has taken its place.")
+    raise RefusedError(
+        500, "The process that worked on the request died; another has replaced it. Try again."
+    )
 
 
 async def _events_of(
@@ -264,7 +272,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
 
 
 async def _busy(request: Request, error: Exception) -> Response:
-    return JSONResponse({"sentence": "Too many requests wait already; try again in a moment."}, 503)
+    return JSONResponse({"sentence": "Too many requests are waiting; try again in a moment."}, 503)
 
 
 async def _gone(request: Request, error: Exception) -> Response:

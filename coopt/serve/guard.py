@@ -111,7 +111,10 @@ class Guard:
         origin, method = headers.get("origin"), scope["method"]
         is_form = headers.get("content-type", "").split(";")[0] != "application/json"
         refusals = {
-            "The host name is not that of this server; open the address that coopt printed.": (
+            (
+                "The address has another host name than this server; open the address that coopt"
+                " printed."
+            ): (
                 not self._door.knows(name),
                 403,
             ),
@@ -144,7 +147,9 @@ class Guard:
             return answer
         if _holds([connection.cookies.get(COOKIE, "")], token):
             return None
-        return PlainTextResponse("The address lacks its token; open the one coopt printed.", 401)
+        return PlainTextResponse(
+            "The address lacks the server's token; open the address that coopt printed.", 401
+        )
 
 
 def _holds(candidates: Iterable[str], token: str) -> bool:

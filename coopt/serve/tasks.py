@@ -174,7 +174,7 @@ def _sent_plan(document: Document) -> Plan:
         return Plan.model_validate(document["plan"])
     except ValueError:
         raise InstanceError(
-            "question: what was sent is no plan, needs the plan of this page"
+            "question: the document sent is no plan, needs the plan shown on this page"
         ) from None
 
 
@@ -259,6 +259,5 @@ def _do(task: Task, catalog: OwnCatalog, document: Document, send: Send) -> None
         send("refused", {"complaints": _placed(error.complaints, _table_of(document))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
-        send(
-            "failed", {"sentence": f"This failed ({type(error).__name__}); the last answer stays."}
-        )
+        sentence = f"The task failed ({type(error).__name__}); the last answer is still shown."
+        send("failed", {"sentence": sentence})

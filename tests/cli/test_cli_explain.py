@@ -133,7 +133,7 @@ def test_growth_in_phases_is_explained_too(coopt, written):
     said = " ".join(done.stdout.split())
     assert "(workload[0].max_iteration_time_s) does not bind" in said
     assert "network.fabrics = clos alone" in said
-    assert "if tighter, looser" in said
+    assert "if it is tighter, looser" in said
 
 
 @pytest.fixture

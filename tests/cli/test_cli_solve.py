@@ -23,11 +23,11 @@ def test_a_proven_plan_leads_with_the_decision_and_its_story_goes_to_stderr(coop
     assert done.exit_code == 0
     assert done.stdout.startswith("Build 8 x")
     assert "proven optimal within" in " ".join(done.stdout.splitlines()[:2])
-    assert all(f"\n{title}" in done.stdout for title in ("Decision", "Bill", "Nearest limits", "What it rests on"))
+    assert all(f"\n{title}" in done.stdout for title in ("Decision", "Bill", "Nearest limits", "What the plan"))
     assert all(line.startswith("coopt: ") for line in done.stderr.splitlines())
     assert "proven optimal" in done.stderr
     assert ("--full" in done.stderr, "--full" in full.stderr) == (True, False)
-    titles = ("Decision", "Bill of materials", "Workload training", "How far each bound is", "Search")
+    titles = ("Decision", "Bill of materials", "Workload training", "How far the plan is from each bound", "Search")
     assert all(title in full.stdout for title in titles)
 
 

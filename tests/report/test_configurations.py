@@ -131,12 +131,12 @@ def test_bridge_has_providers_of_its_own(model: Any, provider: str, said: dict[s
 @pytest.mark.parametrize(
     ("model", "says"),
     [
-        (SEEING | {"encoders": [TOWER | {"projector": 1024}]}, "encoders of small: Bridge has the tower of Qwen3.5"),
+        (SEEING | {"encoders": [TOWER | {"projector": 1024}]}, "encoders of small: Megatron Bridge builds"),
         (SEEING | {"encoders": [TOWER | {"tokens": 94}]}, "encoders of small: "),
         (DEEP | {"extra_predictions": 1}, "dense_layers = 0, extra_predictions = 1, interleave = "),
         (DEEP | MOE, "sequence_parallel = False"),
-        (WINDOWED, "cp = 2: Bridge cannot split sequences"),
-        (WINDOWED, "tp = 8: Bridge cannot copy key heads"),
+        (WINDOWED, "cp = 2: Megatron Bridge cannot split the sequences"),
+        (WINDOWED, "tp = 8: Megatron Bridge cannot copy the KV heads"),
         (WINDOWED | {"extra_predictions": 1}, "extra_predictions = 1: "),
         (GATED, "zero = 3 with pp = 2: Megatron-FSDP has no pipeline"),
     ],

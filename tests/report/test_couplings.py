@@ -101,12 +101,12 @@ def test_every_site_core_loss_and_discount_has_its_figures() -> None:
         assert row[3:] == (words.power(site.facility_w), words.power(site.facility_limit_w))
     assert plan.couplings.cores
     for shared in plan.couplings.cores:
-        rows = shown[f"Links into the core at {shared.site}, {shared.phase:g}"]
+        rows = shown[f"Links from islands into the core at {shared.site}, {shared.phase:g}"]
         assert {name: row[2] for name, row in rows.items()} == {
             links.workload: words.count(links.links) for links in shared.core.islands
         }
     assert {"cx7-400g, 2026", "cx7-400g, 2028"} == set(shown["Discounts"])
-    standing = " ".join(row[1] for row in shown["What the plan can lose"].values())
+    standing = " ".join(row[1] for row in shown["What the plan withstands"].values())
     assert "worst prices" in standing
     text = text_of(instance, plan)
     assert all(f"{losses.part}: loss of any one nic" in text for losses in plan.couplings.losses)
@@ -118,7 +118,7 @@ def test_a_fleet_without_one_coupling_says_nothing_of_it(key: str) -> None:
     plan = coopt.solve(instance)
     titles = set(tables(instance, plan))
     assert ("Sites" in titles) == (key != "site")
-    assert ("What the plan can lose" in titles) == (key != "robust")
+    assert ("What the plan withstands" in titles) == (key != "robust")
     assert any(title.startswith("Bill of 2028") for title in titles) == (key != "phase")
     assert headline(instance, plan).startswith("Build" if key == "phase" else "Grow")
 
@@ -137,7 +137,7 @@ def test_sites_that_train_together_have_shares_channels_and_one_bound() -> None:
     rate = {"max_iteration_time_s": None, "min_tokens_per_s": workload.tokens_per_iteration / workload.bound_s}
     asked = instance.model_copy(update={"workload": (workload.model_copy(update=rate),)})
     slowest_s = max(run.iteration_time_s for run in plan.runs)
-    said = f"131,072 tokens/s; this plan {workload.tokens_per_iteration / slowest_s:,.0f} tokens/s."
+    said = f"131,072 tokens/s; this plan reaches {workload.tokens_per_iteration / slowest_s:,.0f} tokens/s."
     assert said in text_of(asked, plan)
 
 
@@ -165,7 +165,7 @@ def test_every_phase_has_its_bill_limits_and_stock() -> None:
     instance, plan = grown()
     shown, text = tables(instance, plan), text_of(instance, plan)
     for phase in plan.couplings.growth:
-        rows = shown[f"Bill of {phase.year:g}, at its prices"]
+        rows = shown[f"Bill of {phase.year:g}, at the prices of that phase"]
         assert {name: row[4] for name, row in rows.items()} == {
             item.item: words.exact(item.usd) for item in phase.bought
         }

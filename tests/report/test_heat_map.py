@@ -45,12 +45,12 @@ def test_32768_gpus_in_4096_domains_become_256_cells_a_side(tmp_path, monkeypatc
 
 def test_silence_makes_no_picture(tmp_path):
     alone = TrafficDemand(workload="w", gpus=np.arange(1), active=1, domains=1, streams=())
-    with pytest.raises(InstanceError, match="--heat-map: nothing is sent"):
+    with pytest.raises(InstanceError, match="--heat-map: the plan sends no traffic"):
         draw_heat_map(cells_of(alone), "", str(tmp_path / "map.png"))
     nothing = WorkloadTraffic(
         name="w", gpus=1, all_reduce="ring", talking_pairs=0, silent_share=1.0, whole_bytes=0.0, classes=(), per_gpu=()
     )
-    assert traffic_headline(nothing) == "Workload w: nothing is sent."
+    assert traffic_headline(nothing) == "Workload w: its GPUs send nothing to each other."
 
 
 def test_bytes_have_the_largest_unit_that_goes_into_them():

@@ -229,7 +229,7 @@ def test_a_layout_leaves_out_the_layers_that_are_missing(interleave: int, layout
         ({"tp_sync_fraction": 0.5}, "tp_sync_fraction = 0.5"),
         ({"slowdown": 1.1}, "stragglers"),
         ({"schedule": "zb-h1"}, "runs 1F1B"),
-        ({"software": "fsdp"}, "for fsdp"),
+        ({"software": "fsdp"}, "for software fsdp"),
     ],
 )
 def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says: str) -> None:

@@ -64,7 +64,7 @@ def run_of(instance: Instance, **changes: float) -> WorkloadPlan:
 
 def test_what_counts_and_what_does_not() -> None:
     for include, counted in ((["hb", "nic", "switch", "optics"], False), (["hb", "nic", "gpu"], True)):
-        before, _, after = text(objective={"include": include}).partition("Not counted")
+        before, _, after = text(objective={"include": include}).partition("does not count")
         assert ("GPUs that train" in before, "GPUs that train" in after) == (counted, not counted)
 
 

@@ -108,7 +108,7 @@ def test_idle_gpus_and_routing_are_facts(instance, plan):
     design = changed(design, fabric=changed(design.fabric, routing="ecmp", oversubscription=7 / 3))
     facts = network(instance, with_part(plan, design=design))
     assert facts["GPUs"].endswith("(3 domains standing by)")
-    assert facts["In each domain"].startswith("250 of 256")
+    assert facts["In each HB domain"].startswith("250 of 256")
     assert "rack" not in facts["HB domains"]
     assert facts["Network"].endswith("2.33:1 oversubscribed")
     assert "ECMP" in facts["Routing"]
@@ -119,7 +119,7 @@ def test_uplinks_are_told_level_by_level(plan):
     fabric = plan.design.fabric
     only = changed(fabric.tier[1], level=1)
     assert uplinks(changed(plan.design, fabric=changed(fabric, tier=(only,)))).startswith("none")
-    assert uplinks(changed(plan.design, fabric=changed(fabric, pod_bundle=4))).endswith("bundles of 4")
+    assert uplinks(changed(plan.design, fabric=changed(fabric, pod_bundle=4))).endswith("bundles of 4 links")
 
 
 def test_split_and_schedule_are_in_words(plan):
@@ -163,7 +163,7 @@ def test_measures_carry_their_unit():
 def test_a_dearer_plan_does_not_claim_to_save(plan):
     mine = changed(plan.cost, capex_usd=100.0, power_w=100.0)
     for usd, w, says in (
-        (100.0, 100.0, "the same."),
+        (100.0, 100.0, "the same cost and power."),
         (50.0, 200.0, "and saves 100 W (50.0%)."),
         (50.0, 50.0, "adds $50.0 (100.0%) and 50.0 W (100.0%)."),
         (0.0, 0.0, "adds $100 and 100 W."),
@@ -180,7 +180,7 @@ def test_a_saving_is_stated_against_a_baseline_alone(instance, plan, baseline):
 
 def test_the_search_is_told_in_figures(plan):
     assert narrowing(plan.solver) == (
-        "289,000 enumerated, 12,000 do not fit into memory, 276,909 no better than another, "
+        "289,000 enumerated, 12,000 do not fit into memory, 276,909 are no better than another mapping, "
         "5 dropped by weather, 91 kept"
     )
     assert stages(plan.timing_s) == "60.02 s (model 0.01 s, columns 0.40 s, handover 0.50 s, solve 59.00 s)"

@@ -9,15 +9,15 @@ from coopt.report.plan import question_rows
 from tests.kinds import QUESTIONS
 
 BEYOND_ONE_NETWORK = {
-    "Site east": "feeds 0.05 MW at a PUE of 1.25, $0.05 a kWh",
-    "Site west": "feeds 0.2 MW at a PUE of 1.1, $0.08 a kWh",
+    "Site east": "supplies 0.05 MW at a PUE of 1.25 and $0.05 a kWh",
+    "Site west": "supplies 0.2 MW at a PUE of 1.1 and $0.08 a kWh",
     "From 2026 on": "32 GPUs for first (at most 1.000 s an iteration)",
     "From 2029.5 on": "64 GPUs for first (at most 0.1500 s an iteration), second (at most 0.2000 s an iteration); "
-    "prices: nic x 0.5, gpu x 0.9; $10 for a link added later",
+    "prices: nic x 0.5, gpu x 0.9; $10 of labour for each link added later",
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
     "Most products": "hb 1",
     "Core": "16-port, 25 Gbit/s for each GPU that trains",
-    "Losses": "one nic (bounds 1.5 times as long)",
+    "Losses": "any one nic (time bounds are then 1.5 times as long)",
     "Prices": "nic x 0.5 to 2, switch x 0.2 to 9",
     "Aim": "least cost at the worst prices",
 }
@@ -31,7 +31,7 @@ def test_everything_that_couples_islands_is_told() -> None:
 def test_regret_and_efficiency_are_told() -> None:
     robust = {"aim": "regret", "efficiency": [0.9, 1.1], "prices": {"nic": [1.0, 2.0]}}
     rows = dict(question_rows(Instance.model_validate(QUESTIONS["fleet"] | {"robust": robust})))
-    assert (rows["Efficiency"], rows["Aim"]) == ("x 0.9 to 1.1", "least regret at any prices")
+    assert (rows["Efficiency"], rows["Aim"]) == ("x 0.9 to 1.1", "least regret over all prices")
     assert "Losses" not in rows
 
 

@@ -77,7 +77,7 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     lines = lines_of(asked, many)
     shown = [line.split()[0] for line in lines if line.startswith("run")]
     assert shown == [f"run{n:02}" for n in range(MOST_LINES)]
-    assert any(line.startswith(f"  and {20 - MOST_LINES} more") for line in lines)
+    assert any(line.startswith(f"  {20 - MOST_LINES} more rows") for line in lines)
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:

@@ -129,7 +129,7 @@ def test_numbers_are_never_cut_and_what_finds_no_room_is_named() -> None:
     wide = TABLE | {"columns": list(COLUMNS)[9:35]}
     text = shown(study(table=wide), [row(size=1, kind="a") | dict.fromkeys(list(COLUMNS)[9:15], 123456.789)])
     assert max(map(len, text.splitlines())) <= 100
-    assert "want of room" in text
+    assert "lack of space" in text
     assert "any usd" in text.replace("\n", " ")
     assert "…" not in text
 

@@ -42,7 +42,7 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert shown["sections"]
     assert any(said.startswith("Times: ") and "ff by " in said for said in shown["remarks"])
     grown = instance.phase[-1].year - instance.phase[0].year if instance.phase else 0
-    assert shown["figures"][2]["note"] == f"total cost of {4 + grown:g} years"
+    assert shown["figures"][2]["note"] == f"total cost over {4 + grown:g} years"
 
 
 def test_where_each_price_comes_from_is_told_with_the_quote(tmp_path):

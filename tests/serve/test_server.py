@@ -81,7 +81,7 @@ def test_reasons_of_one_network_list_its_mappings(client):
     (workload,) = coopt.mappings(instance, coopt.solve(instance), most=8).workloads
     assert [row[5] for row in ranked["rows"]] == [seconds(run.iteration_time_s) for run in workload.mappings]
     refused = dict(client.events("/explanation", {"text": TINY, "plan": {"cost": 1}}))["refused"]
-    assert "of this page" in refused["complaints"][0]["sentence"]
+    assert "on this page" in refused["complaints"][0]["sentence"]
 
 
 def test_the_front_has_the_points_of_the_library(client):
@@ -167,4 +167,4 @@ def test_more_than_may_wait_are_turned_away_in_a_sentence(monkeypatch):
         answers = list(pool.map(lambda _: client.events("/plan", {"text": TINY}), range(6)))
     turned_away = [dict(events)["failed"]["sentence"] for events in answers if "failed" in dict(events)]
     assert 0 < len(turned_away) < 6
-    assert all("searches wait already" in sentence for sentence in turned_away)
+    assert all("searches are waiting" in sentence for sentence in turned_away)

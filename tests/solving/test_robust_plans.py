@@ -62,12 +62,12 @@ def test_worst_prices_are_those_of_the_upper_ends_and_regret_is_the_largest_of_a
     assert regret.objective.value == pytest.approx(max(turn.value - turn.best for turn in turns))
 
 
-STANDS = "What the plan can lose"
-LONGER = "every bound, 1.5 times as long, is still met"
+STANDS = "What the plan withstands"
+LONGER = "every time bound, made 1.5 times as long, is still met"
 TOLD = {
     "a loss and prices": (
         {"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}},
-        (STANDS, "loss of any one nic", "traffic of a domain takes", LONGER, "at list prices"),
+        (STANDS, "loss of any one nic", "traffic of an HB domain takes", LONGER, "at list prices"),
         (),
     ),
     "nothing": ({}, (), (STANDS,)),
@@ -285,7 +285,7 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
     text = rendered(plan_report(instance, plan, found))
     assert "worst prices without the" in " ".join(text.split())
     assert "Bill of materials, at the worst prices\n" in text
-    assert "draws the same" in " ".join(text.split())
+    assert "the same cost and power" in " ".join(text.split())
     stopped = plan.model_copy(update={"status": "feasible", "stop_reason": "time limit"})
     assert "worst prices, gap " in headline(instance, stopped)
 
@@ -316,7 +316,7 @@ def test_the_less_time_a_loss_may_take_the_more_bandwidth_is_built(slower: float
     assert (run.gpus, run.mapping.pp, run.bound_s) == (96, 3, pytest.approx(0.1075 * slower))
     instance = ask(robust={"survive": ["domain"], "slower": slower}, **SIXTEEN)
     text = " ".join(rendered(plan_report(instance, plan)).split())
-    assert f"every bound, {slower:g} times as long" in text
+    assert f"every time bound, made {slower:g} times as long" in text
     assert "at list prices" not in text
     assert "w: 96 GPUs, 8 in" in text
 

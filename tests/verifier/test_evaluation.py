@@ -55,7 +55,7 @@ def test_a_regret_is_told_beside_what_the_plan_costs() -> None:
     dearer = at_price(instance, 3.0)
     other = coopt.evaluate_plan(dearer, plan)
     assert (other.value > found.value, other.objective) == (True, None)
-    assert "regret is not known" in rendered(given_plan_report(dearer, plan, other))
+    assert "regret of this plan is not known" in rendered(given_plan_report(dearer, plan, other))
 
 
 @pytest.mark.parametrize("kind", ["turns", "partition", "phased", "fleet", "sites"])

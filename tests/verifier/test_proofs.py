@@ -75,7 +75,7 @@ def test_a_proof_with_a_gap_names_the_lower_bound_that_it_proves() -> None:
     refuted = certify(instance, claiming(plan, 2 * claimed), raised)
     assert (refuted.ok, refuted.by, refuted.missing) == (False, "", "case 1: some choice costs less")
     told = rendered(certificate_report(refuted))
-    assert told.startswith(f"The proof falls short by a share of 0.5 of the bound: {refuted.missing}.")
+    assert told.startswith(f"The proven bound is below the claimed one by a share of 0.5: {refuted.missing}.")
 
 
 def owned(instance: Instance) -> Instance:

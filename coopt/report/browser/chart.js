@@ -66,7 +66,7 @@ export class Chart {
     const line = s("line", { x1: 0, x2: 0, y1: ROOM.top, y2: HEIGHT - ROOM.bottom });
     if (!this.moves) return s("g", { class: "front-bound" }, line, s("title", {}, "the bound"));
     const [first, last] = [this.front.points[0].pace, Math.max(1, this.front.points.at(-1).pace)];
-    const handle = s("g", { id: "front-bound", class: "front-bound", role: "slider", tabindex: 0, "aria-label": "Bounds, as a multiple of those of this front", "aria-valuemin": first.toFixed(3), "aria-valuemax": last.toFixed(3) },
+    const handle = s("g", { id: "front-bound", class: "front-bound", role: "slider", tabindex: 0, "aria-label": "All bounds, as a multiple of the question's bounds", "aria-valuemin": first.toFixed(3), "aria-valuemax": last.toFixed(3) },
       s("rect", { x: -9, y: ROOM.top, width: 18, height: HEIGHT - ROOM.top - ROOM.bottom, class: "grip" }), line, s("circle", { cx: 0, cy: ROOM.top, r: 6 }));
     const to = (pace, dragging) => { this.place(pace); this.move(pace, dragging); this.say(this.nearest()); };
     const paceAt = (event) => Math.max(this.x.back(event.clientX - this.root.getBoundingClientRect().left) / this.front.bound, 1e-3);
@@ -100,7 +100,7 @@ export class Chart {
     const open = this.said.querySelector("details")?.open ?? false;
     this.said.replaceChildren(
       h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; the bound is tighter than any design can meet" : ""),
-      h("details", { class: "more", open }, h("summary", {}, "All of this point"), h("dl", { class: "facts" }, rows)));
+      h("details", { class: "more", open }, h("summary", {}, "All figures of this point"), h("dl", { class: "facts" }, rows)));
   }
 }
 

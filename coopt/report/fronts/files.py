@@ -233,7 +233,7 @@ def band_of(instance: Instance) -> dict[str, Any]:
     share = max(workload.time_margin for workload in instance.workload)
     plain = in_seconds(instance) and not in_days(instance)
     low, high = (1.0, 1.0 + share) if plain else (1.0 / (1.0 + share), 1.0)
-    says = f"From the predicted time to that time plus the margin of {words.percent(share)}"
+    says = f"from the predicted time to that time plus the margin of {words.percent(share)}"
     return {"from": low, "to": high, "says": says if share else ""}
 
 

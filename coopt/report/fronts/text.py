@@ -77,7 +77,9 @@ def time_label(instance: Instance) -> str:
     if in_days(instance):
         return f"time of training{' with the margin' if with_margin(instance) else ''} (days)"
     return (
-        "iteration time (s)" if in_seconds(instance) else "iteration time as a share of the bounds"
+        "iteration time (s)"
+        if in_seconds(instance)
+        else "iteration time as a multiple of the bounds"
     )
 
 
@@ -163,7 +165,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
         ("Capex", f"${point.cost.capex_usd:,.0f}"),
         ("Power", f"{point.cost.power_w:,.0f} W"),
         ("TCO", f"${point.cost.tco_usd:,.0f}"),
-        ("Proof", f"no design as fast {VERBS[front.kind]}, gap {gap}"),
+        ("Proof", f"no design that is as fast {VERBS[front.kind]}, gap {gap}"),
     ]
     for label, run in point.runs:
         of = "" if len(point.runs) == 1 else f" of {label}"
@@ -186,7 +188,7 @@ def amount_of(front: Front, point: FrontPoint) -> str:
 def front_headline(front: Front, instance: Instance) -> str:
     """What going from the fastest to the cheapest saves, and where the front bends."""
     if front.stop_reason == "infeasible":
-        return "There is no such design; proven infeasible."
+        return "No design meets the limits; proven infeasible."
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
     first, alone = front.points[0], len(front.points) == 1
@@ -220,13 +222,13 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     one_network = front.points[0].plan is None
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay fixed"
     longer = "longer training" if in_days(instance) else "a longer iteration"
-    closer = "; points closer than that may change places"
+    closer = "; points closer than that may be in the wrong order"
     close = closer if len(front.points) > 1 else ""
     alone = f", and none that {verb} as little is faster" if one_network else ""
     found = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
     between = "found; others may lie between them"
     if front.stop_reason == "whole front":
-        between = "found; paces that differ by less than 0.1% count as one"
+        between = "found; points whose times differ by less than 0.1% count as one"
     moved = {
         ("budget",): (
             "Each point is the fastest design within a budget; budgets are evenly spaced. A"
@@ -247,8 +249,8 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
             front.over, f"Only the bounds of {words.both(front.over)} move; the others stay fixed."
         ),
         turns_text(instance) if one_network and len(workloads) > 1 else "",
-        f"Days include the margin of {words.percent(workloads[0].time_margin)} on iteration"
-        " times; plans report theirs without it."
+        f"Days here include the margin of {words.percent(workloads[0].time_margin)} on iteration"
+        " times; the days in a plan do not."
         if with_margin(instance)
         else "",
         f"Shown: {found} {'on the front' if one_network else between}. Each is proven: no"
@@ -295,11 +297,11 @@ def _answer(front: Front, instance: Instance) -> str:
         bound = f"the bound of {time_words(instance, bound_given)}"
     if answer is None:
         min_time = time_words(instance, time_of(front.points[0]))
-        return f"No design keeps {bound}: the fastest takes {min_time}."
+        return f"No design meets {bound}: the fastest takes {min_time}."
     least = f"{amount_of(front, answer)}, with {built_from(instance, answer)}"
     if bound_given is None:
-        return f"No bound is given; the fastest comes to {least}."
-    return f"Within {bound} the least is {least}."
+        return f"No bound is given; the fastest design comes to {least}."
+    return f"Within {bound} the best design comes to {least}."
 
 
 def front_report(front: Front, instance: Instance) -> list[RenderableType]:

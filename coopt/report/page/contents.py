@@ -212,10 +212,10 @@ def opening(case: PageCase) -> tuple[str, str]:
     decision, verdict = headline(case.instance, case.plan), case.verdict
     # Whoever reads only the first line must not take a claim for an answer.
     if not verdict.accepted:
-        decision = f"Claimed, and not confirmed: {decision}"
+        decision = f"Claimed, but not confirmed: {decision}"
     elif verdict.undecided is not None:
         doubted = "in whole" if case.plan.cost is None else "to be best"
-        decision = f"Claimed, and not confirmed {doubted}: {decision}"
+        decision = f"Claimed, but not confirmed {doubted}: {decision}"
     return verdict_headline(verdict), decision
 
 
@@ -228,7 +228,9 @@ def _badge(case: PageCase) -> tuple[str, str]:
         settled = status == "infeasible" and not doubted
         return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
     trusted = (
-        "Verified; its bound rests on the solver's word." if case.verdict.on_trust else "Verified."
+        "Verified; the lower bound rests on the solver's word."
+        if case.verdict.on_trust
+        else "Verified."
     )
     is_best = status == "optimal" and not doubted
     return "good-box", trusted if is_best else "Verified, not proven best."

@@ -39,9 +39,9 @@ from coopt.traffic.summary import cells_of, traffic_figures
 
 FABRICS = {
     "rail-only": (
-        "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network of"
-        " its own and no switch joins two rails: what goes to another rank crosses its HB domain"
-        " first."
+        "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network"
+        " of its own and no switch joins two rails: traffic to another local rank crosses its HB"
+        " domain first."
     ),
     "rail-optimized": (
         "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or"
@@ -117,7 +117,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
     apart = family.fabric == "rail-only" and family.planes > 1
     level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
-    start = f"one of {several} equal ones" if several else "all of it"
+    start = f"one of {several}, all equal" if several else "the whole network"
     nics = words.counted(
         family.nics_of_domain // family.planes, "NIC" if family.nic_planes == 1 else "port"
     )
@@ -151,7 +151,7 @@ def domain_caption(family: Family) -> str:
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its"
         f" {size}{idle} reach each other at {family.hb.gbyte_s:g} GB/s; {nic_text} of"
-        f" {family.nic.gbit_s:g} Gbit/s. A colour is a rail."
+        f" {family.nic.gbit_s:g} Gbit/s. Each colour is a rail."
     )
 
 
@@ -160,8 +160,9 @@ def pod_caption(family: Family, uplinks: int) -> str:
     assert family.pods is not None
     return (
         f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, {family.pods.leaves}"
-        f" leaves and {words.counted(family.slices(uplinks), 'aggregation switch')} in all slices;"
-        f" every leaf has {words.counted(family.pods.each, 'link')} to each of these."
+        f" leaves and {words.counted(family.slices(uplinks), 'aggregation switch')} in all"
+        f" slices; every leaf has {words.counted(family.pods.each, 'link')} to each aggregation"
+        " switch."
     )
 
 
@@ -265,15 +266,15 @@ def site_hall_caption(hall: SiteHall) -> str:
     cables.
     """
     site = "" if hall.site is None else f" at {hall.site}"
-    when_text = " in the end" if hall.grows else ""
+    when_text = " in the last phase" if hall.grows else ""
     blocks = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
     racks = words.counted(sum(block.racks for block in hall.blocks), "rack")
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)
-    of_switches = f", one of switches up to {words.power(switches_w)}" if switches_w else ""
+    of_switches = f", a rack of switches up to {words.power(switches_w)}" if switches_w else ""
     sentences = [
-        f"The hall{site}{when_text}: {racks}, {blocks}, of which the first rows are drawn. A rack"
-        f" of HB domains draws up to {words.power(domains_w)}{of_switches}."
+        f"The hall{site}{when_text} has {racks}: {blocks}. Only their first rows are drawn. A"
+        f" rack of HB domains draws up to {words.power(domains_w)}{of_switches}."
     ]
     if isinstance(hall, CoreHall):
         core = hall.coupling.core

@@ -24,7 +24,7 @@ export function showDecision(root, plan, verdict, apply) {
 function choice(picks, apply) {
   const pick = (event) => apply(picks[event.target.value].changes);
   const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
-  return h("label", { class: "pick" }, "The best choice, or pick one ", h("select", { id: "choice", change: pick },
+  return h("label", { class: "pick" }, "The best choice; select another to fix it ", h("select", { id: "choice", change: pick },
     none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 
@@ -33,10 +33,10 @@ function badgeOf(plan, verdict) {
   const infeasible = plan.status === "infeasible";
   if (plan.status === "unknown") return { look: "plain", title: "Not settled.", text: "The search ended before it found a plan." };
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
-  if (!verdict.accepted) return { look: "bad", title: "Do not build from this.", text: verdict.headline };
+  if (!verdict.accepted) return { look: "bad", title: "Do not build from this answer.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
-  const best = verdict.trusted ? "Verified; its bound rests on the solver's word." : "Verified.";
+  const best = verdict.trusted ? "Verified; the lower bound rests on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
   return { look: "good", title, text: verdict.headline };
 }
@@ -47,15 +47,15 @@ export function showEvidence(root, plan, verdict) {
   const part = (name, title, open, ...content) =>
     h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
   show(root,
-    plan.runs?.length ? part("times", "Times against bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.runs?.length ? part("times", "Times compared with their bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
     plan.whole ? part("whole", "The plan as one picture", true, figure(plan.whole, true)) : "",
-    plan.timelines?.length ? part("timelines", "An iteration, stage by stage", false, h("p", { class: "remark" }, "Grey: a stage waits, where 1F1B lets it. Point at a colour for what it is."), plan.runs.map((run, place) => [h("h3", {}, run.name), framed(plan.timelines[place], "Timeline")])) : "",
+    plan.timelines?.length ? part("timelines", "An iteration, stage by stage", false, h("p", { class: "remark" }, "Grey: a stage waits in the pipeline schedule. Point at a colour to see what it means."), plan.runs.map((run, place) => [h("h3", {}, run.name), framed(plan.timelines[place], "Timeline")])) : "",
     plan.remarks?.length ? part("remarks", "What to know before you build", true, h("ul", { class: "reasons" }, plan.remarks.map((sentence) => h("li", {}, tied(sentence))))) : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
     plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",
     part("proof", "The proof", false, table(plan.search), verdict ? table(verdict.checks) : ""),
-    plan.sections ? part("details", "All of the plan", false, plan.sections.map(table)) : "");
+    plan.sections ? part("details", "All figures of the plan", false, plan.sections.map(table)) : "");
 }
 
 /** One bar a workload, on a common scale of shares of the bound. */
@@ -115,7 +115,7 @@ export function showReasons(root, found, apply) {
   const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
   const ways = found.relaxations.map((one) => h("li", {},
     one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
-    h("span", { class: "help" }, ` allows a plan of ${tied(one.value)} `),
+    h("span", { class: "help" }, ` would allow a plan of ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
   const title = infeasible ? "What would have to change" : "Why this plan, and what would change it";
   return show(root, h("details", { class: "part", open }, h("summary", {}, h("h2", {}, title)),

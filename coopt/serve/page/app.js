@@ -108,7 +108,7 @@ function showQuestion() {
   front.place(paceOf(answer.front, table));
   if (complaints.length) {
     stop();
-    tell("question", `The question has errors${answer.plan ? "; below is the answer to the last one without" : ""}.`);
+    tell("question", `The question has errors${answer.plan ? "; the answer below is to the last question without errors" : ""}.`);
   } else if (running.search?.text !== text && (text !== answer.text || !answer.verdict)) {
     seek();
   } else if (!running.search) {
@@ -162,7 +162,7 @@ function cancel() {
   if (byId("answer").ariaBusy !== "true") return;
   running.stopped = Boolean(running.search || retry.pending);
   stop();
-  if (running.stopped) tell("question", `The search was stopped${answer.plan ? "; below is the last answer" : ""}.`);
+  if (running.stopped) tell("question", `The search was stopped${answer.plan ? "; the answer below is the last one" : ""}.`);
   showSought();
   mark();
 }
@@ -307,7 +307,7 @@ function showOffers(offered) {
   const again = offered && running.stopped && !question.complaints.length;
   const button = (id, text, action) => h("button", { type: "button", id, click: action }, text);
   show(byId("offers"), again ? button("ask-plan", "Search again", find)
-    : names.length ? [h("span", { class: "help" }, "These take longer than the answer:"), names.map((name) => button(`ask-${name}`, EXTRAS[name][0], () => extra(name)))] : "");
+    : names.length ? [h("span", { class: "help" }, "These take longer to compute than the plan:"), names.map((name) => button(`ask-${name}`, EXTRAS[name][0], () => extra(name)))] : "");
 }
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.

@@ -17,7 +17,7 @@ export function showComparison(root, kept, now, { swap, end }) {
     h("div", { class: "scroll", role: "group", "aria-label": "Figures side by side", tabindex: 0 }, h("table", { class: "cards" },
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
       h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell, place) => h("td", { class: "number", "data-name": ["kept", "now", "difference"][place] }, tied(cell)))))))),
-    h("h3", {}, changes.length ? "What the questions differ in" : "The questions are the same"),
+    h("h3", {}, changes.length ? "How the questions differ" : "The questions are the same"),
     h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
 }
 
@@ -60,5 +60,5 @@ export function differences(before, after, path = "") {
     }
   }
   const said = (one) => (one === undefined ? "not set" : JSON.stringify(one).slice(0, 80));
-  return [[path || "all of the question", said(before), said(after)]];
+  return [[path || "the whole question", said(before), said(after)]];
 }

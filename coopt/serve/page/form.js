@@ -8,7 +8,7 @@ const ORDER = [
 ];
 const APART = ["schema", "name", "description", "catalog"]; // no files of one's own are read here
 const RANGED = "256, or 256, 512, or 256 to 1024 by 256";
-const OWN = "a table of its own; edit it as TOML";
+const OWN = "a table in the TOML text; edit it there";
 
 /** Where a table stands in the form; one that has no place there comes last. */
 function placeOf({ key }) {
@@ -77,7 +77,7 @@ export class QuestionForm {
     return [
       rows.filter(isShown).map(([field, place]) => this.row(field, place)),
       rest.length ? h("details", { class: "more", open: this.opened.get(name) ?? false, toggle: (event) => this.opened.set(name, event.target.open) },
-        h("summary", {}, `${rest.length} more, at their defaults`), rest.map(([field, place]) => this.row(field, place))) : "",
+        h("summary", {}, `${rest.length} more keys, at their defaults`), rest.map(([field, place]) => this.row(field, place))) : "",
     ];
   }
 
@@ -131,7 +131,7 @@ export class QuestionForm {
   ownHint(field, { name }) {
     const keys = this.form.options({ $ref: `#/$defs/${field.form}` }).flatMap((one) => Object.keys(one.properties ?? {}));
     const price = ["usd", "usd_per_gpu"].find((key) => keys.includes(key));
-    return price ? h("p", { class: "help" }, "One of your own, or at your price, is a table in the text: ", h("code", {}, `{ extends = "${name}", ${price} = 1_000 }`)) : "";
+    return price ? h("p", { class: "help" }, "To use your own product or price, write a table in the TOML text: ", h("code", {}, `{ extends = "${name}", ${price} = 1_000 }`)) : "";
   }
 
   /** Names to choose several of; those chosen come first where there are many. */

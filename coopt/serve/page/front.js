@@ -16,10 +16,10 @@ export class Front {
     show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, "Cost against time")),
       h("p", { class: "front-headline" }, tied(headline)),
       several ? [h("p", { class: "remark" }, front.bound === null ? "Select a point to see what it builds." : "Drag the line, or select a point, to move every bound by the same factor.",
-        front.points.some((one) => one.knee) ? " A ring is a knee: beyond it, more time saves much less." : "",
-        front.band.says ? ` Shaded: ${tied(front.band.says)}.` : ""),
+        front.points.some((one) => one.knee) ? " A ring marks a knee: beyond it, more time saves much less." : "",
+        front.band.says ? ` The band spans the times ${tied(front.band.says)}.` : ""),
       h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
-      h("details", { class: "more" }, h("summary", {}, "What else it says"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
+      h("details", { class: "more" }, h("summary", {}, "More about this curve"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
     if (several) this.chart = new Chart(byId("chart"), byId("point"), front, this.move);
   }
 

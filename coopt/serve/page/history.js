@@ -42,7 +42,7 @@ export class Past {
   list() {
     const rows = this.answers.map((one) => h("button", { type: "button", click: () => { byId("history").open = false; this.compare(one); } },
       h("strong", {}, one.plan.name), ` ${summaryOf(one.plan)}`));
-    show(byId("answers"), rows.length ? rows : h("p", { class: "help" }, "Answers appear here."));
+    show(byId("answers"), rows.length ? rows : h("p", { class: "help" }, "Earlier answers appear here."));
   }
 }
 
