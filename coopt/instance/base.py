@@ -63,7 +63,7 @@ MAX_COUNT = 10_000_000
 
 def _not_vanishing(value: float) -> float:
     if value < MIN_DIVISOR:
-        raise ValueError(f"too small, needs at least {MIN_DIVISOR:g}")
+        raise ValueError(f"is too small, needs at least {MIN_DIVISOR:g}")
     return value
 
 
@@ -85,7 +85,7 @@ class Range(Table):
     def _has_some(self) -> Self:
         range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
         if self.most < self.least:
-            raise ValueError(f"{range_text}: needs a most that is at least as large as least")
+            raise ValueError(f"{range_text}: needs most >= least")
         if self.most - self.least > MAX_OF_RANGE * self.step:
             raise ValueError(f"{range_text}: needs at most {MAX_OF_RANGE:,} numbers")
         return self

@@ -299,7 +299,7 @@ def changed(kind: str, table: Mapping[str, Any], book: Book | None = None) -> di
     """
     name = table["extends"]
     if not isinstance(name, str):
-        raise ValueError(f"extends = {name!r}: needs a catalog name")
+        raise ValueError(f"extends = {name!r}: needs the name of a catalog entry")
     try:
         base = find(kind, name, book)
     except ValueError as error:
@@ -353,8 +353,8 @@ NEEDS: dict[str, str] = {
     "less_than": "needs a number below {lt}",
     "less_than_equal": "needs at most {le}",
     "literal_error": "needs one of {expected}",
-    "too_short": "needs at least {min_length} entry",
-    "too_long": "needs at most {max_length}",
+    "too_short": "needs a list of at least {min_length} entry",
+    "too_long": "needs at most {max_length} entries",
     "string_too_short": "needs a text with at least one character",
     "string_pattern_mismatch": "needs a text without control characters",
     "string_type": "needs a text in quotes",
@@ -362,7 +362,7 @@ NEEDS: dict[str, str] = {
     "float_type": "needs a number",
     "bool_type": "needs true or false",
     "model_type": "needs a table",
-    "model_attributes_type": "needs a table or a catalog name",
+    "model_attributes_type": "needs a catalog name or a table",
     "dict_type": "needs a table",
     "tuple_type": "needs a list",
 }
@@ -370,12 +370,12 @@ MOST_FAULTS = 100
 """Faults that are told; for each unknown key all others are looked through for close ones."""
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
-WITHOUT_COMMAS = " without commas, or a list with a space behind each comma"
+WITHOUT_COMMAS = " without commas (or a list with a space after each comma)"
 CALLED_HERE = dict.fromkeys(("fat-tree", "fattree", "leaf-spine", "spine-leaf"), "'clos'")
 """Terms of the field for a word of ours, which alone is named where it is allowed."""
 LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
 """Keys that keep a list, by those that it is written as; the first of the list is there twice."""
-LIKE = ', or extends = "NAME" beside it to start from a catalog entry'
+LIKE = ', or extends = "NAME" in the same table to start from a catalog entry'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
 
 
@@ -383,7 +383,7 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """Return one sentence per error, without repetition, then the number of those left out."""
     faults = [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
     items = _nearest_branches(faults[:MOST_FAULTS])
-    more = [f"and {len(faults) - MOST_FAULTS:,} more faults"] if len(faults) > MOST_FAULTS else []
+    more = [f"and {len(faults) - MOST_FAULTS:,} more errors"] if len(faults) > MOST_FAULTS else []
     needs: dict[str, list[str]] = {}
     rules: set[str] = set()  # their requirements all apply; they are not alternative types
     for item in items:
@@ -513,7 +513,7 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     """
     keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
-        return f"a known one (closest: {', '.join(matches)})"
+        return f"a known key (closest: {', '.join(matches)})"
     homes = [
         f"{place}.{loc[-1]}"
         for place, table in _tables_in(root)

@@ -421,7 +421,10 @@ def _slower(value: Any) -> Any:
         or not isinstance(value, int | float)
         or not 1 <= value <= MAX_SLOWDOWN
     ):
-        raise ValueError(f"needs a factor from 1 to {MAX_SLOWDOWN}, or a table of factors by part")
+        raise ValueError(
+            f"needs a factor from 1 to {MAX_SLOWDOWN}, or a table with a factor for each kind of"
+            " failure"
+        )
     return dict.fromkeys(Slower.model_fields, float(value))
 
 

@@ -301,9 +301,9 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             unit is not None and leaf is not None and leaf > unit,
-            f"leaf_domains = {leaf}: its end points take {(leaf or 0) * design.block:,} ports of"
-            f" a tier 1 switch, but those of a unit take {(unit or 0) * design.block:,}, needs at"
-            f" most unit_domains = {unit}",
+            f"leaf_domains = {leaf}: the end points of so many HB domains take"
+            f" {(leaf or 0) * design.block:,} ports of a leaf, but those of a whole unit take"
+            f" {(unit or 0) * design.block:,}, needs at most unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,
@@ -311,7 +311,8 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             design.pod == "rail" and design.fabric == "clos",
-            "pod = 'rail': the leaves of a clos serve all rails, needs 'unit' or another fabric",
+            "pod = 'rail': every leaf of a clos serves all rails, needs pod = 'unit' or another"
+            " fabric",
         ),
         *(
             (

@@ -173,7 +173,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
         "[robust]": question.robust,
         "[availability]": question.availability,
         "sharing.mode = 'partition'": question.sharing.mode == "partition",
-        "the fabric 'direct'": "direct" in network.fabrics,
+        "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,
         "a list in cluster.gpu": is_given and question.cluster.generations,
         "network.buildable = true": is_given and network.buildable,
@@ -184,11 +184,13 @@ def existing_complaints(question: Any) -> Iterator[str]:
         yield from broken(
             (
                 bool(asked),
-                f"existing: one existing network is not supported together with {both(asked)}",
+                f"existing: an existing network is not supported together with {both(asked)},"
+                " needs one or the other",
             ),
             (
                 len(question.existing) > 1,
-                f"existing: {len(question.existing)} tables, needs exactly one existing network",
+                f"existing: there are {len(question.existing)} [[existing]] tables, needs exactly"
+                " one",
             ),
         )
         return
@@ -221,8 +223,8 @@ def existing_complaints(question: Any) -> Iterator[str]:
         *(
             (
                 is_given and not stands.holds(count),
-                f"cluster.gpus = {count}: {row} has {stands.domains:,} domains of {domain.size}"
-                f" GPUs, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}",
+                f"cluster.gpus = {count}: {row} has {stands.domains:,} HB domains of {domain.size}"
+                f" GPUs each, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}",
             )
             for count in question.cluster.gpus
         ),

@@ -197,11 +197,14 @@ class HbDomain(Entry):
         """Return a note that the domain is not sold, or not with this GPU; empty if it is."""
         if self.gpus and gpu not in self.gpus:
             return (
-                f"This is a study: {self.name} is sold with {alternatives(self.gpus)}, not with"
-                f" {gpu}."
+                f"This hardware is hypothetical: {self.name} is sold with"
+                f" {alternatives(self.gpus)}, not with {gpu}."
             )
         if any("size" in source.fields and source.tag == "D" for source in self.sources):
-            return f"This is a study: nobody sells {self.name}, whose size and price are assumed."
+            return (
+                f"This hardware is hypothetical: nobody sells {self.name}, whose size and price"
+                " are assumed."
+            )
         return ""
 
 
@@ -360,7 +363,7 @@ class Switch(Entry):
         if min(ports_left) < MIN_PORTS:
             raise ValueError(
                 f"margin.ports = {share:g}: leaves switch {self.name!r} only {min(ports_left)}"
-                f" ports, needs a share that leaves {MIN_PORTS}"
+                f" ports, needs a smaller share, which leaves at least {MIN_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)

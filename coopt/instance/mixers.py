@@ -70,7 +70,7 @@ class Attention(Table):
         return broken(
             (
                 self.heads % self.kv_heads,
-                f"kv_heads = {self.kv_heads} does not divide heads = {self.heads}, needs a divisor",
+                f"kv_heads = {self.kv_heads}: needs a divisor of heads = {self.heads}",
             ),
             (
                 self.kv_rank == 0 and self.rope_dim,

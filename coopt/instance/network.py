@@ -475,7 +475,9 @@ class Network(Table):
         """Take the NICs that all servers come with where none are listed."""
         bare = [domain.name for domain in self.hb_domains if not domain.nics]
         if not self.nics and bare:
-            raise ValueError(f"no NIC is listed and {both(bare)} includes none, needs network.nics")
+            raise ValueError(
+                f"no NIC is listed, and none comes with {both(bare)}, needs network.nics"
+            )
         if not self.nics:
             names = dict.fromkeys(name for domain in self.hb_domains for name in domain.nics)
             self.__dict__["nics"] = tuple(find("nic", name, info.context) for name in names)

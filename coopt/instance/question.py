@@ -685,7 +685,7 @@ class Question(Table):
         in turn; empty if none.
         """
         islands = ["sharing.mode = 'partition'"] if self.sharing.mode == "partition" else []
-        links = ["the fabric 'direct'"] if "direct" in self.network.fabrics else []
+        links = ["'direct' in network.fabrics"] if "direct" in self.network.fabrics else []
         lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
         return [*self.parted_by, *islands, *links, *lists]
 

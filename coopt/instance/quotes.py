@@ -258,13 +258,13 @@ def _no_base(
         if not is_first:
             return None
         return (
-            f"extends = {base!r}: the entries extend each other in a circle, needs an end: {circle}"
+            f"extends = {base!r}: the entries extend each other in a circle ({circle}), needs one"
+            " that extends none"
         )
     first = placed[kind, base].first
-    where = f"line {first}" if first else "further down"
+    where = f"in line {first}" if first else "further down"
     return (
-        f"extends = {base!r}: that entry is in {where}, needs to come before the entry that"
-        " extends it"
+        f"extends = {base!r}: that entry is {where}, needs to come before the entry that extends it"
     )
 
 
@@ -495,11 +495,14 @@ def _unknown_columns(rows: Iterable[Mapping[str, str | None]]) -> Iterator[str]:
     ):
         suggestion = _closest(key, [column for names in columns.values() for column in names])
         if other_kinds:
-            need = f"needs the name of a figure of these kinds, or 'source' for notes{suggestion}"
-            yield f"column {key!r}: not a figure of the kinds {both([kind, *other_kinds])}, {need}"
+            need = f"needs the name of one of their figures, or 'source' for notes{suggestion}"
+            yield (
+                f"column {key!r}: products of the kinds {both([kind, *other_kinds])} have no such"
+                f" figure, {need}"
+            )
         else:
             yield (
-                f"column {key!r}: not a figure of kind {kind}, needs one of"
+                f"column {key!r}: products of kind {kind} have no such figure, needs one of"
                 f" {', '.join(columns[kind])}{suggestion}"
             )
 

@@ -224,7 +224,8 @@ def choice_complaints(instance: Question) -> Iterator[str]:
     if count > MOST_CHOICES:
         yield (
             "cluster.gpu, workload.global_batch, workload.batch_tolerance and workload.options"
-            f" together leave {count:,} choices, needs at most {MOST_CHOICES:,}"
+            f" together leave {count:,} combinations to choose from, needs at most"
+            f" {MOST_CHOICES:,}"
         )
         return
     if homeless_gpus := [name for name in names if not domains_of(instance, name)]:

@@ -64,7 +64,7 @@ class Composition(Table):
             own["dispatch_multiprocessors"] = self.dispatcher_multiprocessors
         if twice := [f"options.{key}" for key in own if key in options]:
             raise ValueError(
-                f"software and {', '.join(twice)} set the same value, needs one of them"
+                f"software and {', '.join(twice)} set the same value, needs only one of them"
             )
         return {**options, **own}
 

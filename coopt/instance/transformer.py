@@ -137,8 +137,8 @@ class Transformer(Attention, Entry):
                 and (
                     self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0
                 ),
-                "shared_ffn, dense_layers, dense_ffn and capacity apply to a mixture of experts,"
-                " needs experts > 0",
+                "shared_ffn, dense_layers, dense_ffn and capacity apply only to a mixture of"
+                " experts, needs experts > 0",
             ),
         )
         if self.expert_groups or self.top_groups:
@@ -158,8 +158,8 @@ class Transformer(Attention, Entry):
             ),
             (
                 self.expert_latent and not is_mixed,
-                f"expert_latent = {self.expert_latent}: applies to a mixture of experts, needs"
-                " experts > 0",
+                f"expert_latent = {self.expert_latent}: applies only to a mixture of experts,"
+                " needs experts > 0",
             ),
         )
         yield from self._hybrid_complaints()
@@ -191,8 +191,8 @@ class Transformer(Attention, Entry):
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs at least the {mixers} layers with mixers and at"
-                f" least ffn_layers = {self.with_ffn}, and no more than both together",
+                f"layers = {self.layers}: needs at least {mixers} (the layers with mixers) and"
+                f" ffn_layers = {self.with_ffn}, and at most the sum of both",
             ),
         )
 
@@ -596,7 +596,7 @@ class Software(Entry):
         if (self.graphs == "scoped") != bool(self.graph_modules):
             raise ValueError(
                 f"graphs = {self.graphs!r}, graph_modules = {list(self.graph_modules)}: needs"
-                " modules if graphs are scoped, and none otherwise"
+                " graph_modules if graphs = 'scoped', and none otherwise"
             )
         return self
 

@@ -54,8 +54,8 @@ from coopt.instance.transformer import (
 Tokens = Annotated[float, Field(gt=0, le=1e20)]
 EVIDENCE = {
     "tp_sync_fraction": (
-        "language models of 130 M, 1.1 B and 7 B parameters kept their accuracy at a share of"
-        " 0.5 (arXiv 2506.19645); larger models and lower shares are untested"
+        "language models of 130 M to 7 B parameters kept their accuracy at a fraction of 0.5"
+        " (arXiv 2506.19645); larger models and lower fractions are untested"
     ),
     "dp_mode": (
         "image models kept their accuracy with gradients one step late (arXiv 1911.02516);"
@@ -222,23 +222,23 @@ class Options(Table):
         """
         partial = self.tp_sync_fraction < 1.0
         texts = {
-            f"tp_sync_fraction = {self.tp_sync_fraction:g}: TP ranks hold only partly equal"
-            " activations, which changes the model": (partial),
+            f"tp_sync_fraction = {self.tp_sync_fraction:g}: TP ranks synchronise only part of"
+            " their activations, which changes the model": (partial),
             f"tp_sync_backward = {self.tp_sync_backward:g}": (
                 partial and self.tp_sync_backward > 1.0
             ),
             "dp_mode = stale-1: gradients arrive one step late, which changes training": (
                 self.dp_mode == "stale-1"
             ),
-            "dp_mode = overlap: gradients are reduced behind the backward pass": (
+            "dp_mode = overlap: gradients are reduced during the backward pass": (
                 self.dp_mode == "overlap"
             ),
             f"transport = {self.transport}": self.transport != "rdma",
             f"schedule = {self.schedule}: {SCHEDULES.get(self.schedule)}": self.schedule != "1f1b",
-            "ep_overlap: all-to-alls run behind another micro-batch's compute": self.ep_overlap,
+            "ep_overlap: all-to-alls run while another micro-batch computes": self.ep_overlap,
             (
                 "dispatch_bytes = 1: tokens are sent to experts as 8-bit numbers, which changes"
-                " the training"
+                " training"
             ): (self.dispatch_bytes == 1),
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
@@ -427,8 +427,8 @@ class Workload(Table):
             return table  # complaints are those of the field, with its place
         if not isinstance(options, Mapping):
             raise ValueError(
-                "software: workload.options is filled in already, needs software in the table of"
-                " the workload itself"
+                "software: workload.options is no table but a finished object, needs software"
+                " inside that object"
             )
         return {**table, "software": None, "options": stated.options(options, info.context)}
 
@@ -446,8 +446,8 @@ class Workload(Table):
             return table
         if tolerance:
             raise ValueError(
-                f"batch_tolerance = {tolerance}: global_batch is a list already, needs a single"
-                " batch there"
+                f"batch_tolerance = {tolerance}: applies to a single batch, but global_batch is a"
+                " list, needs one number there"
             )
         batches = each_once(batches)
         return {**table, "global_batch": batches[0], "batches": batches if len(batches) > 1 else ()}
@@ -533,7 +533,8 @@ class Workload(Table):
     def _narrow_head(self) -> Self:
         if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
             raise ValueError(
-                f"fp8_head: precision = {self.precision!r} has layers in 16 bits, needs fp8 or fp4"
+                f"fp8_head: with precision = {self.precision!r} the layers are in 16 bits, needs"
+                " precision = 'fp8' or 'fp4'"
             )
         return self
 
@@ -542,8 +543,8 @@ class Workload(Table):
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
             raise ValueError(
-                f"mapping.interleave = {list(chunks)}: under options.schedule = {schedule!r} a"
-                " GPU has one chunk, needs [1] or the schedule '1f1b'"
+                f"mapping.interleave = {list(chunks)}: with options.schedule = {schedule!r} a GPU"
+                " has one model chunk, needs [1], or options.schedule = '1f1b'"
             )
         return self
 
@@ -668,7 +669,7 @@ class Workload(Table):
         """Duration of all iterations at this time each: `54.2 days`."""
         days = self.days(time_s)
         if math.isinf(days):
-            return "time without end"
+            return "infinitely long"
         return f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
 
     @property

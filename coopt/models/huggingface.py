@@ -44,7 +44,7 @@ PLAIN = """
 GEMMA3 = {"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256}
 GEMMA3 |= {"vocab_size": 262208, "sliding_window": 4096, "sliding_window_pattern": 6}
 NO_MAMBA_1 = "Mamba-2 (Mamba-1 is not supported)"
-NO_PARALLEL = "one kind of mixer in a layer"
+NO_PARALLEL = "a model with one mixer in each layer (attention beside Mamba is not supported)"
 FAMILIES: dict[str, ModelFamily] = {
     **dict.fromkeys(PLAIN.split(), ModelFamily()),
     **dict.fromkeys(
@@ -77,20 +77,20 @@ FAMILIES: dict[str, ModelFamily] = {
     "falcon_h1": ModelFamily(why_not=NO_PARALLEL),
     "hymba": ModelFamily(why_not=NO_PARALLEL),
     "longcat_flash": ModelFamily(
-        why_not="no experts without computation, and one mixer in a layer"
+        why_not="a model with one mixer in each layer and without zero-computation experts"
     ),
-    "ernie4_5_vl_moe": ModelFamily(why_not="experts of one size in a layer"),
-    "ernie4_5_moe_vl": ModelFamily(why_not="experts of one size in a layer"),
+    "ernie4_5_vl_moe": ModelFamily(why_not="a model whose experts in a layer have one size"),
+    "ernie4_5_moe_vl": ModelFamily(why_not="a model whose experts in a layer have one size"),
     "gemma3n": ModelFamily(
-        why_not="one embedding for each token, and keys and values of its own in each layer"
+        why_not="a model with one embedding per token and its own keys and values in each layer"
     ),
     "gemma3n_text": ModelFamily(
-        why_not="one embedding for each token, and keys and values of its own in each layer"
+        why_not="a model with one embedding per token and its own keys and values in each layer"
     ),
     "lfm2": ModelFamily(
-        why_not="attention or a known linear mixer (convolutions are not supported)"
+        why_not="a model of attention or known linear mixers (convolutions are not supported)"
     ),
-    "nemotron-nas": ModelFamily(why_not="the same width in all layers"),
+    "nemotron-nas": ModelFamily(why_not="a model with the same width in all layers"),
 }
 SEQ = 4096
 """Tokens of a sequence where a file says none."""
@@ -141,7 +141,7 @@ def _family(outer: Keys, text: Keys) -> ModelFamily:
     if family is None:
         place = text if own else outer
         near = sorted(FAMILIES, key=lambda known: -_alike(known, str(own or whole)))[:3]
-        raise place.refuse("model_type", f"a known one, such as {alternatives(near)}")
+        raise place.refuse("model_type", f"a known model type, such as {alternatives(near)}")
     if family.why_not:
         raise outer.refuse("model_type", family.why_not)
     return family
@@ -191,7 +191,7 @@ class Reader:
             raise text.refuse(unknown[0], f"a known key of model_type = {self._kind!r}")
         if has_residual_attention:
             self._notes.append(
-                "attention to residuals of earlier layers is not included in the times"
+                "predicted times leave out the attention to residuals of earlier layers"
             )
         return {key: value for key, value in values.items() if value not in (None, [])}, self._notes
 
@@ -199,7 +199,7 @@ class Reader:
         names = ("max_position_embeddings", "max_seq_len", "max_sequence_length")
         seq = min(self._text.number(*names, default=SEQ), SEQ)
         self._notes.append(
-            f"seq = {seq:,}: the file does not say how long sequences are in training"
+            f"seq = {seq:,} is assumed: the file does not say how long sequences are in training"
         )
         return seq
 
@@ -263,7 +263,7 @@ class Reader:
             return self._compressed()
         own = self._attention(self._text)
         if self._text.flag("use_cla"):
-            raise self._text.refuse("use_cla", "keys and values of its own in every layer")
+            raise self._text.refuse("use_cla", "false (every layer needs its own keys and values)")
         layers = Counter(self._layer_kinds())
         mixers, values = list[Values](), dict(own)
         full, windowed = layers[ATTENTION] + layers[SPARSE], layers[WINDOWED]
@@ -350,7 +350,8 @@ class Reader:
             full = linear.numbers("full_attn_layers")
             if len(full) + len(linear.numbers("kda_layers")) != self._layers:
                 raise linear.refuse(
-                    "full_attn_layers", f"all {self._layers} layers between it and kda_layers"
+                    "full_attn_layers",
+                    f"all {self._layers} layers in either full_attn_layers or kda_layers",
                 )
             return [ATTENTION if layer + 1 in full else LINEAR for layer in layers]
         every = text.number("full_attention_interval", default=0)
@@ -616,7 +617,9 @@ class Reader:
         vision = self._outer.table("vision_config")
         for name in ("audio_config", "thinker_config", "audio_encoder_config"):
             if self._outer.has(name):
-                raise self._outer.refuse(name, "text and images (audio is not supported)")
+                raise self._outer.refuse(
+                    name, "a model of text and images (audio is not supported)"
+                )
         if vision is None or not vision.has(*LAYERS):
             return []
         layers = vision.number(*LAYERS)
@@ -625,7 +628,7 @@ class Reader:
             hidden = vision.number("embed_dim")
         heads = vision.number("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
         if not heads or hidden % heads:
-            raise vision.refuse("hidden_size", f"a multiple of its {heads} heads")
+            raise vision.refuse("hidden_size", f"a multiple of its number of heads, {heads}")
         ratio = vision.value("mlp_ratio", default=4)
         ffn_names = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
         merge_names = ("spatial_merge_size", "merge_size")

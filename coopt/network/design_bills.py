@@ -340,7 +340,7 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
     if network.end_points == design.end_points:
         return
     joins = (
-        f"joins {counted(design.end_points, 'end point')}, the plan's network"
+        f"joins {counted(design.end_points, 'end point')}, while the plan's network joins"
         f" {network.end_points:,}"
     )
     design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point

@@ -109,7 +109,7 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
         fixed_gbit_s, most_gbit_s = rates_below
         port_gbit_s = port_rate(tier)
         if fixed_gbit_s and tier.down_gbit_s and fixed_gbit_s != tier.down_gbit_s:
-            lower = "ports of switches" if number else "NIC ports"
+            lower = "switch ports" if number else "NIC ports"
             raise InstanceError(
                 f"{origin}: tiers[{number}].down_gbit_s = {tier.down_gbit_s:g}: {lower} below run"
                 f" at {fixed_gbit_s:g} Gbit/s, needs the same rate at both ends of a cable"
@@ -243,13 +243,13 @@ def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int) -> 
     """Refuse leaves that would have to be joined."""
     if fill > ports.down:
         raise NotWirableError(
-            1, fill, ports.down, "one for each end point, as no tier joins leaves"
+            1, fill, ports.down, "one for each end point, as no second tier joins the leaves"
         )
     served_domains = design.leaf_domains or design.unit_domains or design.installed
     if served_domains < design.installed:
         ports_needed = -(-fill * design.installed // served_domains)
         raise NotWirableError(
-            1, ports_needed, ports.down, "for all domains, as no tier joins leaves"
+            1, ports_needed, ports.down, "for all HB domains, as no second tier joins the leaves"
         )
 
 
@@ -323,7 +323,7 @@ def _filled(design: PublishedDesign, leaf: TierPorts, origin: str) -> tuple[int,
         return fill, -(-unit * block // fill)
     served_domains = min(leaf.down // block, unit)
     if served_domains == 0:
-        raise NotWirableError(1, block, leaf.down, "for one rail of a domain")
+        raise NotWirableError(1, block, leaf.down, "for one rail of an HB domain")
     if design.unit_domains is not None and unit % served_domains:
         raise InstanceError(
             f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served_domains}"

@@ -216,7 +216,7 @@ def edge_name(tail: object, head: object) -> str:
 def _nodes(graph: nx.Graph) -> Iterator[str]:
     names = {str(node) for node in graph}
     is_unnamed = len(names) < len(graph)
-    yield from broken((is_unnamed, "two nodes have one name, needs names that differ as text"))
+    yield from broken((is_unnamed, "two nodes have the same name as text, needs different names"))
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")
         place = f"node {str(node)!r}"
@@ -236,7 +236,10 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
     rates: dict[frozenset[Any], float] = {}
     for tail, head, data in graph.edges(data=True):
         if tail == head:
-            yield f"node {str(tail)!r}: linked to itself, needs another end"
+            yield (
+                f"node {str(tail)!r}: an edge joins it to itself, needs edges between different"
+                " nodes"
+            )
             continue
         place, links = f"edge {edge_name(tail, head)}", data.get("links", 1)
         rate = data.get("gbit_s") if gbit_s is None else gbit_s
@@ -287,7 +290,8 @@ def _built(graph: nx.Graph) -> Iterator[str]:
         (ends > MOST_DOMAINS, f"{ends:,} domains, needs at most {MOST_DOMAINS:,}"),
         (
             len(parts) > 1,
-            f"falls into {len(parts)} parts (around {names}), needs a path between any two nodes",
+            f"the graph falls into {len(parts)} parts (around {names}), needs a path between any"
+            " two nodes",
         ),
         *(
             (

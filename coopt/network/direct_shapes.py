@@ -92,14 +92,15 @@ def regular(name: str, parts: Numbers) -> nx.Graph:
     domains, degree, seed = parts[0][0], parts[1][0], parts[2][0] if len(parts) > 2 else 0
     if degree >= domains or domains * degree % 2:
         raise InstanceError(
-            f"graph {name!r}: no such graph, needs a degree below {domains} and an even number of"
-            " link ends"
+            f"graph {name!r}: no such regular graph exists, needs a degree below {domains} and an"
+            " even number of link ends"
         )
     graphs = (nx.random_regular_graph(degree, domains, seed=seed + n) for n in range(TRIES))
     graph = next(filter(nx.is_connected, graphs), None)
     if graph is None:
         raise InstanceError(
-            f"graph {name!r}: no connected one was found, needs a degree of 2 or more"
+            f"graph {name!r}: no connected graph of this degree was found, needs a degree of 2 or"
+            " more"
         )
     # Sorted, so that one seed gives one graph in one order.
     edges = sorted((min(edge), max(edge)) for edge in graph.edges)
@@ -136,7 +137,7 @@ def fat_tree(name: str, parts: Numbers) -> nx.Graph:
     """
     radix = parts[0][0]
     if radix % 2:
-        raise InstanceError(f"graph {name!r}: radix {radix}, needs an even one")
+        raise InstanceError(f"graph {name!r}: radix = {radix}, needs an even number of ports")
     half = range(radix // 2)
     pods = list(product(range(radix), half))
     down = [(f"d{pod}.{edge}.{port}", f"edge{pod}.{edge}") for pod, edge in pods for port in half]
@@ -174,16 +175,16 @@ FORMS: dict[str, Form] = {
     "full": Form(example="full:8", extents=((1,),), build=hyperx),
     "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), build=hyperx),
     "dragonfly": Form(
-        example="dragonfly:9x4 (groups x domains of a group)", extents=((2,),), build=dragonfly
+        example="dragonfly:9x4 (groups x domains per group)", extents=((2,),), build=dragonfly
     ),
     "regular": Form(
-        example="regular:16:4 or regular:16:4:7 (domains, links of each, seed)",
+        example="regular:16:4 or regular:16:4:7 (domains, links per domain, seed)",
         extents=((1,), (1,), (1,)),
         optional=1,
         build=regular,
     ),
     "clos": Form(
-        example="clos:4x8 or clos:4x8:2 (leaves x domains of a leaf, spines)",
+        example="clos:4x8 or clos:4x8:2 (leaves x domains per leaf, spines)",
         extents=((2,), (1,)),
         optional=1,
         build=clos,
@@ -247,7 +248,10 @@ def _shape(text: str, form: Form, numbers: str) -> nx.Graph:
     for complaint in broken(
         (min(counts) < 1, "holds a 0, needs whole numbers from 1"),
         (domains > MOST_DOMAINS, f"{domains:,} end points, {need}"),
-        (max(counts) > MOST_DOMAINS, f"holds a number over {MOST_DOMAINS:,}, needs smaller ones"),
+        (
+            max(counts) > MOST_DOMAINS,
+            f"holds a number above {MOST_DOMAINS:,}, needs smaller numbers",
+        ),
     ):
         raise InstanceError(f"graph {text!r}: {complaint}")
     return form.build(text, parts)

@@ -635,7 +635,7 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
     modules = -(-sum(-(-island.links // of_module) for island in core.islands) // core.switches)
     if modules > (cages := ports_of_modules(way, 1)):
         yield (
-            f"Not orderable as listed: a {way.name} of the core has {cages:,} cages for"
-            f" {modules:,} modules. network.buildable = true plans with no more modules than cages,"
-            " and with modules of several links where the list has them."
+            f"Not orderable as listed: a {way.name} of the core has only {cages:,} cages for"
+            f" {modules:,} modules. Set network.buildable = true to plan no more modules than"
+            " cages, with modules of several links where these are listed."
         )

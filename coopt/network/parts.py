@@ -126,8 +126,8 @@ def cage_note(
         of_kind[optic.name] += number
     cages_filled = sum(-(-number // ports_per_module) for number in of_kind.values())
     opening = (
-        f"Not orderable as listed: a {way.name} of tier {level} has {counted(cages, 'cage')} for"
-        f" {modules:,} modules."
+        f"Not orderable as listed: a {way.name} of tier {level} has only {counted(cages, 'cage')}"
+        f" for {modules:,} modules."
     )
     larger = f"modules of {cage_gbit_s:g} Gbit/s with {counted(ports_per_module, 'port')} each"
     if cages_filled <= cages:

@@ -217,9 +217,8 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     match = next((part for part in plan.parts if part.name == name), None)
     if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
-            f"--part {name}: a core joins islands and has no GPUs, so no iteration passes through"
-            f" it, needs one of {names}; coopt bom lists its cables, coopt faults the effect of"
-            " its loss"
+            f"--part {name}: the core joins islands but trains nothing itself, needs one of"
+            f" {names}; coopt bom lists its cables, coopt faults the effect of its loss"
         )
     if match is None:
         raise InstanceError(
@@ -244,7 +243,8 @@ def require_workload(plan: Plan, workload: str | None, part: Part | None = None)
     if workload is not None and not training:
         names = dict.fromkeys(run.name for other in plan.parts for run in other.workloads)
         raise InstanceError(
-            f"--workload {workload}: the plan has none of this name, needs {alternatives(names)}"
+            f"--workload {workload}: the plan has no workload of this name, needs"
+            f" {alternatives(names)}"
         )
     if workload is not None and part is not None and repr(part.name) not in training:
         trained = both(run.name for run in part.workloads) or "nothing"

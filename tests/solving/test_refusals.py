@@ -41,12 +41,12 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "direct": (
         linked,
         [
-            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs such a fabric as well"),
+            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs one of these beside it"),
             ({"network__fabrics": ["clos"]}, "network.panels: .* needs 'direct'"),
             ({"solver": {"top": 2}}, "solver.top = 2: .* 'direct' in network.fabrics, needs 1"),
             (
                 {"network__link_reach_m": [50, 5000, 6000]},
-                "network.optics: none of a NIC's rate reaches the 5000 m of a direct link",
+                "network.optics: no optic of a NIC's rate reaches the 5000 m of a direct link",
             ),
             ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
             ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
@@ -59,7 +59,10 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"site": []}, "wan: joins or divides among sites, and there are none"),
             ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
             ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
-            ({"cluster__gpus": [64, 128]}, "cluster.gpus = 64, 128: sites share one number of GPUs, needs one"),
+            (
+                {"cluster__gpus": [64, 128]},
+                "cluster.gpus = 64, 128: the sites divide a fixed number of GPUs, needs one",
+            ),
             ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
             ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
             ({"wan__0__between": ["east"]}, "wan.0.between.1"),
@@ -69,7 +72,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"solver": {"top": 2}}, "solver.top = 2: .* \\[\\[site\\]\\], needs 1"),
             (
                 {"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []},
-                "site: 7 sites, needs at most 6",
+                "site: there are 7 sites, needs at most 6",
             ),
         ],
     ),

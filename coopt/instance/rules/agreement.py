@@ -47,7 +47,7 @@ def _switches(instance: Question) -> Iterator[str]:
             (
                 units > hall.switch_rack_units,
                 f"network.hall.switch_rack_units = {hall.switch_rack_units:g}: switch"
-                f" {switch.name!r} takes {units:g} units, needs at least {units:g}",
+                f" {switch.name!r} takes {units:g} rack units, needs at least {units:g}",
             ),
             (
                 switch.w > 1e3 * most_kw,
@@ -90,9 +90,9 @@ def _ports(instance: Question) -> Iterator[str]:
         return
     if joints:
         yield (
-            f"network.{_mating_key(network)}: no NIC mates with any listed switch and optic of"
-            " its rate (protocol, lane_gbit_s), needs network.switches and network.optics with"
-            f" its lanes{', or buildable = false' if network.buildable else ''}"
+            f"network.{_mating_key(network)}: no listed switch and optic of a NIC's rate have its"
+            " protocol and lane_gbit_s, needs such entries in network.switches and"
+            f" network.optics{', or buildable = false' if network.buildable else ''}"
         )
         return
     yield _missing_joint(network, nic_runs, reach_m)
@@ -114,7 +114,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         )
         return (
             f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one that"
-            f" does; the listed ones are {switches}"
+            f" has; listed are {switches}"
         )
     modules = dict.fromkeys(
         _module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs
@@ -124,9 +124,8 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         for optic in network.optics
     )
     return (
-        "network.optics: none joins a NIC to switch ports of its rate, needs one of"
-        f" {alternatives(modules)} that reaches at least {reach_m:g} m; the listed ones are"
-        f" {optics}"
+        "network.optics: no optic joins a NIC to switch ports of its rate, needs one of"
+        f" {alternatives(modules)} that reaches at least {reach_m:g} m; listed are {optics}"
     )
 
 
@@ -186,8 +185,8 @@ def _fill(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             network.pod_bundles != (1,) and unbundled,
-            f"network.pod_bundles = {numbers(network.pod_bundles)}: bundles of links in pods are"
-            f" not supported with {both(unbundled)}, needs 1",
+            f"network.pod_bundles = {numbers(network.pod_bundles)}: parallel links inside a pod"
+            f" are not supported with {both(unbundled)}, needs 1",
         ),
         (
             network.tier_switches == "any" and alike,
@@ -300,7 +299,7 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
         *(
             (
                 needs_bounds and not workload.bounded,
-                f"workload[{w}]: no bound given, needs {ONE_BOUND}, or objective.minimize ="
+                f"workload[{w}]: no bound is given, needs {ONE_BOUND}, or objective.minimize ="
                 " 'time' for the fastest plan within [limits]",
             )
             for w, workload in enumerate(instance.workload)
@@ -338,8 +337,8 @@ def _in_turn(instance: Question) -> Iterator[str]:
             (
                 workload.bounded and workload.train_days is None,
                 (
-                    f"workload[{w}]: {key} adds up the days of all workloads, needs train_days,"
-                    " or no bound of its own"
+                    f"workload[{w}]: {key} adds up the days of all workloads, needs train_days as"
+                    " its bound, or none"
                 ),
             ),
             (
@@ -448,7 +447,8 @@ def _domains(instance: Question) -> Iterator[str]:
     return broken(
         (
             hosts and "hb" not in instance.objective.include,
-            "objective.include: servers are priced with HB domains, needs 'hb' beside 'host'",
+            "objective.include: hosts are priced together with HB domains, needs 'hb' beside"
+            " 'host'",
         ),
         *(
             (
@@ -461,7 +461,7 @@ def _domains(instance: Question) -> Iterator[str]:
         *(
             (
                 hosts and getattr(domain, key) is None,
-                f"objective.include: HB domain {domain.name!r} has no price of a host, needs"
+                f"objective.include: HB domain {domain.name!r} says nothing about its hosts, needs"
                 f" `{key}` in its table",
             )
             for domain in instance.network.hb_domains
@@ -528,8 +528,8 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
         (
             direct and not network.switched,
             (
-                "network.fabrics: 'direct' is always compared with a switched fabric, needs such"
-                " a fabric as well"
+                "network.fabrics: 'direct' is always compared with a switched fabric, needs one of"
+                " these beside it"
             ),
         ),
         (
@@ -544,7 +544,7 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
         ),
         (
             direct and not rates & {nic.gbit_s for nic in network.nics},
-            f"network.optics: none of a NIC's rate reaches the {reach_m:g} m of a direct link"
+            f"network.optics: no optic of a NIC's rate reaches the {reach_m:g} m of a direct link"
             " (second in network.link_reach_m), needs one that does",
         ),
     )

@@ -35,21 +35,21 @@ def exclusions(instance: Question) -> Iterator[str]:
         (
             instance.sharing.mode == "partition",
             "sharing.mode = 'partition'",
-            "those of one network",
+            "one network for all workloads",
         ),
-        (instance.site, "[[site]]", "laid at one place"),
+        (instance.site, "[[site]]", "a single site"),
     )
     apart = own_place | at_once
     return broken(
         (
             "direct" in instance.network.fabrics and apart,
-            f"network.fabrics: 'direct' is not supported with {both(apart)}, as direct links are"
-            f" {both(apart.values())}, needs fabrics without 'direct', or {_without(apart)}",
+            f"network.fabrics: 'direct' is not supported with {both(apart)}, as direct links"
+            f" assume {both(apart.values())}, needs fabrics without 'direct', or {_without(apart)}",
         ),
         (
             instance.asks("ring") and at_once,
             "site: training one model at several sites (sharing.mode = 'time') is not supported"
-            f" with {both(at_once)}, as it is {both(at_once.values())}, needs sharing.mode ="
+            f" with {both(at_once)}, as it assumes {both(at_once.values())}, needs sharing.mode ="
             f" 'partition' (each workload at one site), or {_without(at_once)}",
         ),
         (
@@ -70,19 +70,19 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
     """
     robust = instance.robust or Robust()
     doubts = _words(
-        (robust.prices != Prices(), "robust.prices", "planned at known prices"),
+        (robust.prices != Prices(), "robust.prices", "prices that are known"),
         (
             robust.efficiency != (1.0, 1.0),
             "robust.efficiency",
-            "planned at one efficiency of the GPU",
+            "a known efficiency of the GPU",
         ),
-        (robust.survive, "robust.survive", "planned without losses"),
+        (robust.survive, "robust.survive", "equipment that is never lost"),
     )
     return _words(
-        (instance.phase, "[[phase]]", "built at once"),
+        (instance.phase, "[[phase]]", "a cluster that never grows"),
         *((True, *doubt) for doubt in doubts.items()),
-        (instance.robust is not None and not doubts, "[robust]", "planned without uncertainty"),
-        (instance.availability is not None, "[availability]", "planned without failures"),
+        (instance.robust is not None and not doubts, "[robust]", "that nothing is uncertain"),
+        (instance.availability is not None, "[availability]", "hardware that never fails"),
     )
 
 
@@ -152,7 +152,9 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             ),
         )
         return
-    yield from one_number(instance, "islands divide a fixed number of GPUs")
+    yield from one_number(
+        instance, "the islands of sharing.mode = 'partition' divide a fixed number of GPUs"
+    )
     yield from _discounts(instance)
     yield from core_disagreements(instance)
 
@@ -247,11 +249,11 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
     )
     rate_optics = [optic for optic in network.optics if optic.links_of(rate)]
     core_optics = [optic for optic in rate_optics if _fits_core(instance, optic, switch)]
-    ends = (("from NIC to leaf", rate_optics), ("to the core", core_optics))
+    ends = (("links from NIC to leaf", rate_optics), ("links to the core", core_optics))
     for reach_m, (stretch, optics) in zip(network.link_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
-                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of links"
+                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of"
                 f" {stretch}, needs one in network.optics or another network.link_reach_m"
             )
     core_names = {optic.name for optic in core_optics if optic.reach_m >= network.link_reach_m[-1]}
@@ -360,8 +362,8 @@ def _not_phased(instance: Question) -> Iterator[str]:
     return broken(
         (
             gpus != (last_gpus,),
-            f"cluster.gpus = {', '.join(map(str, gpus))}: differs from the last phase, needs its"
-            f" {last_gpus} GPUs",
+            f"cluster.gpus = {', '.join(map(str, gpus))}: differs from the GPUs of the last phase,"
+            f" needs {last_gpus}",
         ),
         (
             instance.network.ratios is not None,
@@ -381,8 +383,8 @@ def _not_phased(instance: Question) -> Iterator[str]:
         (
             instance.objective.minimize == "power",
             (
-                "objective.minimize = 'power': phases spread purchases over time, needs 'capex'"
-                " or 'tco'"
+                "objective.minimize = 'power': is not supported with [[phase]], needs 'capex' or"
+                " 'tco'"
             ),
         ),
     )
@@ -404,14 +406,11 @@ def site_disagreements(instance: Question) -> Iterator[str]:
         ),
         (
             len(instance.site) > MAX_SITES,
-            f"site: {len(instance.site)} sites, needs at most {MAX_SITES}",
+            f"site: there are {len(instance.site)} sites, needs at most {MAX_SITES}",
         ),
         (
             is_several and "gpu" not in instance.objective.include,
-            (
-                "objective.include: the sites feed GPUs whose power is not counted, needs 'gpu'"
-                " in it"
-            ),
+            ("objective.include: the power of a site includes that of its GPUs, needs 'gpu' in it"),
         ),
     )
     if is_several:
@@ -429,7 +428,7 @@ def _shares(instance: Question) -> Iterator[str]:
         need = "needs the number of equal shares into which sites divide GPUs and batch"
         yield from broken((not excluded, f"cluster.shares: is missing, {need}"))
         return
-    yield from one_number(instance, "sites share one number of GPUs")
+    yield from one_number(instance, "the sites divide a fixed number of GPUs")
     yield from broken(
         *(
             (
@@ -489,7 +488,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
             f" {math.floor(1000 / share) / 1000:g}",
         ),
         *(
-            (count > 1, f"robust.survive: {part!r} appears twice, needs each part once")
+            (count > 1, f"robust.survive: {part!r} appears twice, needs each kind of failure once")
             for part, count in Counter(robust.survive).items()
         ),
         *((True, sentence) for sentence in idle_factors(instance, robust.survive).values()),
@@ -509,9 +508,9 @@ def regrets_of_choices(instance: Question) -> Iterator[str]:
     return broken(
         (
             instance.minimizes_regret,
-            "robust.aim = 'regret': a regret compares with the best plan of one choice only,"
-            " needs 'worst-case', or single values in cluster.gpu, workload.global_batch and"
-            " workload.options",
+            "robust.aim = 'regret': a regret is measured within one choice of GPU, batch and"
+            " options, needs 'worst-case', or single values in cluster.gpu, workload.global_batch"
+            " and workload.options",
         )
     )
 

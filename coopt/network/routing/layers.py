@@ -42,11 +42,14 @@ class TwoLayer:
     def __post_init__(self) -> None:
         object.__setattr__(self, "links", _whole_numbers("links", self.links, dimensions=2))
         if (self.links < 0).any():
-            raise InstanceError(f"links: {self.links.min()}, needs numbers of links of at least 0")
+            raise InstanceError(
+                f"links: the smallest number is {self.links.min()}, needs at least 0"
+            )
         if self.unit > LARGEST_UNIT:
             raise InstanceError(
                 f"links: {np.unique(self.links).size} different numbers of parallel links, whose"
-                f" least common multiple is {self.unit}, needs one of at most {LARGEST_UNIT}"
+                f" least common multiple is {self.unit}, needs a multiple of at most"
+                f" {LARGEST_UNIT}"
             )
 
     @property
@@ -97,7 +100,7 @@ class Flows:
         if not self.src.shape == self.dst.shape == self.group.shape:
             lengths = ", ".join(str(values.size) for values in (self.src, self.dst, self.group))
             raise InstanceError(
-                f"flows: src, dst and group of lengths {lengths}, needs equal lengths"
+                f"flows: src, dst and group have the lengths {lengths}, needs equal lengths"
             )
 
     def __len__(self) -> int:
@@ -148,8 +151,8 @@ def require_paths(clos: TwoLayer, flows: Flows) -> None:
     if stranded.size:
         flow = stranded[0]
         raise InstanceError(
-            f"flow {flow}: leaf {flows.src[flow]} to leaf {flows.dst[flow]}, needs a core with"
-            " links to both"
+            f"flow {flow}: no core has links to both leaf {flows.src[flow]} and leaf"
+            f" {flows.dst[flow]}, needs one that has"
         )
 
 

@@ -112,7 +112,7 @@ class Plane:
         is_whole = ((joins @ joins.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
         if not is_whole.any():
             raise InstanceError(
-                f"failed cores: {n}, leaves no slice that joins all pods, needs fewer of them"
+                f"failed cores: {n}, so that no aggregation switches reach all pods, needs fewer"
             )
         return TwoLayer(links=leaf_layer.links * is_whole), TwoLayer(
             links=links.reshape(-1, top_layer.cores)

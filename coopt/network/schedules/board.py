@@ -89,7 +89,7 @@ def free_bound(board: Board) -> StepBound:
     return (
         link_bound
         if steps == link_bound.steps
-        else StepBound(steps=steps, work=low, why="the domains with few links")
+        else StepBound(steps=steps, work=low, why="the domains with the fewest links")
     )
 
 

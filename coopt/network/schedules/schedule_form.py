@@ -52,7 +52,9 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
     names, domains = schedule.names, schedule.domains
     graph_domains = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
     if set(names[:domains]) != graph_domains or domains != len(graph_domains):
-        yield f"schedule: its {domains} domains differ from the {len(graph_domains)} of the graph"
+        yield (
+            f"schedule: its {domains} domains are not the {len(graph_domains)} domains of the graph"
+        )
         return
     if any(not 0 <= root < domains for root in schedule.roots):
         yield "schedule: the root of a chunk is not a domain"
@@ -67,8 +69,8 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
             for tail, head in pairwise(hop.path):
                 if not graph.has_edge(names[tail], names[head]):
                     yield (
-                        f"step {hop.step}: chunk {hop.chunk}: no link {names[tail]} ->"
-                        f" {names[head]}"
+                        f"step {hop.step}: chunk {hop.chunk}: its path needs the link"
+                        f" {names[tail]} -> {names[head]}, which does not exist"
                     )
 
 
@@ -85,7 +87,10 @@ def _crowded(
             room = f"{links * rounds[step]} fit" + (
                 f" in {rounds[step]} rounds" if rounds[step] > 1 else ""
             )
-            yield f"step {step}: link {names[tail]} -> {names[head]} carries {count} chunks, {room}"
+            yield (
+                f"step {step}: link {names[tail]} -> {names[head]} carries {count} chunks, but"
+                f" only {room}"
+            )
 
 
 def _by_step(hops: Iterable[Hop]) -> list[tuple[int, list[Hop]]]:
@@ -117,7 +122,7 @@ def _reduced(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
         absent = everyone & ~partial[root][chunk]
         if absent:
             yield (
-                f"end: chunk {chunk} at {names[root]} lacks the contribution of"
+                f"after the last step: chunk {chunk} at {names[root]} lacks the contribution of"
                 f" {_lowest_domain(names, absent)}"
             )
 
@@ -149,7 +154,7 @@ def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
             domain_without = next(
                 domain for domain in range(schedule.domains) if domain not in holders
             )
-            yield f"end: chunk {chunk} never reaches {names[domain_without]}"
+            yield f"after the last step: chunk {chunk} has not reached {names[domain_without]}"
 
 
 class Hop(NamedTuple):

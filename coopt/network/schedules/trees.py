@@ -132,7 +132,7 @@ def rarest_first(board: Board, seed: int, *, roots: Sequence[int] | None = None)
         holds[receiver, chunk] = True
         step += 1
     return schedule_of(
-        board, "multitree", hops, roots=start.tolist(), found_by="rarest chunk first"
+        board, "multitree", hops, roots=start.tolist(), found_by="sending the rarest chunk first"
     )
 
 

@@ -131,7 +131,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
         ({"existing.nic": None}, "existing[0].nic: is missing"),
         ({"existing.hb_domain": None}, "existing[0].hb_domain: is missing"),
         ({"existing.hb_domain": "gb200-nvl72"}, "gpus_per_domain = 8: 'gb200-nvl72' has 72"),
-        ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 domains"),
+        ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 HB domains"),
         ({"existing.domains": 1}, "domains = 1"),
         ({"existing.rails": 3}, "rails = 3: needs a divisor"),
         ({"sharing": {"mode": "partition"}}, "sharing.mode = 'partition'"),

@@ -56,7 +56,7 @@ BAD = {
     "nan-links": (square(links=float("nan")), EDGE + "links = nan, needs"),
     "many-links": (square(links=10**9), EDGE + "links = 1000000000, needs"),
     "unequal-parallels": (with_edge("b", "a", 200.0), EDGE + "parallel edges of different gbit_s, needs one rate"),
-    "loop": (with_edge("c", "c", 100.0), "node 'c': linked to itself, needs another end"),
+    "loop": (with_edge("c", "c", 100.0), "node 'c': an edge joins it to itself, needs edges between different nodes"),
     "apart": (with_nodes("x", "y"), "falls into 3 parts (around 'a', 'x', 'y'), needs a path"),
     "kind": (with_nodes("x", kind="router"), "node 'x': kind = 'router', needs 'domain' or 'switch'"),
     "ports": (with_nodes("b", ports=1), "node 'b': links = 2, ports = 1: needs fewer links or more ports"),
@@ -65,7 +65,7 @@ BAD = {
     "one-domain": (with_nodes("b", "c", "d", kind="switch"), "1 domain, needs at least 2"),
     "nothing": (nx.Graph(), "0 domains, needs at least 2"),
     "directed": (nx.DiGraph(square()), "is directed, needs an undirected graph"),
-    "names": (nx.relabel_nodes(square(), {"a": 1, "b": "1"}), "two nodes have one name"),
+    "names": (nx.relabel_nodes(square(), {"a": 1, "b": "1"}), "two nodes have the same name"),
     "large": (nx.path_graph(1025), "1,025 domains, needs at most 1,024"),
 }
 

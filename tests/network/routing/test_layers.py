@@ -38,7 +38,7 @@ def test_jobs_keep_their_groups_apart_and_rings_pass_every_host_once() -> None:
     [
         (complete(3, 2), between((0, 3)), "flow 0: dst = 3"),
         (complete(3, 2), between((0, 1), (-1, 2)), "flow 1: src = -1"),
-        (TwoLayer(links=np.eye(2, dtype=int)), between((0, 1)), "flow 0: leaf 0 "),
+        (TwoLayer(links=np.eye(2, dtype=int)), between((0, 1)), "flow 0: .* leaf 0 "),
     ],
 )
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -50,7 +50,7 @@ def test_flows_without_a_path_are_refused(clos: TwoLayer, flows: Flows, what: st
 @pytest.mark.parametrize(
     ("asked", "what"),
     [
-        (lambda: TwoLayer(links=np.array([[1, -1]])), "links: -1"),
+        (lambda: TwoLayer(links=np.array([[1, -1]])), "links: .* -1"),
         (lambda: TwoLayer(links=np.array([1, 2])), "links: 1 dimensions"),
         (lambda: TwoLayer(links=np.array([[1.5]])), "of float64"),
         (lambda: TwoLayer(links=np.array([range(1, 50)])), "least common multiple"),
