@@ -296,7 +296,8 @@ def _of_limits(
 def _of_turns(instance: Instance, runs: Sequence[WorkloadPlan]) -> Iterator[LimitCheck]:
     """Yield the check of the days of all workloads in turn, where they have a limit."""
     if (most := instance.limits.train_days_total) is not None:
-        yield _check("days in turn", promised_days_in_turn(instance, runs), most, "days")
+        name, unit = LIMITED["train_days_total"]
+        yield _check(name, promised_days_in_turn(instance, runs), most, unit)
 
 
 def _check(name: str, value: float, limit: float, unit: str) -> LimitCheck:
