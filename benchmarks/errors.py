@@ -26,6 +26,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import HYBRID, practice_of
 from coopt.instance.texts import write_text
 from coopt.instance.transformer import Software
+from coopt.perf.mapping import tp_of_experts
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import MeasuredRun, runs_among
@@ -55,7 +56,7 @@ BEFORE = {"ampere": "hopper", "hopper": "ampere", "blackwell": "hopper"}
 def practice_of_run(run: MeasuredRun) -> Practice:
     """Return the properties of a measured run that its error depends on."""
     tp, cp, dp, _ = run.split.inside
-    ranks_inside = cp * dp * (1 if run.split.expert_tp else tp)
+    ranks_inside = cp * dp * (tp // tp_of_experts(tp, run.split.expert_tp))
     return practice_of(
         run.gpu,
         run.workload,

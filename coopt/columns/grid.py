@@ -32,6 +32,7 @@ from coopt.perf.mapping import (
     distinct_rows,
     expert_ranks,
     replicas_together,
+    tp_of_experts,
     uneven_replicas,
 )
 from coopt.perf.mixers import laws_of
@@ -223,7 +224,7 @@ def groups_of(workload: Workload, mappings: Mappings, placements: Placements) ->
         # where chunks interleave, the last stage goes on to the first
         closes=((stages > 1) & (mappings.interleave > 1)).astype(mappings.tp.dtype),
         experts=experts,
-        apart=tp * step if expert_tp else step,
+        apart=tp * step if expert_tp is True else step,
         copies=copies,
         filled=np.ones_like(tp) if placements.dp_domains is None else placements.filled,
         step=step,
@@ -292,7 +293,8 @@ def uneven_splits(
 def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[Ints, Placements]:
     """Return all placements on a site, as `placements_of` does.
 
-    Where domains have different numbers of active GPUs, expert groups lie wholly inside domains.
+    Where domains have different numbers of active GPUs, expert groups lie wholly inside domains, as
+    do everywhere the TP ranks of which some split each expert.
     """
     if site.alike:
         rows, placements = placements_of(mappings, site.active, tp_across=not workload.tp_inside)
@@ -305,15 +307,35 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
         placements = Placements(
             **dict(zip((f.name for f in fields(Placements)), table.T, strict=True))
         )
+    rows, placements = keeping_groups(workload, rows, placements)
     if site.gpus_per_nic > 1:  # GPUs that share a NIC are of one stage
         one_stage_rows = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
         rows, placements = rows[one_stage_rows], placements.take(one_stage_rows)
     return rows, placements
 
 
+def _part_of_tp(workload: Workload) -> int:
+    """Number of TP ranks that split an expert, where these are neither one nor all; else 1."""
+    over = workload.options.expert_tp
+    return 1 if over is True else max(over, 1)
+
+
+def keeping_groups(
+    workload: Workload, rows: Ints, placements: Placements
+) -> tuple[Ints, Placements]:
+    """Return the placements, with their mappings, of which groups that must share a domain do: TP
+    ranks of which some split an expert.
+    """
+    part = _part_of_tp(workload)
+    if part == 1:
+        return rows, placements
+    kept = np.flatnonzero(placements.tp % part == 0)
+    return rows[kept], placements.take(kept)
+
+
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     """Count the placements of each mapping on a site; shape (n,)."""
-    if site.alike:
+    if site.alike and _part_of_tp(workload) == 1:
         return split_counts(mappings, site.active, tp_across=not workload.tp_inside)
     rows, _ = placed_on(workload, mappings, site)
     return np.bincount(rows, minlength=len(mappings))
@@ -447,9 +469,11 @@ def splits_sequences(workload: Workload, t: int, c: int) -> bool:
 
 def splits_tensors(workload: Workload, t: int) -> bool:
     """Whether t ranks can share the heads and widths of every layer evenly."""
-    model = workload.model
-    split_ffn = model.ffn if not model.experts or workload.options.expert_tp else 0
-    widths = [split_ffn, model.shared_ffn, model.dense_ffn]
+    model, expert_tp = workload.model, workload.options.expert_tp
+    split = tp_of_experts(t, expert_tp) if model.experts else t
+    if t % _part_of_tp(workload) or model.ffn % split:
+        return False
+    widths = [model.shared_ffn, model.dense_ffn]
     widths += [size for e in model.encoders for size in (e.heads, e.ffn, e.projector, e.hidden)]
     return not any(width % t for width in widths) and all(
         law.divides(t) for _, law in laws_of(model)
@@ -622,7 +646,7 @@ def _zero_stages(workload: Workload, ranks: int) -> list[int]:
 def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ...]:
     if not workload.model.experts:
         return (1,)
-    ranks = c * d * (1 if workload.options.expert_tp else t)
+    ranks = c * d * (t // tp_of_experts(t, workload.options.expert_tp))
     return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
 
 

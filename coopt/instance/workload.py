@@ -166,7 +166,17 @@ class Options(Table):
         ),
     ] = "1f1b"
     expert_tp: Annotated[
-        bool, Field(description="TP splits the experts too; otherwise it holds whole experts")
+        bool | Count,
+        BeforeValidator(
+            lambda value: value is True or (value != 1 and value),
+            json_schema_input_type=bool | Count,
+        ),
+        Field(
+            description=(
+                "TP splits the experts too: over all of its ranks (true), or over so many, which"
+                " divide TP; false holds whole experts"
+            )
+        ),
     ] = False
     ep_overlap: Annotated[
         bool,
@@ -526,6 +536,20 @@ class Workload(Table):
             raise ValueError(
                 f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g}: rules out"
                 " sequence parallelism, needs false in mapping.sequence_parallel"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _split_experts(self) -> Self:
+        over, degrees = self.options.expert_tp, self.mapping.tp
+        if over > 1 and not self.model.experts:
+            raise ValueError(
+                f"options.expert_tp = {over}: {self.model.name} has no experts, needs true or false"
+            )
+        if degrees is not None and all(t % max(over, 1) for t in degrees):
+            raise ValueError(
+                f"options.expert_tp = {over}: divides none of mapping.tp = {list(degrees)}, needs a"
+                " divisor of one"
             )
         return self
 

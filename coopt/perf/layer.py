@@ -28,6 +28,7 @@ from coopt.perf.mapping import (
     prediction_of,
     projector_widths,
     rows_to_time,
+    tp_of_experts,
     unevenness,
     vocab_share,
     wide_share,
@@ -122,7 +123,7 @@ def experts_s(
     rows: Any,
     norm_split: Any,
     *,
-    expert_tp: bool,
+    expert_tp: int,
     uneven: Any = 1.0,
 ) -> Passes:
     """Time of the experts of a GPU, including router, permutation and shared experts.
@@ -132,7 +133,7 @@ def experts_s(
     uneven
         Rows of the busiest GPU over those of the mean.
     """
-    split = t if expert_tp else 1
+    split = tp_of_experts(t, expert_tp)
     experts_per_gpu = model.experts / ep
     routed_rows = expert_rows(model, rows, t, split) * uneven
     width, routing = expert_width(model), device.inside("moe_router")
@@ -352,7 +353,7 @@ def _activations_s(workload: Workload, device: Device, t: Any, x: Any, rows: Any
     model, expert_tp = workload.model, workload.options.expert_tp
     if not model.experts:
         return 0.0
-    split = t if expert_tp else 1
+    split = tp_of_experts(t, expert_tp)
     elements = expert_rows(model, rows, t, split) * unevenness(workload, x) * model.ffn / split
     once = nonlinearity_s(model, device, elements).forward + device.inside("moe").pause_s
     return expert_layers(model) * once

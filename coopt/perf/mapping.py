@@ -167,13 +167,17 @@ def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
     return global_batch // (mappings.dp * mappings.micro_batch)
 
 
-def replicas_together(mappings: Mappings, *, expert_tp: bool) -> Ints:
+def tp_of_experts(t: Any, expert_tp: int) -> Any:
+    """t_x: TP ranks of t that split an expert, where all (true), some or none (false) do."""
+    return t if expert_tp is True else np.gcd(t, max(expert_tp, 1))
+
+
+def replicas_together(mappings: Mappings, *, expert_tp: int) -> Ints:
     """Minimum number of replicas of a stage that fill whole expert groups, with TP and context
     ranks in one domain; shape (n,).
     """
-    return np.asarray(
-        mappings.ep // np.gcd(mappings.ep, mappings.cp * (1 if expert_tp else mappings.tp))
-    )
+    holders = mappings.cp * (mappings.tp // tp_of_experts(mappings.tp, expert_tp))
+    return np.asarray(mappings.ep // np.gcd(mappings.ep, holders))
 
 
 def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, int]:
@@ -185,7 +189,7 @@ def uneven_replicas(dp: int, joint_replicas: int, domains: int) -> tuple[int, in
 
 
 def expert_ranks(
-    mappings: Mappings, placements: Placements, *, expert_tp: bool
+    mappings: Mappings, placements: Placements, *, expert_tp: int
 ) -> tuple[Ints, Ints, Ints, Ints]:
     """Extent of expert groups, and of the groups of GPUs that hold the same experts; arrays of
     shape (n,).
@@ -196,9 +200,11 @@ def expert_ranks(
         x_h, x_l: ranks of an expert group in one HB domain, and domains it spans; the same for the
         copies of an expert.
     """
-    ranks_inside = placements.cp * placements.dp * (1 if expert_tp else placements.tp)
-    domains = mappings.cp // placements.cp * placements.dp_across(mappings)
-    domains = domains if expert_tp else domains * (mappings.tp // placements.tp)
+    split = tp_of_experts(mappings.tp, expert_tp)
+    split_inside = np.gcd(split, placements.tp)
+    ranks_inside = placements.cp * placements.dp * (placements.tp // split_inside)
+    tp_domains = mappings.tp // placements.tp // (split // split_inside)
+    domains = mappings.cp // placements.cp * placements.dp_across(mappings) * tp_domains
     # an expert group takes the ranks of its domain first (docs/model.md, Which ranks)
     inside = np.gcd(mappings.ep, ranks_inside)
     across = mappings.ep // inside
@@ -460,11 +466,11 @@ def layer_parameters(model: Transformer, t: Any) -> Any:
     return mixers + mixture + (ffn_share(model) - share) * per_column * model.dense_ffn
 
 
-def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: bool) -> Any:
+def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: int) -> Any:
     """Expert parameters of a layer on one GPU, averaged over all layers."""
     if not model.experts:
         return np.zeros(np.shape(t))
-    split = t if expert_tp else 1
+    split = tp_of_experts(t, expert_tp)
     return (
         expert_layers(model)
         * ffn_matrices(model)
@@ -499,7 +505,7 @@ def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
     )
 
 
-def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: bool) -> Floats:
+def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: int) -> Floats:
     """P_x: expert parameters on the fullest GPU; shape (n,)."""
     if not model.experts:
         return np.zeros(len(mappings))

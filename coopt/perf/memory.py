@@ -35,6 +35,7 @@ from coopt.perf.mapping import (
     residual_width,
     rows_to_time,
     stage_layers,
+    tp_of_experts,
     vocab_share,
     wide_share,
 )
@@ -329,10 +330,10 @@ def shard_rounds(workload: Workload, mappings: Mappings) -> Ints:
     return np.where(mappings.interleave > 1, -(-times // mappings.pp), times)
 
 
-def expert_copies(mappings: Mappings, *, expert_tp: bool) -> Floats:
+def expert_copies(mappings: Mappings, *, expert_tp: int) -> Floats:
     """y_x: number of GPUs that hold the same experts; shape (n,)."""
-    ranks = mappings.cp * mappings.dp * (1 if expert_tp else mappings.tp)
-    return np.asarray(ranks // mappings.ep, dtype=np.float64)
+    holders = mappings.tp // tp_of_experts(mappings.tp, expert_tp)
+    return np.asarray(mappings.cp * mappings.dp * holders // mappings.ep, dtype=np.float64)
 
 
 def layer_activation_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -406,7 +407,7 @@ class _Kept:
             return np.zeros(len(mappings))
         rows = _rows(workload, mappings)
         norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
-        split = t if workload.options.expert_tp else 1
+        split = tp_of_experts(t, workload.options.expert_tp)
         cheap_bytes: Any = 0
         if model.experts:
             cheap_bytes = (
@@ -510,7 +511,7 @@ def _kept_feed_forward(workload: Workload, t: Any, rows: Any, norm_split: Any) -
     ) + width  # what the nonlinearity reads, with its gate, and what it writes
     if not model.experts:
         return element_bytes * model.ffn / t * rows * ffn_share(model)
-    share, split = expert_layers(model), (t if workload.options.expert_tp else 1)
+    share, split = expert_layers(model), tp_of_experts(t, workload.options.expert_tp)
     routed_bytes = expert_rows(model, rows, t, split) * (
         width * expert_width(model) + element_bytes * model.ffn / split
     )

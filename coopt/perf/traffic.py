@@ -37,6 +37,7 @@ from coopt.perf.mapping import (
     ffn_share,
     held_expert_parameters,
     held_parameters,
+    tp_of_experts,
     vocab_share,
 )
 from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
@@ -210,11 +211,11 @@ class StageTraffic:
         """All-gathers of expert inputs where TP splits the experts, averaged over all layers."""
         if not self.workload.model.experts or not self.workload.options.expert_tp:
             return AffineSeconds()
-        inside = self.placements.tp
-        return (
-            gather(self.links, self.routed_bytes, inside, self.mappings.tp // inside, "tp")
-            * self._exchanges
-        )
+        t, data_bytes = self.mappings.tp, self.routed_bytes
+        split = tp_of_experts(t, self.workload.options.expert_tp)
+        inside = np.gcd(split, self.placements.tp)
+        over = gather(self.links, data_bytes * (split / t), inside, split // inside, "tp")
+        return over * self._exchanges
 
     @property
     def routed_bytes(self) -> Floats:

@@ -14,7 +14,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import stage_layers
+from coopt.perf.mapping import stage_layers, tp_of_experts
 from coopt.plan.parts import MappingChoice
 from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question
@@ -190,7 +190,7 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
     """Degrees, batches, memory and what runs behind compute, as Megatron-LM calls them."""
     workload = split.workload
     model, software = workload.model, workload.options.software
-    expert_tp = mapping.tp if workload.options.expert_tp else 1
+    expert_tp = int(tp_of_experts(mapping.tp, workload.options.expert_tp))
     degrees: Values = {
         "--tensor-model-parallel-size": mapping.tp,
         "--pipeline-model-parallel-size": mapping.pp,

@@ -9,6 +9,7 @@ from typing import Any
 
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.perf.mapping import tp_of_experts
 from coopt.plan.parts import MappingChoice
 from coopt.report.megatron import WIDE_STATES, chunk_layers, unswitched
 from coopt.traffic.ranks import RankGrid, rank_table
@@ -195,7 +196,9 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         f"tp = {mapping.tp} and ep = {mapping.ep}: TorchTitan splits experts over TP only where"
         " ep = 1, needs expert_tp = true there and false elsewhere": (
-            splits_experts and options.expert_tp == (mapping.ep > 1)
+            splits_experts
+            and tp_of_experts(mapping.tp, options.expert_tp)
+            != (1 if mapping.ep > 1 else mapping.tp)
         ),
         f"ep = {mapping.ep}: needs a divisor of {shards}, the GPUs of sharded DP, CP and TP": (
             model.experts > 0 and shards % mapping.ep > 0

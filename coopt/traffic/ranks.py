@@ -9,6 +9,7 @@ rail.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from coopt.perf.mapping import (
     Placements,
     expert_ranks,
     replicas_together,
+    tp_of_experts,
     uneven_replicas,
 )
 from coopt.plan.parts import WorkloadPlan
@@ -39,7 +41,7 @@ GRID = (
     "th",
 )  # slowest first: rank = domain · K + rank in the domain
 TURNED = ("dl", "cl", "pl", "tl", *GRID[4:])  # replicas outermost
-Group = Literal["tp", "cp", "dp", "ep", "copies"]
+Group = Literal["tp", "cp", "dp", "ep", "copies", "etp"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,20 +140,27 @@ def groups(split: RankGrid, group: Group) -> Ints:
 
     Replicas present in every domain come first in a domain. Groups without a rank are left out.
     `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts,
-    `copies` those with the same experts.
+    `copies` those with the same experts, `etp` those that split each of theirs.
     """
     if group in ("tp", "cp"):
         return _with_ranks(split, _table(split, [f"{group[0]}l"], [f"{group[0]}h"]))
     if group == "dp":
         return _table(split, ["dl", "cl"], ["dh", "ch"])
-    tensor = not split.workload.options.expert_tp
-    across, inside = ["dl", "cl", *(["tl"] * tensor)], ["dh", "ch", *(["th"] * tensor)]
+    expert_tp = split.workload.options.expert_tp
     x_h, x_l, copies_inside, copies_across = (
-        int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=not tensor)
+        int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
     )
-    # expert groups take neighbours, inside a domain and then domain by domain; the copies of an
-    # expert follow
-    table = _table(split, across, inside).reshape(-1, copies_across, x_l, copies_inside, x_h)
+    over = int(tp_of_experts(split.mapping.tp, expert_tp)[0])
+    over_inside = math.gcd(over, split.extent("th"))
+    # neighbours split an expert; expert groups take neighbours of these, inside a domain and then
+    # domain by domain; the copies of an expert follow
+    table = _table(split, ["dl", "cl", "tl"], ["dh", "ch", "th"])
+    _, domains, ranks = table.shape
+    parts = over // over_inside, ranks // over_inside, over_inside
+    table = table.reshape(-1, domains // parts[0], *parts)
+    if group == "etp":
+        return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, parts[0], over_inside))
+    table = table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
         return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
     return table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
@@ -239,9 +248,9 @@ def _may_end_with_dp(split: RankGrid) -> bool:
     layers.
     """
     mapping = split.mapping
-    tp_of_experts = mapping.tp[0] if split.workload.options.expert_tp else 1
+    over = tp_of_experts(mapping.tp, split.workload.options.expert_tp)
     return not split.workload.model.experts or bool(
-        mapping.ep[0] * tp_of_experts == mapping.tp[0] * mapping.cp[0]
+        (mapping.ep * over == mapping.tp * mapping.cp)[0]
     )
 
 
@@ -294,9 +303,9 @@ def megatron_expert_groups(split: RankGrid, table: RankTable) -> Ints:
     """
     mapping = split.mapping
     t, c, x = int(mapping.tp[0]), int(mapping.cp[0]), int(mapping.ep[0])
-    tp_of_experts = t if split.workload.options.expert_tp else 1
+    over = int(tp_of_experts(t, split.workload.options.expert_tp))
     inside = (table.dp * c + table.cp) * t + table.tp
-    number = inside // (tp_of_experts * x) * tp_of_experts + inside % tp_of_experts
+    number = inside // (over * x) * over + inside % over
     return np.asarray(table.pp * len(inside) + number, dtype=np.int64)
 
 

@@ -114,8 +114,9 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
     # half of the exchanges are forward; those that recomputation repeats belong to the pass
     # backward
     share = EXCHANGES / 2 / (EXCHANGES + 2 * repeats)
+    over_tp = "tp" if traffic.workload.options.expert_tp is True else "etp"
     for phase, part in (("forward", share), ("backward", 1 - share)):
-        for exchange_s, group in ((traffic.exchange, "ep"), (traffic.expert_gather, "tp")):
+        for exchange_s, group in ((traffic.exchange, "ep"), (traffic.expert_gather, over_tp)):
             once = exchange_s * (m * part)
             yield _volume("ep", phase, group, once, "layers", exchange=group == "ep")
             yield _volume(

@@ -454,8 +454,6 @@ class _Reading:
             raise self._fault("sequence_parallel with TP 1, needs TP above 1")
         if cells.get("experts") and (of_experts := self._number("etp")):
             notes.append(f"ETP={of_experts}")
-            if of_experts not in (1, t):
-                notes.append(f"experts are treated as split over TP {t}, not over {of_experts}")
         if self._number("dp_replicate") > 1 and (shard := self._number("dp_shard")):
             notes.append(f"FSDP shard={shard * c}")
         return {

@@ -203,7 +203,7 @@ def _workload(
     )
 
 
-def _options(row: Measurement, framework: Framework, *, expert_tp: bool) -> Options:
+def _options(row: Measurement, framework: Framework, *, expert_tp: int) -> Options:
     """Return the options of a run: as stated, else as its framework usually does."""
     table = {
         "attention": row.attention_kernel or framework.attention,

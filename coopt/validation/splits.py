@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.perf.mapping import RECOMPUTE, Mappings, tp_of_experts
 from coopt.perf.memory import memory_bytes
 from coopt.validation.facts import Framework, published_facts
 from coopt.validation.published import Measurement, UnusableError
@@ -41,7 +41,7 @@ class MeasuredSplit:
     recompute: int
     sequence_parallel: bool
     zero: int
-    expert_tp: bool
+    expert_tp: int
     inside: tuple[int, int, int, int]
     offload_percent: int = 0
 
@@ -54,7 +54,7 @@ def split_of(
     """
     t, p, c, d = _degrees(row, assumptions)
     etp = _expert_tp(row, model, t, assumptions)
-    ep = _expert_parallel(row, model, (c * d) if etp else (t * c * d))
+    ep = _expert_parallel(row, model, t * c * d // int(tp_of_experts(t, etp)))
     b, m = _micro_batches(row, d)
     return MeasuredSplit(
         tp=t,
@@ -214,12 +214,16 @@ def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]
     return zero
 
 
-def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[str]) -> bool:
-    """Whether TP splits experts: as stated, else if the model has few experts."""
+def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[str]) -> int:
+    """Whether all TP ranks split experts, or how many do: as stated, else if the model has few
+    experts.
+    """
     if not model.experts or t == 1:
         return False
     if row.expert_tp is not None:
-        return row.expert_tp > 0
+        if t % max(row.expert_tp, 1):
+            raise UnusableError(f"experts split {row.expert_tp} ways, which do not divide TP {t}")
+        return row.expert_tp if 1 < row.expert_tp < t else row.expert_tp > 0
     are_split = model.experts < MANY_EXPERTS
     assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")
     return are_split

@@ -189,7 +189,7 @@ def _check_run(
 
 def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     """Who sends to whom at the same time, by the ways that the plan names."""
-    expert_tp = run.workload.options.expert_tp
+    expert_tp = run.workload.options.expert_tp is True
     flows_by_kind = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
     if not run.workload.model.tied_embeddings and not run.place.two_way:
         del flows_by_kind["tied"]

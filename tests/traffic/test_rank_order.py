@@ -22,6 +22,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "dense": {},
     "experts": {"model": small_model(**MOE)},
     "experts by TP": {"model": small_model(**MOE), "options": {"expert_tp": True}},
+    "experts by a part of TP": {"model": small_model(**MOE), "options": {"expert_tp": 2}},
 }
 
 
@@ -78,7 +79,7 @@ def test_groups_are_those_of_the_traffic(kind: str) -> None:
         assert gpu_groups(table, table.tp, table.cp, table.dp) == as_sets(order.T)
 
 
-@pytest.mark.parametrize("kind", ["experts", "experts by TP"])
+@pytest.mark.parametrize("kind", [*KINDS][1:])
 def test_expert_groups_are_those_of_the_traffic(kind: str) -> None:
     for split, table in cases(kind):
         assert gpu_groups(table, table.expert_group) == as_sets(groups(split, "ep"))
@@ -87,7 +88,8 @@ def test_expert_groups_are_those_of_the_traffic(kind: str) -> None:
 
 def expert_groups_by_generator(split: RankGrid, table: RankTable) -> Iterator[frozenset[int]]:
     """Groups as two nested orders give them: experts' TP fastest, then EP, their DP, PP (or PP before DP)."""
-    t = degree(split, "tp") if split.workload.options.expert_tp else 1
+    over = split.workload.options.expert_tp
+    t = degree(split, "tp") if over is True else max(over, 1)
     x, p = degree(split, "ep"), degree(split, "pp")
     copies = split.ranks // (t * x * p)
     shape = (p, copies, x, t) if table.pp_last else (copies, p, x, t)
@@ -96,7 +98,7 @@ def expert_groups_by_generator(split: RankGrid, table: RankTable) -> Iterator[fr
         yield frozenset(row)
 
 
-@pytest.mark.parametrize("kind", ["experts", "experts by TP"])
+@pytest.mark.parametrize("kind", [*KINDS][1:])
 def test_expert_groups_of_megatron_follow_its_order_of_dimensions(kind: str) -> None:
     alike = 0
     for split, table in cases(kind):

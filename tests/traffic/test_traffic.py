@@ -119,7 +119,7 @@ def placed(draw: st.DrawFn) -> tuple[Workload, WorkloadPlan]:
     instance = ask(
         workload__0__model=small_model(**(MOE if moe else {})),
         workload__0__mapping={"cp": [1, 2], "zero": [0, 1]},
-        workload__0__options={"expert_tp": draw(st.booleans())},
+        workload__0__options={"expert_tp": draw(st.sampled_from([False, True, 2] if moe else [False]))},
         network__hb_domains="h100-hb16",
     )
     workload, gpu = instance.workload[0], instance.cluster.gpu

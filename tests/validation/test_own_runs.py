@@ -77,8 +77,8 @@ def test_switches_of_megatron_become_columns(read):
     experts = read(megatron(num_experts=8, moe_ffn_hidden_size=14336, **switches))
     assert (experts.experts, experts.topk, experts.ffn, experts.ep_overlap) == (8, 2, 14336, 1)
     assert "ETP=1" in experts.notes
-    halved = read(megatron(num_experts=8, moe_ffn_hidden_size=14336, **switches | {"expert_tensor_parallel_size": 2}))
-    assert "experts are treated as split over TP 4, not over 2" in halved.notes
+    halved = megatron(num_experts=8, moe_ffn_hidden_size=14336, **switches | {"expert_tensor_parallel_size": 2})
+    assert run_of(read(halved, gpu="H100")).split.expert_tp == 2
 
 
 def test_what_a_log_states_of_a_mapping_is_predicted(read):

@@ -99,7 +99,7 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "tp_sync_fraction": fraction,
             "tp_sync_backward": draw.choice([1.0, 2.0]),
             "transport": draw.choice(["rdma", "ipoib", "tcp"]),
-            "expert_tp": draw.random() < 0.5,
+            "expert_tp": (False, True, 2 if mixed else True)[int(3 * draw.random())],
             "collectives": draw.choice(["levels", "fastest", "in-network"]),
             "ep_overlap": draw.random() < 0.5,
             "schedule": draw.choice(["1f1b", "1f1b", "zb-h1", "dualpipe"]),

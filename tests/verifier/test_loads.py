@@ -197,7 +197,7 @@ def compare_planner(seed: int) -> Counter[str]:
     built = design_of(chosen, uplinks)
     here = check_design(ledger, asked.instance, built)
     ports = check_ports(ledger, asked.instance, here, built.fabric, "capex")
-    wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp
+    wiring, expert_tp = wire(here, ports), asked.workload.options.expert_tp is True
     if not is_even(wiring):
         return Counter()
     groups = groups_of(asked.workload, *asked.arrays())

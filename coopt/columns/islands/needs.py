@@ -11,7 +11,7 @@ import numpy as np
 
 from coopt.columns.feasible import possibly_in_time
 from coopt.columns.flows import NicLayout
-from coopt.columns.grid import groups_of, placements_of
+from coopt.columns.grid import groups_of, keeping_groups, placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.loads import MAX_UPLINKS
 from coopt.columns.pools import Rows, Trials, layout_numbers, undominated
@@ -106,7 +106,9 @@ def rows_of(
     """Yield the placed mappings that meet the bound on each site at a bandwidth of `byte_s` per
     GPU, those of some sites after the other.
     """
-    mappings, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
+    every, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
+    keeping, placements = keeping_groups(workload, np.arange(len(site)), placements)
+    mappings, site = every.take(keeping), site[keeping]
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     if len(site) > BLOCK:
         near_rows = _nearly_in_time(

@@ -299,7 +299,7 @@ def _loads(
     that is not exact.
     """
     charged = mean_loads(reach, run.place.filled, run.place, looped=run.looped)._asdict()
-    expert_tp = run.workload.options.expert_tp
+    expert_tp = run.workload.options.expert_tp is True
     routed = _routed(wiring, family, run.place, looped=run.looped, expert_tp=expert_tp)
     texts = [tuple(f"{kind} {loads[kind]:.9g}" for kind in loads) for loads in (charged, routed)]
     is_as_charged = all(

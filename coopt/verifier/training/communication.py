@@ -12,7 +12,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.verifier.training.kernels import predicting
-from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.mappings import ScalarMapping, ranks_of_expert
 from coopt.verifier.training.mixers import mixer_shares, sent_keys, switched_columns
 from coopt.verifier.training.placing import (
     chunks_are_whole,
@@ -231,6 +231,8 @@ class GpuTraffic(NamedTuple):
     exchanged_bytes: float
     row_gathers: float
     """all-gathers of the experts' rows over TP ranks, mean over the layers"""
+    row_ranks: int
+    """t_x"""
     row_bytes: float
     copied_byte_s: float
     """of the multiprocessors that copy tokens inside domains"""
@@ -301,6 +303,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     # dispatch and combine, forward and backward, and forward once more where what follows attention
     # is repeated
     rounds = expert_share(model) * (6 if split.recompute in ("full", "norm+ffn") else 4)
+    of_expert = ranks_of_expert(workload, split.tp) if model.experts else 1
     is_two_way = options.schedule == "dualpipe"
     # other chunks, or the other direction, have compute that a hop may hide behind
     hidden_hop = (split.interleave > 1 or is_two_way) and options.software.pp_overlap
@@ -328,8 +331,9 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         / split.tp
         * (options.dispatch_bytes + 2)
         / 4,  # half of the exchanges dispatch
-        row_gathers=rounds if options.expert_tp and split.tp > 1 else 0.0,
-        row_bytes=routed,
+        row_gathers=rounds if of_expert > 1 else 0.0,
+        row_ranks=of_expert,
+        row_bytes=routed * of_expert / split.tp,
         copied_byte_s=(
             COPIED_BYTE_S * copying if (copying := options.dispatch_multiprocessors) else math.inf
         ),

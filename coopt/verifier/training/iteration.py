@@ -175,8 +175,9 @@ def experts_s(
         # the core is left to keys and values, which hide behind it
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
-        over_tp = Group(place.tp_in, place.tp_across, inside_byte_s, tp_s_byte)
-        total += traffic.row_gathers * gather_s(traffic.row_bytes, over_tp, links)
+        row_ranks = math.gcd(traffic.row_ranks, place.tp_in)
+        over = Group(row_ranks, traffic.row_ranks // row_ranks, inside_byte_s, tp_s_byte)
+        total += traffic.row_gathers * gather_s(traffic.row_bytes, over, links)
     return total
 
 

@@ -210,9 +210,16 @@ def tensor_divides(workload: Workload, t: int) -> bool:
     widths = [model.shared_ffn, model.dense_ffn]
     for encoder in model.encoders:
         widths += [encoder.heads, encoder.ffn, encoder.projector, encoder.hidden]
-    if not model.experts or workload.options.expert_tp:
-        widths.append(model.ffn)
-    return all(width % t == 0 for width in widths)
+    if model.experts:
+        over = ranks_of_expert(workload, t)
+        return t % over == model.ffn % over == 0 and all(width % t == 0 for width in widths)
+    return all(width % t == 0 for width in (*widths, model.ffn))
+
+
+def ranks_of_expert(workload: Workload, t: int) -> int:
+    """t_x: TP ranks that split an expert."""
+    over = workload.options.expert_tp
+    return t if over is True else max(over, 1)
 
 
 def _layer_degrees(workload: Workload) -> list[tuple[int, int]]:
@@ -238,7 +245,7 @@ def expert_room(workload: Workload, stage: int, t: int) -> int:
     """
     if not workload.model.experts:
         return 1
-    return math.gcd(workload.model.experts, stage // t if workload.options.expert_tp else stage)
+    return math.gcd(workload.model.experts, stage // ranks_of_expert(workload, t))
 
 
 def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:

@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 from coopt.instance.mixers import Encoder
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.plan.parts import WorkloadPlan
+from coopt.plan.parts import MappingChoice, WorkloadPlan
 from coopt.verifier.training.kernels import MatrixProduct
-from coopt.verifier.training.mappings import ScalarMapping, divisors
+from coopt.verifier.training.mappings import ScalarMapping, divisors, ranks_of_expert
 from coopt.verifier.training.mixers import mean_mixer_parameters
 
 
@@ -82,7 +82,7 @@ class _Degrees(NamedTuple):
     dp: int
     cp: int
     ep: int
-    expert_tp: bool
+    of_expert: int
     two_way: bool
 
 
@@ -114,6 +114,7 @@ def placements(
     )
     if workload.tp_inside:
         places = tuple(place for place in places if place.tp_across == 1)
+    places = tuple(place for place in places if _keeps_part(workload, place))
     outermost, is_even = workload.mapping.outermost, rooms is None
     may = (
         place
@@ -124,11 +125,18 @@ def placements(
     return (*(places if "pp" in outermost else ()), *turned_places)
 
 
+def _keeps_part(workload: Workload, place: Placement) -> bool:
+    """Whether TP ranks that split an expert, if they are not all, share a domain."""
+    over = workload.options.expert_tp
+    return over is True or place.tp_in % max(over, 1) == 0
+
+
 def may_turn(workload: Workload, place: Placement) -> bool:
     """Whether replicas may lie outermost: where they and stages lie across, one stage to a domain,
     and groups of experts do not run over TP ranks in several domains.
     """
-    keeps_experts = place.tp_across == 1 or not workload.model.experts or workload.options.expert_tp
+    keeps_experts = place.tp_across == 1 or not workload.model.experts
+    keeps_experts = keeps_experts or workload.options.expert_tp is True
     return (
         place.pp_in == 1 < place.pp_across
         and place.stage_across > place.tp_across
@@ -148,7 +156,7 @@ def placement_of(
         return None
     if rooms is not None:
         degrees = _Degrees(
-            mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep)
+            mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping)
         )
         if mapping.outermost == "dp":
             return None
@@ -165,21 +173,27 @@ def placement_of(
     if math.prod(inside) != active_gpus:
         return None
     degrees = _Degrees(
-        mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping.ep)
+        mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping)
     )
     place = _placement(degrees, *inside)._replace(outermost=mapping.outermost)
-    if mapping.outermost == "dp" and not may_turn(workload, place):
+    is_turned = mapping.outermost == "dp"
+    if not _keeps_part(workload, place) or (is_turned and not may_turn(workload, place)):
         return None
     return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
 
 
 def _degrees(workload: Workload, split: ScalarMapping) -> _Degrees:
-    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_further_degrees(workload, split.ep))
+    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_further_degrees(workload, split))
 
 
-def _further_degrees(workload: Workload, ep: int) -> tuple[int, bool, bool]:
-    options = workload.options
-    return (ep if workload.model.experts else 0), options.expert_tp, options.schedule == "dualpipe"
+def _further_degrees(
+    workload: Workload, mapping: ScalarMapping | MappingChoice
+) -> tuple[int, int, bool]:
+    of_expert, two_way = (
+        ranks_of_expert(workload, mapping.tp),
+        workload.options.schedule == "dualpipe",
+    )
+    return (mapping.ep if workload.model.experts else 0), of_expert, two_way
 
 
 @lru_cache(maxsize=200_000)
@@ -201,7 +215,7 @@ def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
     they go.
     """
     ranks = degrees.tp * degrees.cp
-    holders = degrees.cp if degrees.expert_tp else ranks
+    holders = ranks // degrees.of_expert
     # the fewest replicas of a stage that hold whole expert groups among them
     block = degrees.ep // math.gcd(degrees.ep, holders) if degrees.ep else 1
     for stages in divisors(degrees.pp):
@@ -226,15 +240,15 @@ def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:
 def _placement(degrees: _Degrees, t: int, p: int, d: int, c: int) -> Placement:
     """The placement with t, p, d, c ranks inside a domain.
 
-    An expert group takes ranks of t (unless TP splits the experts), c and d inside the domain
-    before others across.
+    An expert group takes ranks of t (one of those that split each of its experts), c and d inside
+    the domain before others across.
     """
     parts = (t, degrees.tp // t, p, degrees.pp // p, d, degrees.dp // d, c, degrees.cp // c)
     if not degrees.ep:
         return Placement(*parts, two_way=degrees.two_way)
-    inside, across = c * d, parts[5] * parts[7]
-    if not degrees.expert_tp:
-        inside, across = inside * t, across * parts[1]
+    split_in = math.gcd(degrees.of_expert, t)
+    inside, across = c * d * t // split_in, parts[5] * parts[7] * parts[1]
+    across = across * split_in // degrees.of_expert
     x_in = math.gcd(degrees.ep, inside)
     x_across = degrees.ep // x_in
     place = Placement(*parts, x_in, x_across, inside // x_in, across // x_across)
@@ -269,7 +283,7 @@ def shard(workload: Workload, split: ScalarMapping) -> Shard:
     """What one GPU works on."""
     model, tp = workload.model, split.tp
     rows = split.micro_batch * model.seq / split.cp
-    cut = tp if workload.options.expert_tp and model.experts else 1
+    cut = ranks_of_expert(workload, tp) if model.experts else 1
     experts = model.experts // split.ep
     return Shard(
         rows=rows,
@@ -283,8 +297,8 @@ def shard(workload: Workload, split: ScalarMapping) -> Shard:
 
 def expert_copies(workload: Workload, split: ScalarMapping) -> int:
     """y_x: GPUs that hold the same experts."""
-    ranks = split.cp * split.dp if workload.options.expert_tp else split.tp * split.cp * split.dp
-    return ranks // split.ep
+    ranks = split.tp * split.cp * split.dp
+    return ranks // (split.ep * ranks_of_expert(workload, split.tp))
 
 
 class LayerShares(NamedTuple):
@@ -367,7 +381,7 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
         common += share.experts * (matrix_size * model.shared_ffn / tp + around)
         common += share.plain * matrix_size * model.dense_ffn / tp
         cut, of_expert = (
-            tp if workload.options.expert_tp else 1,
+            ranks_of_expert(workload, tp),
             matrices(model) * routed_width(model) * model.ffn,
         )
         experts = share.experts * of_expert * (model.experts // split.ep) / cut
