@@ -624,6 +624,12 @@ class Question(Table):
         return of_all | {f"site[{s}].power_mw": site.power_mw for s, site in enumerate(self.site)}
 
     @property
+    def is_limited(self) -> bool:
+        """Whether any workload has a bound or any limit is set."""
+        is_bounded = any(workload.bounded for workload in self.workload)
+        return is_bounded or bool(self.limits.given or self.power_caps_mw)
+
+    @property
     def efficiencies(self) -> tuple[float, float]:
         """Minimum and maximum factor on the efficiency of the GPU."""
         return (1.0, 1.0) if self.robust is None else self.robust.efficiency

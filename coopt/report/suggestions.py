@@ -12,6 +12,8 @@ from coopt.instance.workload import NEAR_BATCH
 from coopt.plan.schema import BetterNumber, Cliff, NextBest, Plan
 from coopt.report import words
 
+EVEN = "Micro-batches cannot be uneven: frameworks train all DP ranks on equally many sequences."
+
 
 def other_numbers(instance: Instance, plan: Plan) -> Iterator[str]:
     """What would train clearly faster, with both numbers and the key that lets the search take
@@ -27,6 +29,8 @@ def _better_numbers(plan: Plan) -> Iterator[str]:
         took = f"{words.seconds(better.iteration_time_s)} in place of"
         took += f" {words.seconds(now_s[better.workload])} an iteration"
         yield f"{_number(plan, better)} {took}, {_less(better)}."
+    if any(better.key.endswith(("batch_tolerance", "idle_gpus")) for better in plan.better_numbers):
+        yield EVEN
 
 
 def _number(plan: Plan, better: BetterNumber) -> str:

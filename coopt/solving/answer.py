@@ -291,7 +291,7 @@ def _inside_first(run: Run) -> Plan:
         if not inside:
             run.tell(
                 "tp",
-                "no mapping with TP inside an HB domain meets the bounds; trying TP across them",
+                "no plan keeps TP inside HB domains; trying TP across them",
             )
         return plan_of(replace(run, instance=question, reasons=run.reasons and not inside))
 

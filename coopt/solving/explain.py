@@ -14,6 +14,7 @@ from coopt.columns.grid import (
     Context,
     allowed_recompute,
     context_of,
+    degrees_up_to,
     divisors,
     mappings,
 )
@@ -375,8 +376,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
     room = ""
     if not {*near_batches}.isdisjoint(batches_within(workload.global_batch, NEAR_BATCH)):
         room += f", batch_tolerance = {NEAR_BATCH:g}"
-    idle = instance.cluster.having(idle_gpus=not instance.beyond_one_network)
-    if any(idle.bought_for(count) for count in near_counts):
+    if not instance.beyond_one_network and _divides_fewer(instance, workload):
         room += ", cluster.idle_gpus = true"
     keys = [
         key
@@ -416,6 +416,20 @@ def _counts_near(instance: Instance, workload: Workload) -> Iterator[int]:
     gpus = instance.cluster.gpus[0]
     domain_counts = _nearest(gpus / size, lambda domains: _divides(workload, domains * size))
     yield from (domains * size for domains in domain_counts)
+
+
+def _divides_fewer(instance: Instance, workload: Workload) -> bool:
+    """Whether some mapping divides fewer GPUs, with the others idle."""
+    idle = instance.cluster.having(idle_gpus=True)
+    counts = {
+        gpus
+        for bought in idle.gpus
+        for hb in instance.network.hb_domains
+        for gpus, _ in idle.idle_sites(bought, hb.size)
+    }
+    products = degrees_up_to(workload, max(counts, default=0)).prod(axis=1)
+    some = counts.intersection(products.tolist())
+    return any(_divides(workload, gpus) for gpus in sorted(some, reverse=True))
 
 
 def _nearest(number: float, is_right: Callable[[int], bool]) -> Iterator[int]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from tests.solving import every_coupling, own_listing, related, tightened, wide_prices, wider_cp
+from tests.solving import every_coupling, large_primes, own_listing, related, tightened, wide_prices, wider_cp
 
 LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
 
@@ -24,6 +25,7 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
         (tightened.campaign, (3, 17), 1),
         (related.campaign, (2, 11), 4),
         (wider_cp.campaign, (4, 1), 4),
+        (partial(large_primes.campaign, small=True), (5, 6), 10),
     ],
     ids=lambda one: getattr(one, "__module__", ""),
 )

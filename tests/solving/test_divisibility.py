@@ -6,25 +6,21 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.report.plan import plan_screen
-from coopt.report.suggestions import other_numbers
+from coopt.report.suggestions import EVEN, other_numbers
 from coopt.report.words import rendered
-from coopt.solving.divisibility import SAVED, with_better_numbers
+from coopt.solving.divisibility import with_better_numbers
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, small_model
 from tests.conftest import question as small_question
 
 ALL = ["gpu", "host", "hb", "nic", "switch", "optics"]
-KEYS = {
-    "workload[0].batch_tolerance": {"workload__0__batch_tolerance": 0.02},
-    "cluster.idle_gpus": {"cluster__idle_gpus": True},
-}
 LARGE_PRIMES = [11, 13, 17, 19, 23]
 
 
@@ -114,7 +110,7 @@ def test_other_counts_of_idle_gpus_are_refused(key: str, check: str) -> None:
     [
         ({"workload__0__batch_tolerance": 0.3}, "batch_tolerance = 0.3: .*at most 0.2"),
         ({"workload__0__global_batch": [32, 64], "workload__0__batch_tolerance": 0.1}, "tolerance = 0.1: .*single"),
-        ({"workload__0__global_batch": 50_000, "workload__0__batch_tolerance": 0.1}, "leave 10,001 choices"),
+        ({"workload__0__global_batch": 50_000, "workload__0__batch_tolerance": 0.1}, "leave 10,001"),
         ({"cluster__gpus": 200_000, "cluster__idle_gpus": True}, "idle_gpus = true: leaves .*at most 1,000"),
         ({"sharing": {"mode": "partition"}, "cluster__idle_gpus": True}, "idle_gpus = true: .*partition"),
     ],
@@ -124,31 +120,12 @@ def test_what_does_not_go_together_is_refused(changes: dict[str, Any], complaint
         coopt.load(small_question(**changes))
 
 
-@settings(max_examples=example_count(6), deadline=None)
-@given(servers=st.sampled_from([5, 6, 9, 10, 15]), batch=st.sampled_from([96, 128, 160, 192]))
-def test_a_plan_tells_what_the_keys_would_save(servers: int, batch: int) -> None:
-    instance = question(8 * servers, batch, fastest=True)
-    plan = with_better_numbers(instance, coopt.solve(instance, reasons=False))
-    assume(plan.objective.value is not None)
-    told = {better.key: better for better in plan.better_numbers}
-    for key, changes in KEYS.items():
-        other = coopt.solve(question(8 * servers, batch, fastest=True, **changes))
-        assert other.objective.value is not None
-        assert plan.objective.value is not None
-        larger = other.chosen.global_batch.get("w", batch) / batch
-        saved = 1.0 - other.objective.value / plan.objective.value / larger
-        if key in told:
-            assert told[key].saved == pytest.approx(saved, abs=0.01)
-        else:
-            assert saved < SAVED + 0.01
-    assert coopt.verify(instance, plan).accepted
-
-
 def test_better_numbers_stand_below_the_headline_with_their_keys() -> None:
     instance = question(40, 128, fastest=True)
     plan = with_better_numbers(instance, coopt.solve(instance))
     screen = " ".join(rendered(plan_screen(instance, plan)).split())
     assert plan.better_numbers
+    assert EVEN in screen
     for better in plan.better_numbers:
         assert f"{better.key} = " in screen.partition("Decision")[0]
         for change in ({"iteration_time_s": better.iteration_time_s * 0.99}, {"now": better.now + 1}, {"saved": 0.5}):
