@@ -330,11 +330,11 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
     whole = click.IntRange(min=1)
     options: tuple[tuple[str, Any, str], ...] = (
         ("--tp", whole, "Tensor parallel degree."),
-        ("--pp", whole, "Pipeline parallel degree; with --tp it selects one mapping."),
+        ("--pp", whole, "Pipeline parallel degree; --tp and --pp select one mapping."),
         ("--cp", whole, "Context parallel degree."),
         ("--ep", whole, "Expert parallel degree."),
         ("--micro-batch", whole, "Sequences in a micro-batch; 1 if left out."),
-        ("--interleave", whole, "Model chunks of a GPU; 1 if left out."),
+        ("--interleave", whole, "Model chunks per GPU; 1 if left out."),
         ("--recompute", click.Choice(RECOMPUTE), "Which activations are recomputed."),
         ("--zero", click.IntRange(0, 3), "ZeRO stage."),
         (

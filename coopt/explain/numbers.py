@@ -63,7 +63,7 @@ def _idle_note(design: Design) -> str:
     domains = counted(design.spare_domains, "domain")
     standing_by = f" ({domains} standing by)" if design.spare_domains else ""
     return (
-        f"It has {counted(design.spare_gpus, 'idle spare GPU')} besides the"
+        f"This plan has {counted(design.spare_gpus, 'idle spare GPU')} besides the"
         f" {design.gpus:,} GPUs that train{standing_by}."
     )
 

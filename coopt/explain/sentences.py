@@ -134,12 +134,11 @@ def _next(
 ) -> str:
     """What the plan that takes over is, and what it costs."""
     saying = SAYINGS[kind]
-    if design is not None and plan.design is not None:
-        subject = f"the {saying.best} design is {seen_from(design, plan.design)}: it"
-    else:
-        subject = f"the {saying.best} plan"
     is_same = abs(plan.extra) <= abs(share_of or 0.0) * 1e-8
-    return f"{subject} {saying.same if is_same else costs_more(kind, plan.extra, share_of)}"
+    outcome = saying.same if is_same else costs_more(kind, plan.extra, share_of)
+    if design is not None and plan.design is not None:
+        return f"the {saying.best} design is {seen_from(design, plan.design)}: it {outcome}"
+    return f"the {saying.best} plan {outcome}"
 
 
 def _gone(bound: Bound) -> str:
@@ -272,7 +271,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
         return (
             f"Another plan costs the same: as soon as the price of {price.item} {way}, {instead}."
         )
-    examined = "" if is_all else ", of the prices examined"
+    examined = "" if is_all else " (of the prices examined)"
     way = "above" if end > price.now else "below"
     return (
         f"The plan is most sensitive to the price of {price.item}{examined}: {way}"

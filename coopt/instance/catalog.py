@@ -346,25 +346,24 @@ def _without(source: Provenance, base: Entry, changes: Mapping[str, Any]) -> Pro
 
 
 NEEDS: dict[str, str] = {
-    "missing": "is missing, needs a value",
-    "finite_number": "needs a finite number",
-    "greater_than": "needs a number above {gt}",
-    "greater_than_equal": "needs at least {ge}",
-    "less_than": "needs a number below {lt}",
-    "less_than_equal": "needs at most {le}",
-    "literal_error": "needs one of {expected}",
-    "too_short": "needs a list of at least {min_length} entry",
-    "too_long": "needs at most {max_length} entries",
-    "string_too_short": "needs a text with at least one character",
-    "string_pattern_mismatch": "needs a text without control characters",
-    "string_type": "needs a text in quotes",
-    "int_type": "needs a whole number",
-    "float_type": "needs a number",
-    "bool_type": "needs true or false",
-    "model_type": "needs a table",
-    "model_attributes_type": "needs a catalog name or a table",
-    "dict_type": "needs a table",
-    "tuple_type": "needs a list",
+    "finite_number": "a finite number",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "one of {expected}",
+    "too_short": "a list of at least {min_length} entry",
+    "too_long": "at most {max_length} entries",
+    "string_too_short": "a text with at least one character",
+    "string_pattern_mismatch": "a text without control characters",
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "model_type": "a table",
+    "model_attributes_type": "a catalog name or a table",
+    "dict_type": "a table",
+    "tuple_type": "a list",
 }
 MOST_FAULTS = 100
 """Faults that are told; for each unknown key all others are looked through for close ones."""
@@ -456,7 +455,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
         yield f"{place}: unknown key, needs {_known_keys(item['loc'], value, root)}"
     elif kind == "missing":
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
-        yield f"{place}: {NEEDS[kind]}{LIKE if cataloged else ''}"
+        yield f"{place}: is missing, needs a value{LIKE if cataloged else ''}"
     elif kind == "value_error":
         text = str(item["ctx"]["error"])
         for line in text.splitlines():
@@ -484,7 +483,9 @@ def _need(item: Mapping[str, Any]) -> str:
         return "needs a catalog name or a table"
     need = NEEDS.get(kind)
     is_grouped = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
-    return need.format(**context) + WITHOUT_COMMAS * bool(is_grouped) if need else str(item["msg"])
+    if need is None:
+        return str(item["msg"])
+    return f"needs {need.format(**context)}{WITHOUT_COMMAS if is_grouped else ''}"
 
 
 def key_path(loc: tuple[int | str, ...]) -> str:

@@ -281,7 +281,7 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     lines = text.splitlines() or [""]
     reason, _, place = error.rpartition(" (at ")
     numbers = re.findall(r"\d+", place)
-    if not reason or (not numbers and "end of document" not in place):
+    if not reason or (not numbers and not place.startswith("end of")):
         return f"{name}: not TOML: {error}"
     line, column = (
         (int(number) for number in numbers) if numbers else (len(lines), len(lines[-1]) + 1)

@@ -501,8 +501,8 @@ class Workload(Table):
             self.train_tokens, tokens, rel_tol=EQUAL
         ):
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g}: loss or compute_flop imply {tokens:.6g}"
-                " tokens, needs only one of them"
+                f"train_tokens = {self.train_tokens:g}: loss or compute_flop already imply"
+                f" {tokens:.6g} tokens, needs only one of these keys"
             )
         if not tokens <= 1e20:
             raise ValueError(f"loss or compute_flop imply {tokens:.3g} tokens, needs at most 1e20")

@@ -340,8 +340,8 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
     if network.end_points == design.end_points:
         return
     joins = (
-        f"joins {counted(design.end_points, 'end point')}, while the plan's network joins"
-        f" {network.end_points:,}"
+        f"the design joins {counted(design.end_points, 'end point')}, while the plan's network"
+        f" joins {network.end_points:,}"
     )
     design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point
     share = _excess_share(network_usd, design_usd)
@@ -360,7 +360,7 @@ def _left_out(
 ) -> Iterator[str]:
     """Which kinds of lines no sum has, as one of the bills lacks them."""
     if not any(item.kind in KINDS for item in design.items):
-        yield "names no products and has no price."
+        yield "the design names no products, so its network has no price."
         return
     if design.unpriced:
         kinds = both(noun for kind, noun in KINDS.items() if kind not in named_kinds)

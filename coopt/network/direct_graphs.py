@@ -81,7 +81,7 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
                 parts[kind] = find(kind, name)
             except ValueError as error:
                 raise InstanceError(
-                    f"--{kind} {name}: {str(error).removesuffix(' or an inline table')}"
+                    f"--{kind} {name}: {str(error).rpartition(' or ')[0]}"
                 ) from None
     return parts
 

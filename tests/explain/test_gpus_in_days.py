@@ -130,7 +130,7 @@ def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told
     assert plan.objective.value == one.value
     spares = one.design.spare_gpus
     assert one.notes == (
-        (f"It has {spares} idle spares besides the {change.to} GPUs that train (1 domain standing by).",)
+        (f"This plan has {spares} idle spare GPUs besides the {change.to} GPUs that train (1 domain standing by).",)
         if spares
         else ()
     )

@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "direct": (
         linked,
         [
-            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs one of these beside it"),
+            ({"network__fabrics": ["direct"]}, "network.fabrics: 'direct' .* needs a switched fabric in the list too"),
             ({"network__fabrics": ["clos"]}, "network.panels: .* needs 'direct'"),
             ({"solver": {"top": 2}}, "solver.top = 2: .* 'direct' in network.fabrics, needs 1"),
             (

@@ -195,7 +195,7 @@ def _fill(instance: Question) -> Iterator[str]:
         ),
         (
             network.domain_fill == "any" and instance.even_for,
-            "network.domain_fill = 'any': unevenly filled domains are not supported with"
+            "network.domain_fill = 'any': unevenly filled HB domains are not supported with"
             f" {both(instance.even_for)}, needs 'even' or 'fewest' (the default)",
         ),
     )
@@ -221,8 +221,8 @@ def _discipline(instance: Question) -> Iterator[str]:
         ),
         (
             by_ratio and network.routing in ("pinned", "ecmp"),
-            f"network.routing = {network.routing!r}: charge = 'ratio' supports only a number"
-            " here, needs network.charge = 'loads'",
+            f"network.routing = {network.routing!r}: network.charge = 'ratio' supports only a"
+            " number here, needs a number or network.charge = 'loads'",
         ),
         (
             network.routing == "pinned" and network.bundles == "any",
@@ -479,8 +479,8 @@ def _workloads(instance: Question) -> Iterator[str]:
         yield from broken(
             (
                 not gpu.peak_flop_s(workload.precision),
-                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU"
-                f" {gpu.name!r} has no peak at this precision, needs another precision or"
+                f"workload {workload.name!r}: precision = {workload.precision!r}: GPU {gpu.name!r}"
+                " has no peak rate at this precision, needs another precision or"
                 f" {workload.precision}_tflop_s in the GPU's table",
             ),
             (
@@ -522,14 +522,13 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
     return broken(
         (
             network.panels and not direct,
-            "network.panels: panels join direct links, which network.fabrics does not allow,"
-            " needs 'direct' in it",
+            "network.panels: panels join only direct links, needs 'direct' in network.fabrics",
         ),
         (
             direct and not network.switched,
             (
-                "network.fabrics: 'direct' is always compared with a switched fabric, needs one of"
-                " these beside it"
+                "network.fabrics: 'direct' is always compared with a switched fabric, needs a"
+                " switched fabric in the list too"
             ),
         ),
         (

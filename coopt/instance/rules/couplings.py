@@ -425,8 +425,13 @@ def _shares(instance: Question) -> Iterator[str]:
     if shares is None:
         # something that excludes shares is reported elsewhere and has to be removed first
         excluded = any(exclusions(instance))
-        need = "needs the number of equal shares into which sites divide GPUs and batch"
-        yield from broken((not excluded, f"cluster.shares: is missing, {need}"))
+        yield from broken(
+            (
+                not excluded,
+                "cluster.shares: is missing, needs the number of equal shares into which sites"
+                " divide GPUs and batch",
+            )
+        )
         return
     yield from one_number(instance, "the sites divide a fixed number of GPUs")
     yield from broken(

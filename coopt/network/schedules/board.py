@@ -125,7 +125,7 @@ def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
     place = (
         f"the links of {name}"
         if radius == 0
-        else f"the links into the neighbourhood of {name} ({radius} hops)"
+        else f"the links into the {radius}-hop neighbourhood of {name}"
     )
     return f"{place}, of use to the furthest from step {wait + 1} on" if wait else place
 
