@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 import coopt as package
 from coopt.plan.difference import Difference
-from coopt.plan.explanation import Explanation
 from coopt.plan.store import read_plan
 from tests.cli.conftest import PHASES
 
@@ -40,20 +38,6 @@ def test_a_plan_is_explained_in_sentences_and_tables(coopt, written):
     for note, part in zip(notes, left_out.values(), strict=True):
         again = coopt(*shlex.split(note.partition(": ")[2])[1:])
         assert (again.exit_code, part in again.stdout) == (0, True)
-
-
-def test_a_bound_on_tokens_says_what_a_plan_makes(coopt, written):
-    done = coopt("explain", written(("max_iteration_time_s = 1.0", "min_tokens_per_s = 150000")))
-    said = " ".join(done.stdout.split())
-    made = r"min_tokens_per_s\) does not bind: the plan trains \d{3},\d{3} tokens/s, of which 150,000 tokens/s are "
-    assert re.search(f"{made}required, .*is cheaper", said)
-    assert "e+0" not in said
-
-
-def test_json_is_the_explanation_and_nothing_else(coopt, planned):
-    found = Explanation.model_validate_json(coopt("explain", *planned, "--json").stdout)
-    assert found == package.explain(package.load(planned[0]))
-    assert found.status == "optimal"
 
 
 def test_what_makes_an_instance_feasible_is_an_answer(coopt, solved, written):
@@ -127,15 +111,6 @@ def test_a_time_limit_ends_with_code_4(coopt, written):
     )
 
 
-def test_growth_in_phases_is_explained_too(coopt, written):
-    done = coopt("explain", written(("\n[network]", PHASES), ("time_s = 1.0", "time_s = 3.0")))
-    assert done.exit_code == 0
-    said = " ".join(done.stdout.split())
-    assert "(workload[0].max_iteration_time_s) does not bind" in said
-    assert "network.fabrics = clos alone" in said
-    assert "if it is tighter, looser" in said
-
-
 @pytest.fixture
 def two_plans(solved) -> tuple[Path, Path]:
     """The cheapest plan on servers of eight, and that on domains of sixteen."""
@@ -205,18 +180,6 @@ def test_what_is_solved_again_is_said_on_the_way(coopt, written):
     assert any(one.endswith("of cx7-400g") for one in said)
     stopped = coopt("explain", file, "--time-limit", 1e-9)
     assert "coopt: explain: the best plan for the question as asked" in stopped.stderr
-
-
-def test_of_several_workloads_the_one_with_a_bound_is_named(coopt, written):
-    other = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_iteration_time_s = 2\n'
-    two = written(("[network]", f"{other}mapping.micro_batch = [1, 2]\n\n[network]"))
-    done = coopt("explain", two)
-    said = " ".join(done.stdout.split())
-    assert "(workload['chat'].max_iteration_time_s) does not bind" in said
-    assert "workload[1]" not in said
-    found = Explanation.model_validate_json(coopt("explain", two, "--json").stdout)
-    assert found.workloads == ("training", "chat")
-    assert "workload[1].max_iteration_time_s" in {bound.limit for bound in found.bounds}
 
 
 @pytest.mark.parametrize(

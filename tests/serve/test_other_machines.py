@@ -18,20 +18,21 @@ from tests.serve.conftest import INSTANCES
 SERVER, CLIENT = "10.213.77.1", "10.213.77.2"
 ASK = """
 import http.client, sys
-host, port, path, name = sys.argv[1:]
-connection = http.client.HTTPConnection(host, int(port), timeout=20)
-headers = {"host": name}
-try:
-    connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    if answer.status == 303:
-        headers["cookie"] = answer.headers["set-cookie"].split(";")[0]
-        answer.read()
-        connection.request("GET", answer.headers["location"], headers=headers)
+host, port, *paths = sys.argv[1:]
+for path in paths:
+    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    headers = {"host": host}
+    try:
+        connection.request("GET", path, headers=headers)
         answer = connection.getresponse()
-    print(answer.status)
-except OSError as error:
-    print(type(error).__name__)
+        if answer.status == 303:
+            headers["cookie"] = answer.headers["set-cookie"].split(";")[0]
+            answer.read()
+            connection.request("GET", answer.headers["location"], headers=headers)
+            answer = connection.getresponse()
+        print(answer.status)
+    except OSError as error:
+        print(type(error).__name__)
 """
 
 
@@ -78,16 +79,17 @@ def ends() -> Iterator[tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]]:
         yield server, client
 
 
-def asked(namespace: subprocess.Popen[bytes], port: int, path: str, name: str = SERVER) -> str:
-    """The status of an answer, or how the connection failed."""
-    words = within(namespace, sys.executable, "-c", ASK, SERVER, port, path, name)
-    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+def asked(namespace: subprocess.Popen[bytes], port: int, *paths: str) -> list[str]:
+    """The status of each answer, or how the connection failed."""
+    words = within(namespace, sys.executable, "-c", ASK, SERVER, port, *paths)
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
 
 @contextmanager
 def serving(namespace: subprocess.Popen[bytes], *options: str) -> Iterator[SplitResult]:
     """The address that `coopt serve` prints in a namespace."""
-    words = within(namespace, sys.executable, "-m", "coopt", "serve", INSTANCES / "tiny-64.toml", "--port", 0, *options)
+    serve = (sys.executable, "-m", "coopt", "serve", INSTANCES / "tiny-64.toml", "--port", 0, "--workers", 1)
+    words = within(namespace, *serve, *options)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout is not None
         try:
@@ -102,9 +104,8 @@ def test_who_has_no_token_is_told_nothing_and_who_has_it_is_served(ends, host):
     with serving(server, "--host", host) as address:
         assert address.port is not None
         assert address.query.startswith("token=")
-        for path in ("/", "/start", "/page/app.js", "/?token=", f"/?{address.query[:-1]}"):
-            assert asked(client, address.port, path) == "401"
-        assert asked(client, address.port, f"/?{address.query}") == "200"
+        closed = ("/", "/start", "/page/app.js", "/?token=", f"/?{address.query[:-1]}")
+        assert asked(client, address.port, *closed, f"/?{address.query}") == ["401"] * len(closed) + ["200"]
 
 
 def test_what_is_served_to_this_machine_alone_is_not_reached_from_another(ends):
@@ -112,4 +113,4 @@ def test_what_is_served_to_this_machine_alone_is_not_reached_from_another(ends):
     with serving(server) as address:
         assert address.port is not None
         assert (address.hostname, address.query) == ("127.0.0.1", "")
-        assert asked(client, address.port, "/start") == "ConnectionRefusedError"
+        assert asked(client, address.port, "/start") == ["ConnectionRefusedError"]

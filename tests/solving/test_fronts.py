@@ -24,7 +24,6 @@ from coopt.network.plan_networks import families_of_design
 from coopt.plan.couplings import one_network
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.schema import InstanceId, Plan, Progress
-from coopt.report.fronts.files import NAMES, write_front
 from coopt.report.fronts.text import front_report
 from coopt.report.words import rendered
 from coopt.solving.arrays import SharedProblem
@@ -165,11 +164,6 @@ def test_an_interrupt_keeps_the_points_proven_so_far() -> None:
     assert set(pairs(front)) <= set(pairs(coopt.pareto(large())))
 
 
-def test_a_time_limit_keeps_what_is_proven_and_says_so() -> None:
-    front = coopt.pareto(ask(), time_limit_s=1e-9)
-    assert (front.points, front.complete, front.stop_reason) == ((), False, "time limit")
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -183,12 +177,6 @@ def test_a_time_limit_keeps_what_is_proven_and_says_so() -> None:
 def test_values_out_of_range_are_refused(given: dict[str, float], why: str) -> None:
     with pytest.raises(InstanceError, match=why):
         coopt.pareto(ask(), **given)  # type: ignore[arg-type]
-
-
-def test_a_front_survives_json() -> None:
-    front = coopt.pareto(coopt.load(TINY))
-    assert len(front.points) == 2
-    assert Front.model_validate_json(front.model_dump_json(by_alias=True)) == front
 
 
 def asked(kind: str) -> Instance:
@@ -265,17 +253,6 @@ def test_points_fall_in_cost_and_end_with_the_fastest_and_the_cheapest(traced: t
     assert coopt.solve(with_scaled_bounds(instance, 1e5)).objective.value == pytest.approx(values[-1], rel=1e-9)
     within = [point.cost.of(front.kind) for point in front.points if point.pace <= 1]
     assert within[-1] == pytest.approx(coopt.solve(instance).objective.value, rel=1e-9)
-
-
-def test_a_traced_front_is_written_and_told(traced: tuple[Instance, Front], tmp_path: Path) -> None:
-    instance, front = traced
-    write_front(front, instance, tmp_path)
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(NAMES)
-    assert Front.model_validate_json((tmp_path / "front.json").read_text("utf-8")) == front
-    assert len((tmp_path / "front.csv").read_text("utf-8").splitlines()) == len(front.points) + 1
-    told = rendered(front_report(front, instance))
-    assert "each is proven: no plan" in " ".join(told.split()).lower()
-    assert "of bounds" in told
 
 
 def test_the_bound_of_one_workload_moves_alone() -> None:

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.cli.files import report
 from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance, load
 from coopt.instance.texts import InstanceError
@@ -25,7 +23,7 @@ from coopt.instance.workload import BOUNDS
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
-from coopt.plan.store import plan_checks, plan_json
+from coopt.plan.store import plan_checks
 from coopt.report.fronts.text import front_notes, front_report
 from coopt.report.words import digits, rendered
 from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
@@ -216,15 +214,6 @@ def test_a_plan_by_time_with_failures_is_explained_by_solving_again() -> None:
         if not rival.excluded:
             least = coopt.solve(only(instance, rival.part, rival.choice)).objective.value
             assert rival.value == (None if least is None else pytest.approx(least, rel=1e-9))
-
-
-def test_the_page_of_a_plan_by_time_has_no_front(tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(plan_json(coopt.solve("instances/tiny-64.toml", objective="time")), "utf-8")
-    page = tmp_path / "page.html"
-    found = CliRunner().invoke(report, ["instances/tiny-64.toml", str(path), "-o", str(page)])
-    assert found.exit_code == 0, found.output
-    assert "the fastest: 0.6609 s an iteration" in page.read_text("utf-8")
 
 
 def dated_front(instance: Instance, slowest: float) -> list[tuple[float, float]]:

@@ -265,7 +265,7 @@ def test_multipliers_of_a_row_prove_what_they_do_by_hand() -> None:
 def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(highs, "TELL_S", 0.0)
     heard: list[SearchStanding] = []
-    answer = solve(knapsack(60), time_limit_s=1.5, settings=SETTINGS, on_standing=heard.append)
+    answer = solve(knapsack(60), time_limit_s=0.6, settings=SETTINGS, on_standing=heard.append)
     assert len(heard) > 3
     assert [now.nodes for now in heard] == sorted(now.nodes for now in heard)
     last = heard[-1]
@@ -273,9 +273,10 @@ def test_a_search_tells_nodes_incumbent_and_bound(monkeypatch: pytest.MonkeyPatc
     assert 0 < last.nodes <= answer.nodes
 
 
-def test_reports_keep_their_distance() -> None:
+def test_reports_keep_their_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(highs, "TELL_S", 0.2)
     heard: list[float] = []
-    solve(knapsack(60), time_limit_s=1.8, settings=SETTINGS, on_standing=lambda _: heard.append(time.perf_counter()))
+    solve(knapsack(60), time_limit_s=0.7, settings=SETTINGS, on_standing=lambda _: heard.append(time.perf_counter()))
     assert 1 <= len(heard) <= 4
     assert all(after - before >= 0.9 * highs.TELL_S for before, after in pairwise(heard))
 

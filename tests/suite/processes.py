@@ -12,14 +12,14 @@ from typing import Any
 
 from coopt.suite.folder import read_results
 
-BOUNDS = [round(0.6 + step / 20, 2) for step in range(6)]
+BOUNDS = [0.6, 0.7, 0.8, 0.9]
 GRID = f"""\
 [grid.vary]
 "workload.max_iteration_time_s" = {BOUNDS}
 "network.oversubscription" = [1.0, 2.0]
 "cluster.gpus" = [32, 64]
 """
-CASES = 24
+CASES = 16
 SOON = 120.0
 
 
