@@ -47,7 +47,7 @@ def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
             colour = colours.setdefault(component, f"C{len(colours)}")
             time.barh(run, row["time_s"], left=time_so_far.get(run, 0.0), color=colour, label=label)
             time_so_far[run] = time_so_far.get(run, 0.0) + row["time_s"]
-    time.set(xlabel="s an iteration", title="Time")
+    time.set(xlabel="time of an iteration (s)", title="Time")
     if time_so_far:
         plot.legend(loc="outside lower center", ncols=6, fontsize=8)
     return plot

@@ -51,9 +51,7 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
     """
     if plan.instance.sha256 != instance.sha256:
         replaced = plan.overrides.replaced
-        remedy = (
-            f", or the values that replaced some of the file when it was solved (--set): {replaced}"
-        )
+        remedy = f", or the --set values with which the plan was solved: {replaced}"
         raise InstanceError(
             f"{instance.name}: the plan is of another instance, needs one of this"
             f" instance{remedy if replaced else ''}"

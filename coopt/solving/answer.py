@@ -188,8 +188,8 @@ def _blamed_margin(question: Instance, plan: Plan) -> tuple[str, ...]:
             times = alternatives(f"{run.time_margin:.1%}" for run in question.workload)
             kept = {"memory": memory, "time": f"{times} on top of iteration times"}
             return (
-                f"No plan keeps the default margin ({both(kept[key] for key in shares)}); there"
-                f" is one with {typed_key}.",
+                f"No plan keeps the default margin free ({both(kept[key] for key in shares)}); a"
+                f" plan exists with {typed_key}.",
             )
     return ()
 
@@ -318,7 +318,9 @@ def asking_witness(instance: Instance, name: str) -> Instance:
     try:
         found_here(Solver(name=interface))
     except InstanceError:
-        raise InstanceError(f"witness = {name!r}: not installed here, needs {remedy}") from None
+        raise InstanceError(
+            f"witness = {name!r}: this solver is not installed here, needs {remedy}"
+        ) from None
     return instance.model_copy(
         update={"solver": instance.solver.model_copy(update={"name": interface})}
     )
@@ -382,7 +384,11 @@ def best_choice(run: Run) -> Plan:
             for choice, plan, _ in answers[:TOLD]
             for sentence in plan.explanation
         ]
-        remainder = [f"and {len(answers) - TOLD} more choices"] if len(answers) > TOLD else []
+        remainder = (
+            [f"{len(answers) - TOLD} more choices are infeasible too"]
+            if len(answers) > TOLD
+            else []
+        )
         return infeasible(run, lambda: (*reasons, *remainder))
     claim = claim_of(best_plan.objective.kind, best_plan.objective.value, lowest)
     proven = not stopped and within_gap(run, claim)

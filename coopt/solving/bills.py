@@ -75,7 +75,8 @@ def bom(
     if plan is not None:
         if isinstance(source, Plan) or design is not None:
             raise InstanceError(
-                "bom: a plan is billed with its instance alone, needs no further plan or design"
+                "bom: with a plan the first file must be its instance, needs an instance and"
+                " no --design"
             )
         question, decided_plan = decided(instance_of(source), plan)
         check_same_question(question, decided_plan)
@@ -91,8 +92,8 @@ def bom(
             raise _without_plan(against)
         if beside is not None:
             raise InstanceError(
-                "--beside: applies to a plan or an instance, but a file of designs is given,"
-                " needs a plan or an instance"
+                "--beside: compares designs with a plan or an instance, but the file has designs"
+                " only, needs a plan or an instance"
             )
         return _designs_bill(Path(source), design)
     else:
@@ -101,8 +102,7 @@ def bom(
         raise _without_plan(against)
     if design is not None:
         raise InstanceError(
-            f"--design {design}: applies to a file of designs, which has several to choose"
-            " from, needs such a file"
+            f"--design {design}: chooses one design of a file of designs, needs such a file"
         )
     if isinstance(subject, Plan):
         return _plan_bill(subject, None, beside, against)
@@ -112,7 +112,7 @@ def bom(
 
 def _without_plan(against: str | Path) -> InstanceError:
     return InstanceError(
-        f"--against {against}: designs are compared with the network of a plan, needs that plan"
+        f"--against {against}: compares designs with the network of a plan, needs that plan"
         f" (coopt bom INSTANCE PLAN.json --against {against})"
     )
 
@@ -225,7 +225,7 @@ def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
     the cheapest.
     """
     require_one_network(
-        instance, "bom without a plan", ", or its plan as well (coopt bom INSTANCE PLAN.json)"
+        instance, "bom without a plan", ", or also the plan (coopt bom INSTANCE PLAN.json)"
     )
     if complaints := list(open_design(instance)):
         raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)

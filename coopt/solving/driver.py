@@ -397,7 +397,9 @@ def infeasible(run: Run, reasons: Why) -> Plan:
         try:
             explanation = tuple(with_names(sentence, names) for sentence in reasons())
         except StoppedError as stopped:
-            explanation = (f"The search for the reasons ended early ({stopped}).",)
+            explanation = (
+                f"The search for the reasons why no plan exists ended early ({stopped}).",
+            )
     return _without_design(run, "infeasible", "infeasible", explanation, None)
 
 

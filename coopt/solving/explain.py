@@ -160,7 +160,7 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
         optic.gbit_s in rates for optic in reaching
     ):
         obstacle = (
-            f"hold{suffix} several links at once, and both ends of a link have one product here"
+            f"serve{suffix} several links at once, while both ends of a link need the same product"
             " (network.link_ends), which has to fit the ports of both"
         )
     else:
@@ -266,7 +266,9 @@ def too_many_days(
         f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days
     )
     confidence = availability.confidence
-    longer += "" if total is None else f", {rounded_up(total * share)} days for all in turn"
+    longer += (
+        "" if total is None else f", {rounded_up(total * share)} days for all workloads in turn"
+    )
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
         (
@@ -296,7 +298,7 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     parts = ", ".join(
         f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in uses.items()
     )
-    return (f"no design keeps all limits at once: {parts}; needs one of them looser",)
+    return (f"no design meets all limits at once: {parts}; needs at least one of them looser",)
 
 
 def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> dict[str, float]:

@@ -174,22 +174,27 @@ def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[s
     kind = plan.objective.kind
     yield f"{instance.name} ({instance.sha256}), formulation {plan.solver.formulation!r}"
     yield (
-        f"minimizes {kind} in {UNITS[kind]}; the plan: {plan.status}, value {plan.objective.value}"
+        f"minimizes {kind} in {UNITS[kind]}; the plan is {plan.status} with value"
+        f" {plan.objective.value}"
     )
     if count > 1:
-        yield f"program {place + 1} of {count}; the answer is the best of them"
+        yield f"program {place + 1} of {count}; the answer is the best of their solutions"
     if instance.beyond_one_network:
         yield (
-            "as the search begins, which may add cuts; variables have the names of the mathematics"
+            "the program at the start of the search, which may add cuts; variables have the"
+            " names of docs/mathematics.md"
         )
     if instance.asks("direct"):
-        yield "direct links by one mapping; networks of switches are another problem"
+        yield "covers direct links for one mapping; networks of switches are in other programs"
 
 
 def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     """What the variables of one network stand for."""
     d = problem.data
-    yield "y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c"
+    yield (
+        "y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c:"
+        " whether column c is used"
+    )
     for f, family in enumerate(problem.families):
         yield (
             f"y_{f}: {_network(family)}; {family.uplink_choices[0]} to {family.uplink_choices[-1]}"
@@ -198,8 +203,8 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     for c, column in enumerate(problem.columns):
         name = instance.workload[column.workload].name
         yield (
-            f"z_{c}: {name!r} on families of context {d.column_context[c]}, from {column.uplinks}"
-            " uplinks"
+            f"z_{c}: workload {name!r} on families of context {d.column_context[c]}, with at"
+            f" least {column.uplinks} uplinks"
         )
 
 

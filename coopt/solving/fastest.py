@@ -60,6 +60,6 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
         )
     fewest = ((family, family.uplink_choices[0]) for family in candidates)
     if not any(within_limits(instance, one, cost_of(instance, one, u)) for one, u in fewest):
-        return ("no network keeps the limits even at its fewest uplinks: needs looser [limits]",)
+        return ("no network meets the limits even with its fewest uplinks: needs looser [limits]",)
     table = columns(instance, candidates, lambda _: None, lambda: None)
     return explain.no_design(instance, candidates, table, lambda: None)

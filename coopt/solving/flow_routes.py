@@ -64,8 +64,8 @@ def _routed(plane: Plane, crossing: LeafFlows, choice: Choice) -> PlaneRoutes:
         )
     if plane.pods:
         raise InstanceError(
-            "algorithm 'exact': works on two tiers and the plan has three, needs 'best' or"
-            " another one"
+            "algorithm 'exact': works on two tiers only, but the plan has three, needs 'best' or"
+            " another algorithm"
         )
     (layer,) = plane.without_cores(choice.failed_cores, choice.seed)
     exact = route_exactly(layer, flows, time_limit_s=choice.time_limit_s)

@@ -41,7 +41,7 @@ def open_design(instance: Instance) -> Iterator[str]:
             else f"anything up to {ratio:g}"
         )
         remedy = f"--set network.oversubscription={only_ratio(instance)}"
-        yield f"network.oversubscription leaves {values}, needs one value to evaluate ({remedy})"
+        yield f"network.oversubscription allows {values}, needs one value to evaluate ({remedy})"
 
 
 def choice_left(key: str, values: tuple[Any, ...]) -> str:

@@ -74,7 +74,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     )
     # direct links have no hall, and so their cables no lengths
     unknown = [
-        f"cables of {counted(part.links.links, 'direct link')} by length"
+        f"lengths of the cables of {counted(part.links.links, 'direct link')}"
         for part in plan.parts
         if part.links is not None
     ]
@@ -111,7 +111,7 @@ def _splitters(plan: Plan) -> Iterator[str]:
     if any(
         fabric.transceiver_count < 2 * sum(tier.links for tier in fabric.tier) for fabric in fabrics
     ):
-        yield "cables or panels that split fibres, where a module serves several links"
+        yield "cables or panels that split fibres between the links of one module"
 
 
 def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -> NetworksBill:

@@ -103,7 +103,7 @@ def route_plan(
     family = network.family
     if failed_cores and family.tiers < 2:
         raise InstanceError(
-            f"failed cores: {failed_cores}, and the plan has no switches above its leaves, needs 0"
+            f"failed cores: {failed_cores}, but the plan has no switches above its leaves, needs 0"
         )
     choice = Choice(
         algorithm=algorithm, seed=seed, failed_cores=failed_cores, time_limit_s=time_limit_s

@@ -112,8 +112,8 @@ def train_on(
     family = network.family
     if family.domains != board.domains:
         raise InstanceError(
-            f"graph {board.name!r}: joins {board.domains} domains and the plan has"
-            f" {family.domains}, needs as many"
+            f"graph {board.name!r}: joins {board.domains} HB domains, but the plan has"
+            f" {family.domains}, needs as many as the plan"
         )
     return tuple(_trained(network, board, schedule, latency_s, *pair) for pair in network.runs)
 
@@ -179,7 +179,7 @@ def _refuse_other_traffic(split: RankGrid) -> None:
         raise InstanceError(
             f"workload {split.workload.name!r}: {both(names)} crosses domains, but only data"
             " parallelism can be timed on direct links: needs a plan whose other degrees stay"
-            " inside (`mapping` in the instance)"
+            " inside an HB domain (workload.mapping of the instance)"
         )
 
 

@@ -137,16 +137,19 @@ def _fixed_keys(design: PublishedDesign) -> str:
         for key in ("down", "up")
         if getattr(tier, key)
     ]
-    return f"; the design itself sets {', '.join(keys)}" if keys else ""
+    return f"; the published design also fixes {', '.join(keys)}" if keys else ""
 
 
 def _not_compared(design: PublishedDesign) -> str:
     """Why a design has no rival here; empty where it has."""
     tiers = tier_ports(design, design.id)
     if any(tier.down_split > 1 or tier.up_split > 1 or tier.ratio != 1 for tier in tiers):
-        return "not compared: its cables differ in rate, and networks compared here have one"
+        return (
+            "not compared: its cables have several rates, but coopt compares networks of one"
+            " cable rate"
+        )
     return (
-        "not compared: its last tier reserves uplinks for a further one"
+        "not compared: its last tier reserves uplinks for a further tier"
         if design.tiers[-1].up
         else ""
     )
@@ -319,4 +322,4 @@ def _differences(noun: str, ours: tuple[int, ...], source_counts: tuple[int, ...
         if count != rival_count:
             count_text = texts.counted(count, noun) if count else f"no {noun}"
             published = f"{rival_count:,}" if rival_count else "none"
-            yield f"tier {tier} has {count_text} as counted and {published} as published"
+            yield f"tier {tier} has {count_text} as counted, but {published} as published"

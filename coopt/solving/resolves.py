@@ -69,7 +69,7 @@ def _open_workloads(instance: Instance) -> Iterator[str]:
         sizes = workload.gpus if shared_out else (instance.cluster.most_gpus,)
         if sizes is None or (shared_out and len(sizes) > 1):
             yield (
-                f"workload {workload.name!r}: gpus leaves the size of its island open, needs one"
+                f"workload {workload.name!r}: gpus does not fix the size of its island, needs one"
                 " number to evaluate"
             )
         elif instance.cluster.shares is None:  # shares of sites are of other numbers of GPUs

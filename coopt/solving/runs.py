@@ -151,7 +151,7 @@ def found_here(solver: Solver) -> tuple[Any, str]:
     if name.startswith("_") or name not in list(_solvers()):
         reason = "Pyomo knows no solver of that name"
     elif not _available(name):
-        reason = "not installed or without a licence here"
+        reason = "it is not installed or has no licence here"
     else:
         interface = _solvers()(name)
         return interface, _version(interface)
@@ -202,12 +202,14 @@ def _solve_by(
     ) as error:  # whatever a foreign program raises is its refusal, not a fault of ours
         words = " ".join(str(error).split()) or type(error).__name__
         raise InstanceError(
-            f"solver.name = {name!r}: stopped with {words[:300]!r}, needs another solver"
+            f"solver.name = {name!r}: the solver failed with {words[:300]!r}, needs another solver"
         ) from None
     condition = results.solver.termination_condition
     outcome = _OUTCOMES.get(condition, "failed")
     if outcome == "failed":
-        raise InstanceError(f"solver.name = {name!r}: stopped as {condition}, needs another solver")
+        raise InstanceError(
+            f"solver.name = {name!r}: the solver ended as {condition}, needs another solver"
+        )
     if outcome in ("infeasible", "unbounded") or not len(results.solution):
         return _answer(outcome, str(condition), None, -math.inf, started)
     results.solver.status = SolverStatus.ok  # else Pyomo warns of every search that a limit ended

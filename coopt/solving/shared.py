@@ -349,7 +349,7 @@ def shared_plan(run: Run) -> Plan:
     field = field_of(run, run.instance, whole=run.instance.solver.top > 1)
     if not isinstance(field, Field):
         return infeasible(run, field)
-    run.tell("solve", f"formulation {run.formulation!r} handed to {run.backend.name}")
+    run.tell("solve", f"solving formulation {run.formulation!r} with {run.backend.name}")
     result = searched(run, field)
     if result.outcome == "infeasible":
         return infeasible(

@@ -335,7 +335,7 @@ def _as_asked(
             )
             for workload, run in zip(workloads, jobs, strict=True)
         )
-        remedy = "on the domains that are left" if part == "domain" else "by another mapping"
+        remedy = "uses the HB domains that are left" if part == "domain" else "uses another mapping"
     times_s = [math.inf if w.iteration_time_s is None else w.iteration_time_s for w in workloads]
     worst = _worst(running, times_s)
     changes = {
@@ -365,15 +365,17 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "none":
         return "none needed"
     if loss.forwarded:
-        return "forwarded evenly through other GPUs of the domain" + (
+        return "traffic is forwarded evenly through other GPUs of the domain" + (
             ", on other rails" if family.planes > 1 else ""
         )
-    return "spread over the links that are left"
+    return "traffic is spread over the links that are left"
 
 
 def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
     if not idle:
-        remedy = f"needs an idle GPU of its rank or a spare domain of {family.hb.size} GPUs"
+        remedy = (
+            f"needs an idle GPU of the same local rank or a spare domain of {family.hb.size} GPUs"
+        )
         if family.spare_domains:
             remedy = "restarted with a spare domain in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)

@@ -21,7 +21,7 @@ from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, av
 from coopt.suite.table import check_parquet, write_rows
 from coopt.suite.work import verified
 
-DIED = "the worker died twice on this case, killed or out of memory"
+DIED = "the worker died twice on this case (killed or out of memory)"
 
 OnOutcome = Callable[[Outcome], None]
 WRITE_S = 60.0  # between two versions of the table while a run goes on
@@ -152,7 +152,7 @@ class Driver:
         except KeyboardInterrupt:
             stop_reason = "interrupted"
         except PoolLostError:
-            stop_reason = "the workers cannot be reached any more"
+            stop_reason = "the workers can no longer be reached"
         self._write()
         return Summary(
             suite=self.suite,

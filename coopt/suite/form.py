@@ -311,7 +311,8 @@ def cases_of(suite: Suite, folder: Path) -> tuple[Case, ...]:
             continue
         if all(case.refusal for case in grid_cases):
             complaints.append(
-                f"grid {grid.name!r}: every case is refused; the first: {grid_cases[0].refusal[0]}"
+                f"grid {grid.name!r}: every case is refused; the first refusal is:"
+                f" {grid_cases[0].refusal[0]}"
             )
         cases += grid_cases
     if complaints:

@@ -218,8 +218,8 @@ def matrix_csv(demand: TrafficDemand, *, most_pairs: int = MAX_PAIRS) -> str:
     src, dst, sizes = sparse_matrix(demand)
     if len(src) > most_pairs:
         raise InstanceError(
-            f"--matrix: {len(src):,} pairs of GPUs talk, needs at most {most_pairs:,} (--heat-map"
-            " draws any number)"
+            f"--matrix: {len(src):,} pairs of GPUs communicate, needs at most {most_pairs:,}"
+            " (--heat-map draws any number)"
         )
     lines = (
         f"{a},{b},{_plain(c)}"

@@ -173,8 +173,8 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
     if not feasible:
         needs = ", ".join(f"{len(fit_set.parameters)} of {set_name(fit_set)}" for fit_set in sets)
         raise InstanceError(
-            f"too few rows to fit, needs at least as many as parameters: {needs}; --posterior"
-            " takes fewer"
+            f"too few rows to fit, needs at least as many rows as parameters: {needs};"
+            " --posterior takes fewer"
         )
     return feasible
 

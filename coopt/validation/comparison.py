@@ -376,14 +376,13 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (
-            f"recomputation of {kind} is published, but perhaps not all that was recomputed"
-            " or offloaded"
+            f"recomputation of {kind} is published, but more may have been recomputed or offloaded"
         )
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return (
-        f"its table does not say what was recomputed: {kind} is assumed, and with full"
-        f" recomputation it would need {least_gib:.1f} GiB"
+        f"the source does not say what was recomputed: {kind} is assumed; with full recomputation"
+        f" the run would need {least_gib:.1f} GiB"
     )
 
 

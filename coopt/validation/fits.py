@@ -287,4 +287,4 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
     if p * int(values.get("interleave", 1)) > workload.model.layers:
         return f"--pp = {p}: {name} has {workload.model.layers} layers"
     named = ", ".join(f"{key} {value}" for key, value in values.items())
-    return f"no mapping of {name} on {gpus} GPUs has {named}: they do not divide evenly"
+    return f"no mapping of {name} on {gpus} GPUs has {named}, as these do not divide evenly"

@@ -190,7 +190,7 @@ def _of_json(text: str, name: str) -> _Output:
         # a process names the first of its GPUs alone
         each = table["config"]["nthreads"] * table["config"]["ngpus"]
         if not 0 < each * len(devices) <= MOST_RANKS:
-            raise ValueError(f"nthreads times ngpus = {each:.9g}")
+            raise ValueError(f"nthreads times ngpus = {each:.9g} is out of range")
         ranks = [
             (str(one["hostname"]), str(one["device_info"])) for one in devices for _ in range(each)
         ]

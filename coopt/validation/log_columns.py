@@ -248,7 +248,7 @@ class _Reading:
                     entry, other = self.log.printed[count], self.log.printed[divisor]
                     raise self._fault(
                         f"line {entry.line}: {entry.key} = {whole}, but line {other.line} has"
-                        f" {other.key} = {part}, needs one that divides it"
+                        f" {other.key} = {part}, needs one that divides {entry.key}"
                     )
         for name in ("padded_vocab", "vocab"):
             if 0 < self._number(name) < LEAST_VOCAB:
@@ -308,12 +308,15 @@ class _Reading:
         if len(kinds) < layers:
             rest = layers - len(kinds)
             notes.append(
-                f"not printed: moe_layer_freq of the last {rest} layers, taken to be as the one"
-                f" before, so that dense_layers = {[*map(str.strip, kinds)].count('0')}"
+                f"not printed: moe_layer_freq of the last {rest} layers, assumed to equal the"
+                " last printed entry, so that dense_layers ="
+                f" {[*map(str.strip, kinds)].count('0')}"
             )
         kinds += kinds[-1:] * (layers - len(kinds))
         if "1" not in map(str.strip, kinds):
-            raise self._fault(f"moe_layer_freq = {text}: no layer has experts, needs some that do")
+            raise self._fault(
+                f"moe_layer_freq = {text}: no layer has experts, needs some layers with experts"
+            )
         return [kind.strip() for kind in kinds].count("0")
 
     def _attention_cells(self) -> Cells:
@@ -350,7 +353,9 @@ class _Reading:
         """Return the cell of layers with gated DeltaNet."""
         sizes = {name: self._number(f"linear_{name}") for name in LINEAR_SIZES}
         if not all(sizes.values()):
-            raise self._fault(f"gated DeltaNet needs sizes of its heads, but has {sizes}")
+            raise self._fault(
+                f"gated DeltaNet needs the sizes of its heads, but the log has {sizes}"
+            )
         return json.dumps([{"kind": "gated-deltanet", "layers": layers, **sizes}])
 
     def _window_cells(self) -> Cells:
@@ -372,10 +377,10 @@ class _Reading:
         letters = main.replace("|", "")
         for letter in dict.fromkeys(letters):
             if letter not in "M*-EG":
-                kind = PATTERN.get(letter, "no kind that is known")
+                kind = PATTERN.get(letter, "an unknown kind")
                 raise self._fault(
-                    f"hybrid_layer_pattern has {letter} ({kind}): such layers have no columns,"
-                    " needs M, *, -, E and G"
+                    f"hybrid_layer_pattern has {letter} ({kind}): tables have no columns for such"
+                    " layers, needs M, *, -, E and G"
                 )
         layers = self._number("layers")
         if layers and layers != len(letters):
@@ -589,7 +594,7 @@ class _Reading:
         dispatcher = "all-to-all" if kind == "alltoall" else backend * (kind in ("", "flex"))
         if dispatcher == "ncclep":  # copies with multiprocessors, as HybridEP does
             dispatcher = "hybridep"
-            notes.append("dispatcher ncclep as hybridep")
+            notes.append("the dispatcher ncclep is treated as hybridep")
         model = catalog_model(cells["model"])
         has_experts = bool(cells.get("experts") or (model and model.experts))
         return {
@@ -619,7 +624,8 @@ class _Reading:
             modules = ["attn", "moe_router", "moe_preprocess"] if has_experts else ["attn", "mlp"]
             modules += ["mamba"] * bool(self.log.get("pattern"))
             notes.append(
-                f"not printed: modules of its graphs, {'+'.join(modules)} are assumed, as is usual"
+                f"not printed: the modules of its CUDA graphs, {'+'.join(modules)} are"
+                " assumed, as is usual"
             )
         return {"graphs": "scoped", "graph_modules": "+".join(modules)}
 
@@ -635,7 +641,7 @@ class _Reading:
         values = {name: cells.get(name) or self.stated.get(name, "") for name in columns}
         if missing := [name for name, value in values.items() if not value.isdecimal()]:
             raise self._fault(
-                f"it reports a rate in {log.unit.partition('_')[0]} a second, which needs"
+                f"the log reports a rate in {log.unit.partition('_')[0]} a second, which needs"
                 f" {both(missing)}: --set {missing[0]}=..."
             )
         count = math.prod(map(int, values.values()))

@@ -130,8 +130,9 @@ def own_calibration_of(
                 runs.append(outcome)
             else:
                 skipped[outcome.id] = (
-                    f"it ran, but is predicted to need {result.memory_gib:,.0f} GiB of"
-                    f" {result.memory_limit_gib:,.0f}, so no value is fitted to it"
+                    "the run fitted into memory, but is predicted to need"
+                    f" {result.memory_gib:,.0f} of {result.memory_limit_gib:,.0f} GiB, so no"
+                    " value is fitted to it"
                 )
     members = [
         (fit_set, set_runs)
@@ -144,7 +145,8 @@ def own_calibration_of(
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
         reasons = "; ".join([*whys, *places, *notes])
         raise InstanceError(
-            f"no run can be used for a fit ({reasons}), needs one; --set adds what a log leaves out"
+            f"no run can be used for a fit ({reasons}), needs at least one that can; --set"
+            " adds what a log leaves out"
         )
     posteriors, following = [], []
     for fit_set, set_runs in members:

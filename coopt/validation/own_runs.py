@@ -149,8 +149,8 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
         flop = rate * model_flop_per_token(model) / 1e12
         if reported and flop and not 1 / RATE_OFF < flop / reported < RATE_OFF:
             yield (
-                f"it reports {reported:,.0f} TFLOP/s for each GPU, but {row.gpus} GPUs with this"
-                f" model and batch imply {flop:,.0f}: one of these figures is wrong"
+                f"the log reports {reported:,.0f} TFLOP/s for each GPU, but {row.gpus} GPUs with"
+                f" this model and batch imply {flop:,.0f}: one of these figures is wrong"
             )
 
 

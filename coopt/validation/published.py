@@ -138,7 +138,9 @@ def corrected(row: Measurement) -> Measurement:
     corrections = {correction.name: correction for correction in published_facts().correction}
     for name in filter(None, map(str.strip, row.corrections.split("+"))):
         if name not in corrections:
-            raise UnusableError(f"corrections {name!r}: needs some of {', '.join(corrections)}")
+            raise UnusableError(
+                f"corrections {name!r}: no such correction, needs some of {', '.join(corrections)}"
+            )
         correction = corrections[name]
         if all(row.cell(column) == value for column, value in correction.printed.items()):
             for column, corrected_value in correction.columns.items():
@@ -351,7 +353,7 @@ def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
             raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
         return number
     if not math.isfinite(number) or number != int(number) or not minimum <= number <= MAX_COUNT:
-        raise ValueError(f"needs a whole number of {minimum} to {MAX_COUNT}")
+        raise ValueError(f"needs a whole number from {minimum} to {MAX_COUNT}")
     return int(number)
 
 
@@ -379,8 +381,8 @@ def measured_seconds(
         flop_s = flop / (seconds * row.gpus)
         if flop_s > peak_flop_s:
             raise UnusableError(
-                f"a measurement that implies {flop_s / 1e12:,.0f} TFLOP/s for each GPU, more"
-                f" than the peak of {row.gpu} in {row.precision} ({peak_flop_s / 1e12:,.0f})"
+                f"the measurement implies {flop_s / 1e12:,.0f} TFLOP/s for each GPU, more than"
+                f" the peak of {row.gpu} in {row.precision} ({peak_flop_s / 1e12:,.0f})"
             )
     return seconds
 
@@ -391,21 +393,23 @@ def _seconds(
     if row.iter_time_s is not None:
         return row.iter_time_s
     if row.global_batch is None or row.gpus is None:
-        raise UnusableError("global batch or GPU count not published")
+        raise UnusableError("the global batch or the GPU count is not published")
     tokens = row.global_batch * model.seq
     if row.tokens_per_s_per_gpu is not None:
         return tokens / (row.tokens_per_s_per_gpu * row.gpus)
     if row.tflops_per_gpu is None and row.mfu is None:
-        raise UnusableError("no measurement published")
+        raise UnusableError("no measurement is published")
     counts = row.flop_count
     if row.tflops_per_gpu is not None and counts:
-        assumptions.append(f"time derived from TFLOP/s, counted as {counts}")
+        assumptions.append(f"the time is derived from TFLOP/s, counted as {counts}")
         return tokens * flop_per_token(model, counts) / (row.tflops_per_gpu * 1e12 * row.gpus)
     if row.mfu is not None:
         if row.mfu > 1.0:
             raise UnusableError(f"MFU {row.mfu:g}, needs a share of the peak of at most 1")
         counts = counts or USUAL
-        assumptions.append(f"time derived from MFU, counted as {counts}, a share of the dense peak")
+        assumptions.append(
+            f"the time is derived from the MFU, counted as {counts}, a share of the dense peak"
+        )
         return tokens * flop_per_token(model, counts) / (row.mfu * peak_flop_s * row.gpus)
     raise UnusableError(
         "only TFLOP/s are published, not how they were counted: needs flop_count, one of"

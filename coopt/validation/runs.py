@@ -187,7 +187,7 @@ def _workload(
     if "framework" not in row.software:
         assumptions.append(f"software as {framework.name}")
     if split.cp > 1 and not framework.balanced_ring:
-        assumptions.append("context-parallel ranks wait for the one with most attention")
+        assumptions.append("context-parallel ranks wait for the rank with the most attention")
         # the last of consecutive ranks attends to 1 - 1/(2c) of the sequence on average
         window = max(1, round(model.seq * (1.0 - 0.5 / split.cp)))
         changed = {"causal": False, "window": window, "window_layers": model.layers}
@@ -251,7 +251,7 @@ def _precision(row: Measurement, gpu: Gpu) -> Precision:
     precision = published_facts().precisions.get(re.sub(r"[\s_]+", "-", row.precision.lower()))
     if precision is None:
         unknown = f"precision {row.precision!r} is not known"
-        raise UnusableError(unknown if row.precision else "precision not published")
+        raise UnusableError(unknown if row.precision else "the precision is not published")
     if not gpu.peak_flop_s(precision):
         raise UnusableError(f"{gpu.name} has no {precision}")
     return precision

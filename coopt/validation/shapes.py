@@ -92,8 +92,8 @@ def _other_size(name: str, model: Transformer) -> str:
     if size is None or abs(float(size[1]) / parameters - 1.0) <= SIZE_OFF:
         return ""
     return (
-        f"model {name} has {size[1]} B parameters, but {model.name} of the catalog"
-        f" {parameters:.3g} B: needs the columns of its shape"
+        f"model {name} has {size[1]} B parameters, but {model.name} of the catalog has"
+        f" {parameters:.3g} B: needs the columns of the model's shape"
     )
 
 
@@ -125,8 +125,8 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         raise UnusableError(
-            f"model shape not published ({', '.join(absent)}), and the catalog has no model"
-            " of this name"
+            f"the model's shape is not published ({', '.join(absent)}), and the catalog has no"
+            " model of this name"
         )
     special = {**({} if "gated" in row.shape else _special(row)), **row.shape}
     # properties that no column states and only the name of the model implies
@@ -134,7 +134,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if phrases := [words for name, words in BY_NAME.items() if name in by_name]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
     if LATENT.search(row.notes) and not special.get("kv_rank"):
-        raise UnusableError("latent attention whose ranks are not published")
+        raise UnusableError("the ranks of its latent attention are not published")
     assert row.hidden is not None
     table: dict[str, Any] = {
         "name": row.model or row.id,
@@ -152,7 +152,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if row.vocab is None:  # that of the most common family of such models
         assumptions.append(f"a vocabulary of {table['vocab']:,}")
     if row.kv_heads is None:
-        assumptions.append("key and value heads assumed as many as query heads")
+        assumptions.append("as many key and value heads as query heads are assumed")
     try:
         return Transformer.model_validate(table)
     except ValidationError as error:

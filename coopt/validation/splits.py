@@ -100,7 +100,7 @@ def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
 
 def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, int]:
     if row.gpus is None:
-        raise UnusableError("parallel degrees or GPU count not published")
+        raise UnusableError("the parallel degrees or the GPU count are not published")
     p, c = row.pp or 1, row.cp or 1
     t = _tensor_parallel(row, p * c, assumptions)
     if row.gpus % (t * p * c):
@@ -122,7 +122,7 @@ def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str
     elif row.zero == SHARDED:
         t = 1
     else:
-        raise UnusableError("parallel degrees or GPU count not published")
+        raise UnusableError("the parallel degrees or the GPU count are not published")
     assumptions.append(f"TP {t}")
     return t
 
@@ -132,7 +132,7 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
     pipeline.
     """
     if row.global_batch is None:
-        raise UnusableError("global batch not published")
+        raise UnusableError("the global batch is not published")
     b = row.micro_batch or 1
     if row.global_batch % (d * b):
         raise UnusableError(
@@ -147,10 +147,13 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
         return 1
     chunks = row.interleave or 1
     if row.interleave is None and "interleaved" in row.notes:
-        assumptions.append("no interleaving, since the number of chunks is not published")
+        assumptions.append(
+            "no interleaving is assumed, since the number of chunks is not published"
+        )
     if p * chunks > model.layers + MISSING_LAYERS:
         raise UnusableError(
-            f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but {model.layers} layers"
+            f"PP {p} x interleave {chunks} = {p * chunks} model chunks, but the model has"
+            f" {model.layers} layers"
         )
     return chunks
 
@@ -159,7 +162,7 @@ def _recompute(
     row: Measurement, model: Transformer, framework: Framework, assumptions: list[str]
 ) -> int:
     if row.offloads and not row.offload_percent:
-        assumptions.append("activations are offloaded to host memory, but how many is not known")
+        assumptions.append("activations are offloaded to host memory, but the share is not known")
     kind = _named_kind(row.recompute, model) if row.recompute else "none"
     kind = framework.recompute.get(kind, kind)
     if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):

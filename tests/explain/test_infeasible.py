@@ -365,7 +365,7 @@ def test_links_that_no_optic_joins_are_the_reason_in_every_kind_of_question(kind
     assert (
         "no optic of network.optics joins the links of 100 m from leaf to the next tier (network.link_reach_m)" in said
     )
-    assert "twin reaches as far, but holds several links at once, and both ends of a link have one product" in said
+    assert "twin reaches as far, but serves several links at once, while both ends of a link need" in said
     assert "needs an optic of 400 Gbit/s that reaches 100 m (such as 400g-dr4)" in said
     assert "longer bound" not in said
     enough = lacking(kind, network__optics=[SHORT, TWIN, "400g-dr4"])

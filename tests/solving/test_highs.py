@@ -468,7 +468,7 @@ def test_solvers_agree_on_random_instances(instance: Instance, name: str) -> Non
     [
         ("foo", "Pyomo knows no solver of that name"),
         ("_glpk_shell", "Pyomo knows no solver of that name"),
-        ("baron", "not installed or without a licence here"),
+        ("baron", "it is not installed or has no licence here"),
     ],
 )
 def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -480,7 +480,7 @@ def test_other_solvers_are_refused_with_those_there_are(name: str, why: str, mon
 
 
 def test_a_solver_for_other_problems_is_refused_with_its_words() -> None:
-    with pytest.raises(InstanceError, match=r"solver.name = 'gdpopt': stopped with 'No algorithm"):
+    with pytest.raises(InstanceError, match=r"solver.name = 'gdpopt': the solver failed with 'No algorithm"):
         coopt.solve(ask(), solver="gdpopt")
 
 

@@ -334,7 +334,7 @@ def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
     ("changes", "says"),
     [
         ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs"),
-        ({"limits": {"capex_usd": 1.0}}, "keeps the limits"),
+        ({"limits": {"capex_usd": 1.0}}, "meets the limits"),
         ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "more GPUs, more memory"),
     ],
 )

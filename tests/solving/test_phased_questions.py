@@ -70,7 +70,7 @@ WHY: dict[str, tuple[Instance, str]] = {
     "a limit": (growing(limits={"power_mw": 0.002}), "limits.power_mw = 0.002: needs at least"),
     "no common domain, though each phase alone has one": (
         growing(FIRST | {"gpus": 36}, LAST, network__hb_domains=[_domain(9), _domain(8)]),
-        "no HB domain holds the same number of active GPUs in every phase (36, 64 GPUs)",
+        "no HB domain can have the same number of active GPUs in every phase (36, 64 GPUs)",
     ),
 }
 

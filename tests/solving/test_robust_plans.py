@@ -217,7 +217,7 @@ def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:
     assert (workload.within_bound, workload.iteration_time_s) == (True, workload.job.iteration_time_s)
     assert late.restarts
     text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
-    assert "restart; by another mapping" in text
+    assert "restart; uses another mapping" in text
     assert "leaf switch, w: 16 GPUs" in text
 
 

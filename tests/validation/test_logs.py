@@ -409,7 +409,7 @@ def test_what_a_run_is_made_of_is_read(read):
     made_of = read(megatron(**LATENT, **older)).software
     assert (made_of["dispatcher"], made_of["graphs"]) == ("deepep", "scoped")
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
-    assert (unsaid.software["dispatcher"], "its graphs" in unsaid.notes) == ("all-to-all", True)
+    assert (unsaid.software["dispatcher"], "its CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
 
 def test_what_real_logs_hold_besides_is_read(read):
@@ -480,14 +480,14 @@ def test_any_launcher_may_stand_before_lines(read):
         (megatron().replace("-- end of arguments --", ""), {}, "its settings lack their end, needs them all"),
         (megatron(fp8="e4m2"), {}, r"line \d+: fp8 = 'e4m2', needs e4m3, hybrid"),
         (megatron(exp_avg_dtype="torch.float31"), {}, "exp_avg_dtype = 'torch.float31', needs float32"),
-        (megatron(num_layers=40), {}, "it reports 400 TFLOP/s for each GPU, .* imply 2"),
+        (megatron(num_layers=40), {}, "the log reports 400 TFLOP/s for each GPU, .* imply 2"),
         (megatron(num_layers="8O"), {}, "num_layers = '8O', needs a whole number|layers = '8O'"),
         (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),
         (megatron(**HYBRID | {"num_layers": 88}), {}, "pattern has 12 layers, but num_layers = 88"),
         (
             megatron(**HYBRID | {"hybrid_layer_pattern": "MD*E" * 3}),
             {},
-            r"has D \(sparse attention with an indexer\): such layers have no columns",
+            r"has D \(sparse attention with an indexer\): tables have no columns",
         ),
         (
             megatron(**LATENT | {"num_layers": 60}),

@@ -302,7 +302,7 @@ def test_what_is_offloaded_is_in_the_memory_of_the_host(row):
 def test_a_catalog_name_stands_for_the_columns_of_its_shape(run):
     made = run(**NO_SHAPE, model="DeepSeek-V3", tp=1, pp=1, ep=64, dp=64)
     assert made.workload.model == find("model", "deepseek-v3").model_copy(update={"seq": 8192})
-    with pytest.raises(UnusableError, match="model shape"):
+    with pytest.raises(UnusableError, match="shape is not published"):
         run(model="llama3-70b", hidden=None, layers=40)
 
 

@@ -46,8 +46,8 @@ from coopt.solving.shared import shared_plan
 from formulations.links import FORMULATIONS, build
 
 NO_LINKS = (
-    "no direct links meet the bound, within ports and limits: needs a looser bound, larger HB"
-    " domains, more nics_per_gpu, or faster NICs"
+    "no network of direct links meets the bound within its ports and the limits: needs a looser"
+    " bound, larger HB domains, more nics_per_gpu, or faster NICs"
 )
 
 CROSSING = (

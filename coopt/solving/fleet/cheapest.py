@@ -286,6 +286,6 @@ def _dead_end(instance: Instance, begun: Begun, t: int, design: Design | None) -
     )
     start = "nothing" if design is None else f"{design.hb_domain.count:,} x {design.hb_domain.name}"
     return (
-        f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs keeps"
+        f"in {phase.year:g} no network that grows from {start} to {phase.gpus:,} GPUs meets"
         f" {limits}"
     )

@@ -96,8 +96,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     ]
     if not spread:
         yield (
-            f"no HB domain holds the same number of active GPUs in every phase ({listing} GPUs):"
-            " needs GPU counts that share a divisor of more than half of an HB domain"
+            f"no HB domain can have the same number of active GPUs in every phase ({listing}"
+            " GPUs): needs GPU counts with a common divisor of more than half of an HB domain"
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (

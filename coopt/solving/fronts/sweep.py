@@ -317,7 +317,7 @@ def _swept(sweep: _Sweep) -> Ended:
     sweep.size = len(front)
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))
-        need = f"slowest is {slowest:.6g}: needs at least {fastest_pace}"
+        need = f"but slowest = {slowest:.6g}: needs at least {fastest_pace}"
         return "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
     _certify(sweep, designs, front, table)
     return "whole front" if len(sweep.points) == sweep.size else "points asked for", ()

@@ -174,7 +174,7 @@ class Tracing:
         plan = self.resolver.plan(self._at(slowest_pace))
         if self.slowest is None:
             return plan.explanation
-        return (f"no plan keeps {slowest_pace:.6g} times the bounds", *plan.explanation)
+        return (f"no plan meets {slowest_pace:.6g} times the bounds", *plan.explanation)
 
     def _to_the_fastest(self, slowest_step: Step) -> None:
         """Solve at the bounds of the instance and faster, until no plan is faster than the fastest

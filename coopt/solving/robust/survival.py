@@ -50,7 +50,10 @@ FARTHEST = 16.0
 HELP: dict[Lost, str] = {
     "nic": "more NICs for each GPU, or faster ones",
     "leaf": "another fabric (a lost Clos leaf cuts whole domains off), or more NICs for each GPU",
-    "plane": "another fabric (one plane has no other), or more NICs for each GPU",
+    "plane": (
+        "another fabric (a network of one plane has no other plane to use), or more NICs for"
+        " each GPU"
+    ),
     "domain": "more and smaller HB domains, or a longer bound on time",
 }
 
@@ -348,7 +351,7 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
         help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
     return (
         f"robust.survive = {part}: after the loss of any one {part}, no {subject.noun} meets"
-        f" {subject.bounds}, even {slower:g} times as long: needs {help_text}"
+        f" {subject.bounds}, even if these are {slower:g} times as long: needs {help_text}"
     )
 
 

@@ -265,7 +265,8 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
 
 
 UNTRIED = (
-    "no sites keep all limits at once, and time ran out before it was known which of them to loosen"
+    "no choice of sites meets all limits at once, and time ran out before it was known which"
+    " limit to loosen"
 )
 
 
@@ -297,7 +298,8 @@ def no_ring(
     remedies = [text for text, result in trials if result.found is not None]
     if remedies:
         return tuple(
-            f"no sites keep all limits at once, but {text} there is a plan" for text in remedies
+            f"no choice of sites meets all limits at once, but {text} there is a plan"
+            for text in remedies
         )
     if all(result.outcome == "infeasible" for _, result in trials):
         return (
@@ -324,7 +326,7 @@ def _power(instance: Instance, options: Sequence[Option]) -> Iterator[str]:
             f"{site.name} {count}" for site, count in zip(instance.site, shares_fed, strict=True)
         )
         yield (
-            f"site: within the time bounds all sites together can feed {fed_sum} of"
+            f"site: within the time bounds all sites together can feed only {fed_sum} of"
             f" {instance.cluster.shares} shares ({site_list}): needs more power, another site,"
             " looser bounds, more and smaller shares, or fewer GPUs"
         )

@@ -142,7 +142,10 @@ def test_a_site_that_could_train_alone_with_more_power_is_named() -> None:
     table["wan"][0] |= {"latency_ms": 10_000}
     plan = coopt.solve(Instance.model_validate(table))
     assert plan.status == "infeasible"
-    assert plan.explanation[0] == "no sites keep all limits at once, but with more power at east there is a plan"
+    assert (
+        plan.explanation[0]
+        == "no choice of sites meets all limits at once, but with more power at east there is a plan"
+    )
     table["site"][0]["power_mw"] = 1.0
     assert coopt.solve(Instance.model_validate(table)).status == "optimal"
 
