@@ -181,7 +181,8 @@ def _feasible(
     ]
     # a share of a regret says nothing of what plans cost
     share_of = None if instance.minimizes_regret else value
-    sentences = [f"{say.of_plan(instance, plan, value)}{_proof(optimum) if optimal else ''}."]
+    opening = say.of_plan(instance, plan, value)
+    sentences = [_proven(opening, optimum) if optimal else f"{opening}."]
     if not optimal:
         costs = costs_more(kind, least - value, share_of)
         both_known = plan.design and optimum.design
@@ -244,11 +245,9 @@ def _prices(study: Inquiry, asked: Instance, plan: Plan, value: float) -> tuple[
     return tuple(Turns(study, asked, plan, value).ranges(list(prices_of(asked))))
 
 
-def _proof(optimum: Plan) -> str:
-    """What is proven of the best plan."""
+def _proven(opening: str, optimum: Plan) -> str:
+    """What is proven of the best plan, after what it is."""
     gap, does = optimum.objective.gap, SAYINGS[optimum.objective.kind].does
-    return (
-        f", and no plan {does} less"
-        if gap is not None and gap <= EQUAL
-        else f", proven to be within {gap or 0:.2%} of the best possible"
-    )
+    if gap is not None and gap <= EQUAL:
+        return f"{opening}, and no plan {does} less."
+    return f"{opening}, proven to be within {gap or 0:.2%} of the best possible."

@@ -286,12 +286,12 @@ def _without_leaf(rival: Family, ours: Family) -> str:
     takes, own_takes = (
         "stops" if math.isinf(x) else f"takes {x:.4g} times as long" for x in (factor, own_factor)
     )
-    than = (
-        " on both networks"
-        if math.isclose(factor, own_factor)
-        else f", and {own_takes} on the plan's network"
+    if math.isclose(factor, own_factor):
+        return f"after the loss of a leaf, traffic between HB domains {takes} on both networks"
+    return (
+        f"after the loss of a leaf, traffic between HB domains {takes}, and {own_takes} on the"
+        " plan's network"
     )
-    return f"after the loss of a leaf, traffic between HB domains {takes}{than}"
 
 
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:

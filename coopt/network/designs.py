@@ -63,7 +63,10 @@ class TierPorts:
         takes = -(-down // self.down_split) - (-up // self.up_split)
         if takes > self.ports:
             raise NotWirableError(
-                tier, takes, self.ports, f"for {counted(down, 'cable')} down and {up:,} up"
+                tier,
+                takes,
+                self.ports,
+                f"for {counted(down, 'cable')} to the tier below and {up:,} to the tier above",
             )
 
 
@@ -243,7 +246,7 @@ def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int) -> 
     """Refuse leaves that would have to be joined."""
     if fill > ports.down:
         raise NotWirableError(
-            1, fill, ports.down, "one for each end point, as no second tier joins the leaves"
+            1, fill, ports.down, "one port for each end point, as no second tier joins the leaves"
         )
     served_domains = design.leaf_domains or design.unit_domains or design.installed
     if served_domains < design.installed:
@@ -266,7 +269,7 @@ def _pod_set(
     """
     spine = tiers[1]
     if leaves > spine.down:
-        raise NotWirableError(2, leaves, spine.down, "one for each leaf")
+        raise NotWirableError(2, leaves, spine.down, "one port for each leaf")
     spines = -(-leaves * uplinks // spine.down)
     if design.bundles == "even":
         spines = next(k for k in range(spines, uplinks + 1) if uplinks % k == 0)
@@ -304,7 +307,9 @@ def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -
         if count * step <= max(pod.spines * pod.up for pod in pods):
             options.append((count, step))
     if not options:
-        raise NotWirableError(3, sum(pod.number for pod in pods), core.down, "one for each pod")
+        raise NotWirableError(
+            3, sum(pod.number for pod in pods), core.down, "one port for each pod"
+        )
     return min(options)
 
 

@@ -224,7 +224,7 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
         form.example.partition(" ")[0] for form in FORMS.values()
     ]
     raise InstanceError(
-        f"graph {text!r}: no such shape, needs {', '.join(forms)} or a .graphml file"
+        f"graph {text!r}: unknown shape, needs {', '.join(forms)} or a .graphml file"
     )
 
 
@@ -246,11 +246,11 @@ def _shape(text: str, form: Form, numbers: str) -> nx.Graph:
     counts = [number for part in (parts[:2] if form.build is regular else parts) for number in part]
     domains, need = form.domains(parts), f"needs at most {MOST_DOMAINS:,}"
     for complaint in broken(
-        (min(counts) < 1, "holds a 0, needs whole numbers from 1"),
+        (min(counts) < 1, "contains a 0, needs whole numbers from 1"),
         (domains > MOST_DOMAINS, f"{domains:,} end points, {need}"),
         (
             max(counts) > MOST_DOMAINS,
-            f"holds a number above {MOST_DOMAINS:,}, needs smaller numbers",
+            f"contains a number above {MOST_DOMAINS:,}, needs smaller numbers",
         ),
     ):
         raise InstanceError(f"graph {text!r}: {complaint}")

@@ -138,7 +138,8 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             *(
                 (
                     content,
-                    f"sharing.{key}: applies to islands only, needs sharing.mode = 'partition'",
+                    f"sharing.{key}: applies only to workloads with networks of their own"
+                    " (islands), needs sharing.mode = 'partition'",
                 )
                 for key, content in tables.items()
             ),

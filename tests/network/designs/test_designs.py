@@ -123,22 +123,23 @@ def test_ports_break_out_to_slower_cables(written, rates: str) -> None:
 REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     "a tier lacks ports for the leaves": (
         ("domains = 64", "domains = 512"),
-        r".*tiers\[1\].ports = 64: .* tier 2 .* 128 ports \(one for each leaf\) .* 64",
+        r".*tiers\[1\].ports = 64: .* tier 2 .* 128 ports \(one port for each leaf\) .* 64",
     ),
     "more cables than ports": (
         ("[{ ports = 64 }", "[{ ports = 64, down = 40, up = 32 }"),
-        r".*tiers\[0\].ports = 64: .* tier 1 .* 72 ports \(for 40 cables down and 32 up\) .* 64",
+        r".*tiers\[0\].ports = 64: .* tier 1 .* 72 ports \(for 40 cables to the tier below and 32 to the tier above\)"
+        r" .* 64",
     ),
     "a unit that leaves do not divide": (
         ("domains = 64", "domains = 96\nunit_domains = 48"),
         ".*unit_domains = 48: .* one rail of 32 domains",
     ),
-    "uplinks on all ports": (("[{ ports = 64 }", "[{ ports = 64, up = 64 }"), r".* tier 1 .* 65 ports \(.*1 .* 64 up"),
+    "uplinks on all ports": (("[{ ports = 64 }", "[{ ports = 64, up = 64 }"), r".* tier 1 .* 65 ports \(for 1 cable .* 64 to"),
     "a leaf of too many domains": (
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
-        r".* tier 1 .* 128 ports \(for 64 cables down and 64 up\) .* 64",
+        r".* tier 1 .* 128 ports \(for 64 cables to the tier below and 64 to the tier above\) .* 64",
     ),
-    "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 ports \(one for each end point, .* 64"),
+    "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 ports \(one port for each end point, .* 64"),
     "units of a single tier": (
         (f'"rail-optimized"\ntiers = {TWO}', '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]'),
         r".*tier 1 .* 128 ports \(for all HB domains, .* 64",
