@@ -134,7 +134,10 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
         ("domains = 64", "domains = 96\nunit_domains = 48"),
         ".*unit_domains = 48: .* one rail of 32 domains",
     ),
-    "uplinks on all ports": (("[{ ports = 64 }", "[{ ports = 64, up = 64 }"), r".* tier 1 .* 65 ports \(for 1 cable .* 64 to"),
+    "uplinks on all ports": (
+        ("[{ ports = 64 }", "[{ ports = 64, up = 64 }"),
+        r".* tier 1 .* 65 ports \(for 1 cable .* 64 to",
+    ),
     "a leaf of too many domains": (
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
         r".* tier 1 .* 128 ports \(for 64 cables to the tier below and 64 to the tier above\) .* 64",
