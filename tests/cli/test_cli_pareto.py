@@ -8,7 +8,6 @@ import re
 from coopt.plan.front import Front
 from coopt.report.fronts.files import NAMES
 from coopt.solving.driver import Run
-from tests.cli.conftest import PHASES
 
 TWO_SIZES = ('hb_domains = "hgx-h100-8"', 'hb_domains = ["hgx-h100-8", "h100-hb16"]')
 
@@ -64,11 +63,3 @@ def test_an_interrupted_front_replaces_no_whole_one_of_the_same_question(coopt, 
     assert {name: (folder / name).read_bytes() for name in NAMES} == whole
     assert coopt("pareto", written(TWO_SIZES, other), "-o", folder).exit_code == 4
     assert len(json.loads((folder / "front.json").read_text("utf-8"))["points"]) == 1
-
-
-def test_growth_in_phases_has_a_front_too(coopt, written, tmp_path):
-    instance = written(("\n[network]", PHASES), TWO_SIZES, ('["rail-only", "clos"]', '"rail-only"'))
-    done = coopt("pareto", instance, "--points", 3, "-o", tmp_path / "front", "--over", "training")
-    assert done.exit_code == 0, done.stderr
-    assert " saves $" in done.stdout.splitlines()[0]
-    assert sorted(file.name for file in (tmp_path / "front").iterdir()) == sorted(NAMES)

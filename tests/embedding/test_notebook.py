@@ -14,7 +14,7 @@ from coopt.instance import texts
 from coopt.instance.texts import frame, html
 from coopt.plan import schema
 from tests.conftest import ask
-from tests.kinds import QUESTIONS, solved
+from tests.kinds import solved
 
 ROOT = Path(__file__).parents[2]
 PNG = b"\x89PNG"
@@ -72,7 +72,7 @@ def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkey
     assert type(plan.to_frame()).__module__.partition(".")[0] == library
 
 
-@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("kind", ["turns", "regret", "partition", "phased", "fleet", "sites", "direct"])
 def test_every_kind_of_plan_is_shown_and_drawn(kind: str) -> None:
     _, plan = solved(kind)
     assert len(plan.to_frame("mappings")) == len(plan.runs)

@@ -59,8 +59,8 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
 
 
 def test_a_core_stays_at_a_rate_near_none() -> None:
-    instance = changed("partition", "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0})
-    found = coopt.explain(instance)
+    alone = QUESTIONS["partition"] | {"workload": [one | {"gpus": [16]} for one in QUESTIONS["partition"]["workload"]]}
+    found = coopt.explain(with_key(alone, "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0}))
     (bound,) = [one for one in found.bounds if "sharing.core" in one.limit]
     (said,) = [text for text in found.sentences if text.startswith(bound.limit)]
     assert bound.binds

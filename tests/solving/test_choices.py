@@ -217,7 +217,7 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
 
 
 def test_commands_that_need_one_question_say_so() -> None:
-    instance = left_open()
+    instance = left_open(cluster__gpus=64, workload__0__global_batch=[64, 128])
     plan = coopt.solve(instance)
     for ask_of in (
         lambda: coopt.evaluate(instance),

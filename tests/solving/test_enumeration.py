@@ -78,33 +78,33 @@ DOUBTED = st.builds(in_doubt, instances(), wishes())
 ANY_ENDS = twin_ported().map(lambda one: on_network(one, link_ends="any"))
 FEWEST = racked().map(lambda one: on_network(one, domain_fill="fewest"))
 KINDS = {
-    "one network": Kind(instances(), 100, 6, least=oracle.enumerated, whole=True),
+    "one network": Kind(instances(), 100, 5, least=oracle.enumerated, whole=True),
     "a cap on another measure": Kind(capped(), 12, least=oracle.enumerated),
     "planes of NICs": Kind(planar(), 40),
-    "ends of their own": Kind(twin_ported(), 200, 7),
+    "ends of their own": Kind(twin_ported(), 200, 5),
     "planes with ends of their own": Kind(twin_ported((1, 2, 4)), 40),
-    "labour and support": Kind(st.builds(owned, twin_ported(), SHARE, SHARE), 60, 5),
+    "labour and support": Kind(st.builds(owned, twin_ported(), SHARE, SHARE), 60, 3),
     "domains filled in any way": Kind(racked(), 25, least=oracle.enumerated),
     "domains filled where fewer do": Kind(FEWEST, 25, least=oracle.enumerated),
-    "interruptions": Kind(interrupted(), 200, 5),
+    "interruptions": Kind(interrupted(), 200, 4),
     "ties": Kind(instances(32).map(lambda one: changed(one, margin=TIED)), 200, 4, oracle.enumerated),
-    "days in turn": Kind(in_turn(), 300, 6, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
-    "growth": Kind(clusters(), 100, 6, whole=True),
+    "days in turn": Kind(in_turn(), 300, 4, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
+    "growth": Kind(clusters(), 100, 4, whole=True),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),
     "doubts and losses": Kind(DOUBTED, 25),
     "products by tier in doubt": Kind(small_leaves(), 15),
     "ends of their own in doubt": Kind(st.builds(in_doubt, ANY_ENDS, wishes()), 20, 2),
     "islands": Kind(partitions(), 20, 2),
     "islands that share a core": Kind(partitions(core=True), 40, 3),
-    "regret under a budget": Kind(budgeted(), 1000, 5),
+    "regret under a budget": Kind(budgeted(), 1000, 4),
     "fleets with interruptions": Kind(interrupted_fleets(), 25),
-    "fleets with everything": Kind(fleets(phases=UP_TO_THREE, sites=(0, 1, 2), **ALL), 75, 5),
+    "fleets with everything": Kind(fleets(phases=UP_TO_THREE, sites=(0, 1, 2), **ALL), 75, 4),
     "fleets of any fabric": Kind(fleets(many_sided=SIDES), 10),
     "fleets of any fabric that grow": Kind(fleets((2, 2, 3), (0, 1, 2), doubts=True, many_sided=SIDES), 25),
     "fleets of planes that join a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=JOINED), 25),
     "fleets with ends of their own": Kind(fleets((1, 2), (0, 0, 2), many_sided=ENDS, **ALL), 20, 2),
     "fleets with own ends into a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=CORE_ENDS), 40, 1),
-    "rings of sites": Kind(sites.instances(), 60, least=sites.enumerated),
+    "rings of sites": Kind(sites.instances(), 60, 4, least=sites.enumerated),
     "rings of sites with labour": Kind(st.builds(owned, sites.instances(), SHARE, SHARE), 30, 2, sites.enumerated),
     "rings of sites with ends of their own": Kind(sites.instances(own_ends=True), 30, 2, sites.enumerated),
 }
@@ -293,7 +293,7 @@ CHANGES: dict[str, tuple[st.SearchStrategy[Instance], Change, str, int]] = {
 def test_costs_move_one_way_as_questions_change(name: str) -> None:
     questions, change, way, campaign = CHANGES[name]
 
-    @settings(max_examples=example_count(campaign))
+    @settings(max_examples=example_count(campaign, usual=2))
     @given(questions, st.randoms(use_true_random=False))
     def compare(instance: Instance, rng: Random) -> None:
         before, after = value(instance), value(change(instance, rng))
