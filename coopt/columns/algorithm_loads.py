@@ -63,19 +63,6 @@ class AlgorithmLoads:
         )
         return np.broadcast_to(paths_per_rate[:, None], self.shares.shape)
 
-    @property
-    def rounds(self) -> Floats:
-        """Number of rounds of the algorithm that each round belongs to; shape (rounds, n)."""
-        counts = [
-            self.shares[[algorithm == own_algorithm for algorithm in self.algorithms]]
-            .astype(bool)
-            .sum(axis=0)
-            for own_algorithm in self.algorithms
-        ]
-        return np.array(counts).reshape(
-            self.shares.shape
-        )  # where nothing is summed there are no rounds
-
     def means(self, slowdowns: Floats) -> dict[tuple[str, Flows], Any]:
         """Average slowdowns of shape (rounds, ...) over the bytes of each algorithm."""
         means: dict[tuple[str, Flows], Any] = {}

@@ -12,11 +12,12 @@ Where each flow takes a single path instead, flows on the busiest uplink of a sw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,22 +71,32 @@ def whole_flows(count: Floats, links: Any) -> Floats:
     return np.asarray(np.ceil(count / links * (1 - REORDERED)))
 
 
-def flows_at_random(count: Floats, links: Any, switches: Any) -> Floats:
-    """Number of flows on the busiest link, not exceeded with probability `SURE`, where each flow
-    takes a random path.
+class RandomLoads(NamedTuple):
+    """Flows on the busiest link where each takes a random path: as many as are not exceeded with
+    probability `SURE`, and the mean.
     """
-    rates, rate = _numbered(
-        np.asarray(links, dtype=np.float64)
-    )  # few differ before they are spread over all counts
-    columns = np.broadcast_arrays(
-        np.rint(count).astype(np.int64), rate, np.asarray(switches, dtype=np.int64)
-    )
-    (counts, links_of, switches_of), position = distinct_rows(
-        *(column.ravel() for column in columns)
-    )
-    cases = zip(counts.tolist(), rates[links_of].tolist(), switches_of.tolist(), strict=True)
-    crowds = np.array([crowd(*case) for case in cases], dtype=np.float64)
-    return crowds[position].reshape(columns[0].shape)
+
+    sure: Floats
+    mean: Floats
+
+
+def flows_at_random(paths: Any, *tiers: tuple[Floats, Any, Any]) -> RandomLoads:
+    """Return the load of the busiest link of all tiers in flows, at least `paths`: as many as a
+    NIC has at its full rate.
+
+    Parameters
+    ----------
+    tiers
+        Number of flows out of a switch, of its links, and of such switches, tier by tier.
+    """
+    columns = np.broadcast_arrays(paths, *chain.from_iterable(tiers))
+    # links need not be whole, and few numbers of them differ
+    numbered = [_numbered(np.asarray(column, dtype=np.float64).ravel()) for column in columns]
+    cases, position = distinct_rows(*(number for _, number in numbered))
+    values = [distinct[case] for (distinct, _), case in zip(numbered, cases, strict=True)]
+    loads = np.array([busiest_link(*case) for case in zip(*values, strict=True)]).reshape(-1, 2)
+    shape = columns[0].shape
+    return RandomLoads(*(column[position].reshape(shape) for column in loads.T))
 
 
 def _numbered(values: Floats) -> tuple[Floats, Ints]:
@@ -100,31 +111,39 @@ def _numbered(values: Floats) -> tuple[Floats, Ints]:
 
 
 @cache
-def crowd(count: int, links: float, switches: int) -> int:
-    r"""Smallest k such that, with probability `SURE`, no flow shares its link with more than k - 1
-    others.
-
-    Each of n flows out of a switch takes one of u links at random; uplinks and downlinks both
-    count:
-
-    .. math:: 2 \, M n \, P\bigl(\mathrm{Bin}(n - 1, 1/u) \ge k\bigr) \le 1 - 0.95
-
-    Parameters
-    ----------
-    switches
-        M: number of switches with as many flows.
+def busiest_link(paths: float, *tiers: float) -> tuple[float, float]:
+    """Flows on the busiest link, at least `paths`: the least number that is not exceeded with
+    probability `SURE`, and the mean; of three figures for each tier.
     """
-    # with one link all flows are on it
-    if count <= 1 or links <= 1:
-        return count
-    sharers = np.arange(count)
+    within = [log_within(*map(float, tiers[n : n + 3])) for n in range(0, len(tiers), 3)]
+    length = max(map(len, within))
+    chance = np.exp(sum(np.pad(of_tier, (0, length - len(of_tier))) for of_tier in within))
+    sure = float(np.argmax(chance >= SURE))
+    return max(sure, paths), paths + float((1.0 - chance[math.ceil(paths) :]).sum())
+
+
+@cache
+def log_within(count: float, links: float, switches: float) -> Floats:
+    r"""Logarithm of the probability that no link has more than k flows, for k = 0 .. n.
+
+    Each of n flows out of a switch takes one of u links at random, and as many links lead down to
+    it; of M switches with as many flows
+
+    .. math:: P(k) = P\bigl(\mathrm{Bin}(n, 1/u) \le k\bigr)^{2 M u}
+    """
+    n = round(count)
+    hits, is_all = np.arange(n + 1), np.zeros(n + 1)
+    if n == 0 or links <= 1:  # with one link all flows are on it
+        is_all[:-1] = -np.inf
+        return is_all
     share = 1.0 / links
-    steps = np.log((count - sharers[1:]) / sharers[1:]) + np.log(share / (1 - share))
-    mass = np.exp((count - 1) * np.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)]))
-    # a flow is on its link itself: more than k there are at least k others
-    beyond = np.cumsum(mass[::-1])[::-1]  # P(Bin >= k) for k = 0 .. n - 1
-    rare = beyond * 2 * switches * count <= 1 - SURE
-    return int(np.argmax(rare)) if rare.any() else count
+    steps = np.log((n - hits[:-1]) / hits[1:]) + np.log(share / (1 - share))
+    mass = np.exp(n * np.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)]))
+    beyond = np.concatenate([np.cumsum(mass[:0:-1])[::-1], [0.0]])  # P(Bin > k)
+    # some link has the mean at least
+    beyond = np.where(hits < n / links, 1.0, np.minimum(beyond, 1.0))
+    with np.errstate(divide="ignore"):
+        return np.asarray(2 * switches * links * np.log1p(-beyond))
 
 
 MAX_UPLINKS = 1 << 12  # no switch has more ports
@@ -135,15 +154,15 @@ class Crossings:
     """Flows out of the busiest leaf and the busiest pod for each of `kinds`; arrays of shape
     (kinds, n).
 
-    `peers` is the number of ranks that a member of an all-to-all divides its bytes among; shape
-    (n,). `algorithms` holds the loads of collectives that do not use a ring; None where the charge
-    does not distinguish them.
+    `paths` is the number of flows, each with its own path, that share one NIC rate; shape
+    (kinds, n). `algorithms` holds the loads of collectives that do not use a ring; None where the
+    charge does not distinguish them.
     """
 
     kinds: Sequence[str]
     leaf: Floats
     pod: Floats
-    peers: Ints
+    paths: Ints
     layout: NicLayout
     discipline: Discipline
     algorithms: AlgorithmLoads | None = None
@@ -154,7 +173,7 @@ class Crossings:
             kinds=self.kinds,
             leaf=self.leaf[:, rows],
             pod=self.pod[:, rows],
-            peers=self.peers[rows],
+            paths=self.paths[:, rows],
             layout=self.layout.take(rows) if np.ndim(self.layout.domains) else self.layout,
             discipline=self.discipline,
             algorithms=None if self.algorithms is None else self.algorithms.take(rows),
@@ -175,53 +194,52 @@ class Crossings:
         """Load of each kind on the busiest link, relative to its rate; shape and parameters as in
         `slowdowns`.
         """
-        return self._load_of(
-            (self.leaf, self.pod, self._paths, np.ones_like(self.leaf)), uplinks, share_left
-        )
+        return self._loads(uplinks, share_left)[0]
 
     def carried_by_algorithms(self, uplinks: Any, share_left: float = 1.0) -> Floats:
         """The same for every round of the algorithms that do not use a ring; shape (rounds, n) or
         (rounds, k, n).
-
-        Loads of random paths hold with the required probability over all rounds of an algorithm.
         """
+        return self._loads_by_algorithms(uplinks, share_left)[0]
+
+    def _loads(self, uplinks: Any, share_left: float) -> tuple[Floats, ...]:
+        """Loads of the kinds, and their means where they are random."""
+        return self._loads_of((self.leaf, self.pod, self.paths), uplinks, share_left)
+
+    def _loads_by_algorithms(self, uplinks: Any, share_left: float) -> tuple[Floats, ...]:
         algorithms = self.algorithms
         assert algorithms is not None
-        return self._load_of(
-            (algorithms.leaf, algorithms.pod, algorithms.paths, algorithms.rounds),
-            uplinks,
-            share_left,
-        )
+        table = algorithms.leaf, algorithms.pod, algorithms.paths
+        return self._loads_of(table, uplinks, share_left)
 
-    def _load_of(
-        self, table: tuple[Floats, Floats, Any, Any], uplinks: Any, share_left: float
-    ) -> Floats:
-        """Load of the flows out of leaves and pods, given the paths per NIC rate and the rounds;
-        shape (m, n) or (m, k, n).
+    def _loads_of(
+        self, table: tuple[Floats, Floats, Any], uplinks: Any, share_left: float
+    ) -> tuple[Floats, ...]:
+        """Load of the flows out of leaves and pods, given the paths per NIC rate; shape (m, n) or
+        (m, k, n). Where each flow takes a random path, the load that is rarely exceeded and the
+        mean of what the busiest link carries, or a NIC.
         """
         up = self.layout.pod_up * share_left
         extra = (1,) * (np.ndim(uplinks) - 1)
         uplinks = self._serving(uplinks)
-        leaf, pod, rate, rounds = (part.reshape(len(part), *extra, part.shape[1]) for part in table)
+        leaf, pod, rate = (part.reshape(len(part), *extra, part.shape[1]) for part in table)
         routing = self.discipline.routing
         if routing not in ("pinned", "ecmp"):
-            return np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks)
+            return (np.asarray(np.maximum(leaf, pod / up) * self._stretch / uplinks),)
         # counted in whole flows, of which a NIC rate has `rate`, and given back in NIC rates
         if routing == "pinned":
             load = np.maximum(
                 whole_flows(leaf * rate, uplinks), whole_flows(pod * rate, uplinks * up)
             )
-        else:
-            planes_in_rounds = self.layout.planes * rounds
-            leaves, pods = (
-                planes_in_rounds * self.layout.leaves,
-                planes_in_rounds * self.layout.pods,
-            )
-            load = np.maximum(
-                flows_at_random(leaf * rate, uplinks, leaves),
-                flows_at_random(pod * rate, uplinks * up, pods),
-            )
-        return np.asarray(load / rate)
+            return (np.asarray(load / rate),)
+        leaves, pods = (self.layout.planes * n for n in (self.layout.leaves, self.layout.pods))
+        # rounding must not make whole flows others
+        loads = flows_at_random(
+            rate,
+            (np.rint(leaf * rate), uplinks, leaves),
+            (np.rint(pod * rate), uplinks * up, pods),
+        )
+        return tuple(np.asarray(load / rate) for load in loads)
 
     def _serving(self, uplinks: Any) -> Any:
         """Effective number of uplinks where pairs of leaves have different numbers of them in
@@ -245,7 +263,7 @@ class Crossings:
         layout, at_random = self.layout, self.discipline.routing == "ecmp"
         columns = (layout.joined_leaves, layout.spine_ports, layout.most_up)
         deals, row_menus = distinct_rows(
-            *(np.broadcast_to(column, self.peers.shape) for column in columns)
+            *(np.broadcast_to(column, self.leaf.shape[1]) for column in columns)
         )
         menus = [
             serving_uplinks(*deal, at_random)
@@ -266,12 +284,12 @@ class Crossings:
         flows = [*self._flows_out]
         if routing in ("pinned", "ecmp"):
             switches = (layout.planes, layout.leaves, layout.pods)
-            columns += [layout.pod_up, *(switches if routing == "ecmp" else ())]
+            columns += [layout.pod_up, *(switches if routing == "ecmp" else ()), *self.paths]
         else:
             flows = [(np.maximum(leaf, pod / layout.pod_up),) for leaf, pod in flows]
         if self.algorithms is not None:
             flows.append((self.algorithms.shares,))
-        n = len(self.peers)
+        n = self.leaf.shape[1]
         return np.vstack(
             [*chain.from_iterable(flows), *(np.broadcast_to(column, (n,)) for column in columns)]
         )
@@ -290,7 +308,7 @@ class Crossings:
         if routing == "ecmp":
             return np.full(self.leaf.shape[1], MAX_UPLINKS)
         paths: list[Any] = [
-            self._paths,
+            self.paths,
             *([] if self.algorithms is None else [self.algorithms.paths]),
         ]
         loads = [
@@ -311,26 +329,28 @@ class Crossings:
         routing = self.discipline.routing
         return 1.0 / self.discipline.efficiency if isinstance(routing, str) else routing
 
-    @property
-    def _paths(self) -> Ints:
-        """Number of flows, each with its own path, that share one NIC rate; shape (kinds, n)."""
-        return np.where(np.array(self.kinds)[:, None] == "ep", np.maximum(self.peers, 1), 1)
-
     def reciprocals(self, byte_s: Any, uplinks: Any, share_left: float = 1.0) -> Reciprocals:
         """Seconds per byte of each kind with u uplinks per leaf; `share_left` as in `slowdowns`.
 
         Kinds without counts run at the full rate.
         """
-        slow = self.slowdowns(uplinks, share_left) / byte_s
+        loads = self._loads(uplinks, share_left)
+        by_algorithms: tuple[Floats | None, ...] = (None,) * len(loads)
+        if self.algorithms is not None:
+            by_algorithms = self._loads_by_algorithms(uplinks, share_left)
+        sure, *mean = (
+            self._at_loads(byte_s, *pair) for pair in zip(loads, by_algorithms, strict=True)
+        )
+        return replace(sure, mean=mean[0]) if mean else sure
+
+    def _at_loads(self, byte_s: Any, load: Floats, by_algorithms: Floats | None) -> Reciprocals:
+        """Seconds per byte of each kind where links carry so much of it."""
+        slow = np.maximum(1.0, load) / byte_s
         s_byte = dict.fromkeys(KINDS, np.broadcast_to(1.0 / byte_s, slow.shape[-1:]))
         algorithms: dict[tuple[str, str], Any] | None = None
-        if self.algorithms is not None:
-            algorithm_slowdowns = self.algorithms.means(
-                np.maximum(1.0, self.carried_by_algorithms(uplinks, share_left))
-            )
-            algorithms = {
-                algorithm: factor / byte_s for algorithm, factor in algorithm_slowdowns.items()
-            }
+        if self.algorithms is not None and by_algorithms is not None:
+            means = self.algorithms.means(np.maximum(1.0, by_algorithms))
+            algorithms = {algorithm: factor / byte_s for algorithm, factor in means.items()}
         return Reciprocals(
             **s_byte | dict(zip(self.kinds, slow, strict=True)), algorithms=algorithms
         )
@@ -362,12 +382,18 @@ def crossings(
         if kinds:  # none where no placement crosses domains
             _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
         algorithm_loads = loads_by_algorithms(rows, groups, algorithms) if algorithms else None
-    peers = groups.experts - 1
+    # a member of an all-to-all divides its bytes among the others, a stage among its neighbours
+    paths = np.ones((len(kinds), n), dtype=np.int64)
+    if "ep" in kinds:
+        paths[kinds.index("ep")] = np.maximum(groups.experts - 1, 1)
+    if "pp" in kinds and discipline.routing == "ecmp":
+        has_two_neighbours = (groups.stages > 2) & (groups.stages_inside == 1)
+        paths[kinds.index("pp")] = np.where(has_two_neighbours, 2, 1)
     return Crossings(
         kinds=kinds,
         leaf=leaf,
         pod=pod,
-        peers=peers,
+        paths=paths,
         layout=layout,
         discipline=discipline,
         algorithms=algorithm_loads,

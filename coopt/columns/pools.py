@@ -49,7 +49,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -249,10 +249,9 @@ class Rows:
 
     def times_s(self, rows: Ints, s_byte: Reciprocals) -> Floats:
         """Iteration times (s) of some rows at given seconds per byte."""
-        return np.asarray(
-            self.pieces.take(rows).at(
-                self.algorithms.take(rows).charged(s_byte.at_least(self.to_nics_s_byte[rows]))
-            )
+        algorithms, to_nics_s_byte = self.algorithms.take(rows), self.to_nics_s_byte[rows]
+        return self.pieces.take(rows).slowest(
+            s_byte, lambda r: algorithms.charged(r.at_least(to_nics_s_byte))
         )
 
     def charged(self, r: Reciprocals) -> Reciprocals:
@@ -384,8 +383,8 @@ class Trials:
         """Iteration times (s) of pairs; the parameters are those of `in_time`."""
         views = self.load_view
         r = self.loads.reciprocals(self.byte_s[views], uplinks[views])
-        unslowed_s_byte: dict[str, Any] = dict.fromkeys(unslowed, 1.0 / self.byte_s[views])
-        s_byte = replace(r, **unslowed_s_byte).mapped(lambda seconds: seconds[self.load[pairs]])
+        r = r.at_rate(1.0 / self.byte_s[views], unslowed)
+        s_byte = r.mapped(lambda seconds: seconds[self.load[pairs]])
         return self.rows.times_s(self.row[pairs], s_byte)
 
     def all_times_s(self, uplinks: Ints) -> Floats:
@@ -396,7 +395,7 @@ class Trials:
         # every row is tried on every view, so that no row is copied for each of them
         r = self.loads.reciprocals(self.byte_s[self.load_view], uplinks[self.load_view])
         s_byte = r.mapped(lambda seconds: seconds[self.load].reshape(k, n))
-        times_s = self.rows.pieces.at(self.rows.charged(s_byte))
+        times_s = self.rows.pieces.slowest(s_byte, self.rows.charged)
         return np.broadcast_to(times_s, (k, n)).ravel()
 
     def enough_uplinks(self) -> Ints:
@@ -521,9 +520,9 @@ class Pool:
         return np.divide(1.0, per_second, out=np.full_like(whole_s, np.inf), where=per_second > 0.0)
 
     def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
-        r = self.charged(self.reciprocals(context, uplinks, slower))
+        r = self.reciprocals(context, uplinks, slower)
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
-        return np.broadcast_to(self.pieces.at(r), shape)
+        return np.broadcast_to(self.pieces.slowest(r, self.charged), shape)
 
     def contention_free_s(self, byte_s: float) -> Floats:
         """Iteration time of every row (s) where all traffic between domains has this rate; shape

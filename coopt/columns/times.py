@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
@@ -360,13 +361,15 @@ class DelayTolerance:
         return (context, uplinks.tobytes()) in self.waits_s
 
     def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
-        r = self.undelayed.charged(self.undelayed.reciprocals(context, uplinks[:, None]))
+        r = self.undelayed.reciprocals(context, uplinks[:, None])
         bound_s = self.undelayed.workload.bound_s
         pieces, delayed_pieces = self.undelayed.pieces, self.delayed.pieces
         waits_s = np.full((len(uplinks), len(self.undelayed)), np.inf)
         # a second longer, whatever the network
-        for at_once, slope in zip(
-            pieces.each_at(r), delayed_pieces.fixed - pieces.fixed, strict=True
+        slopes = delayed_pieces.fixed - pieces.fixed
+        at_once_of_cases = (pieces.each_at(self.undelayed.charged(case)) for case in r.cases())
+        for at_once, slope in chain.from_iterable(
+            zip(at_once_of_case, slopes, strict=True) for at_once_of_case in at_once_of_cases
         ):
             with np.errstate(divide="ignore", invalid="ignore"):
                 bears = np.where(slope > 0, (bound_s - at_once) / slope, np.inf)

@@ -7,9 +7,11 @@ Keeping the coefficients instead of the number lets one evaluation serve every n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +36,9 @@ class Reciprocals:
     `algorithms` holds the seconds per byte of collectives that do not use a ring, by kind of
     traffic and flow pattern (`Algorithm.flows`). It is None where every algorithm runs at the rate
     of the ring.
+
+    Where flows take random paths, these are seconds that are rarely exceeded, and `mean` has the
+    mean ones.
     """
 
     tp: Any
@@ -44,6 +49,7 @@ class Reciprocals:
     pp: Any
     tied: Any
     algorithms: Mapping[tuple[str, str], Any] | None = None
+    mean: Reciprocals | None = None
 
     @classmethod
     def everywhere(cls, s_byte: Any) -> Reciprocals:
@@ -64,8 +70,62 @@ class Reciprocals:
             for key, s_byte in {id(s_byte): s_byte for s_byte in kinds.values()}.items()
         }
         return Reciprocals(
-            **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()}, algorithms=algorithms
+            **{kind: changed[id(s_byte)] for kind, s_byte in kinds.items()},
+            algorithms=algorithms,
+            mean=None if self.mean is None else self.mean.mapped(change),
         )
+
+    def cases(self) -> Iterator[Reciprocals]:
+        """Yield the cases of which the slowest counts: these seconds themselves, or where flows
+        take random paths those in which each set of kinds is unlucky and the others have the mean.
+
+        Of m kinds that are unlucky together each is so by 1/cbrt(m) of what it is alone:
+        deviations of independent sums add up as 1/sqrt(m), and whole flows need a little more.
+        """
+        if self.mean is None:
+            yield self
+            return
+        unlucky, mean = replace(self, mean=None), self.mean
+        varying = [
+            kind
+            for kind in KINDS
+            if any(
+                np.any(sure != usual)
+                for sure, usual in zip(unlucky._of(kind), mean._of(kind), strict=True)
+            )
+        ]
+        for count in range(1, len(varying) + 1):
+            for kinds in combinations(varying, count):
+                yield mean._towards(unlucky, kinds, 1.0 / math.cbrt(count))
+        if not varying:
+            yield unlucky
+
+    def _of(self, kind: str) -> list[Any]:
+        """The seconds per byte of a kind, by each of its algorithms."""
+        algorithms = self.algorithms or {}
+        others = [s_byte for (of_kind, _), s_byte in algorithms.items() if of_kind == kind]
+        return [getattr(self, kind), *others]
+
+    def _towards(self, other: Reciprocals, kinds: Collection[str], share: float) -> Reciprocals:
+        """Move the seconds per byte of some kinds towards others by a share of the distance."""
+
+        def moved(s_byte: Any, goal: Any) -> Any:
+            return s_byte + (goal - s_byte) * share
+
+        algorithms = self.algorithms and {
+            algorithm: moved(s_byte, (other.algorithms or {})[algorithm])
+            if algorithm[0] in kinds
+            else s_byte
+            for algorithm, s_byte in self.algorithms.items()
+        }
+        of_kinds = {kind: moved(getattr(self, kind), getattr(other, kind)) for kind in kinds}
+        return replace(self, **of_kinds, algorithms=algorithms)
+
+    def at_rate(self, s_byte: Any, kinds: Iterable[str]) -> Reciprocals:
+        """Give some kinds other seconds per byte, which are certain."""
+        of_kinds: dict[str, Any] = dict.fromkeys(kinds, s_byte)
+        mean = None if self.mean is None else replace(self.mean, **of_kinds)
+        return replace(self, **of_kinds, mean=mean)
 
     def at_least(self, s_byte: Any) -> Reciprocals:
         """Charge every kind of traffic at least so many seconds per byte."""
@@ -84,7 +144,8 @@ class Reciprocals:
                 for algorithm, s_byte in self.algorithms.items()
             }
         )
-        return Reciprocals(**kinds, algorithms=algorithms)
+        mean = None if self.mean is None else self.mean.slowed(factors)
+        return Reciprocals(**kinds, algorithms=algorithms, mean=mean)
 
     def by(self, kind: str, flows: str) -> Any:
         """Return the seconds per byte of a kind of traffic whose algorithm has the given flow
@@ -353,6 +414,12 @@ class Pieces:
             self._at(s_byte, slice(start, start + together)) for start in range(0, count, together)
         )
         return reduce(np.maximum, map(np.maximum.reduce, batches))
+
+    def slowest(self, r: Reciprocals, charged: Callable[[Reciprocals], Reciprocals]) -> Floats:
+        """Evaluate the maximum of the pieces (s) over the cases of r, where a network that offers
+        one of them is charged so.
+        """
+        return reduce(np.maximum, (self.at(charged(case)) for case in r.cases()))
 
     def _at(self, s_byte: Sequence[Floats], pieces: slice) -> Floats:
         """Evaluate some of the pieces, given the seconds per byte of each of `kinds`."""

@@ -315,7 +315,10 @@ class Iteration:
         return self.algorithms.charged(r.at_least(self.to_nics_s_byte))
 
     def time_s(self, r: Reciprocals) -> Floats:
-        """Iteration time (s)."""
+        """Iteration time (s) in the slowest case."""
+        return reduce(np.maximum, map(self._time_s, r.cases()))
+
+    def _time_s(self, r: Reciprocals) -> Floats:
         r = self.charged(r)
         iteration_at_r = self._with_hidden_at(r)
         seconds: dict[

@@ -158,11 +158,19 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     workload = pool.workload
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
-    charged = pool.charged(r).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    pieces = pool.pieces.take(index)
+    of_cases = [
+        (
+            case,
+            pool.charged(case).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index]),
+        )
+        for case in r.cases()
+    ]
+    slowest, charged = max(of_cases, key=lambda of_case: float(pieces.at(of_case[1])[0]))
     # what is charged needs neither a choice of algorithms nor a limit any more
     iterations = replace(pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0)
     parts = iterations.breakdown_s(charged)
-    time_s = float(pool.pieces.take(index).at(charged)[0])
+    time_s = float(pieces.at(charged)[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     ranks = placement_of(workload, mapping, placement)
     practice = practice_of(
@@ -187,7 +195,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         mfu_causal=float(mfu_causal),
         tokens_per_s=workload.tokens_per_iteration / time_s,
         knobs=workload.options.knobs,
-        collectives=algorithms_of(pool, gpu, r, row),
+        collectives=algorithms_of(pool, gpu, slowest, row),
         error=error_size(gpu, workload, practice),
         nearest=tuple(
             NearestRun(id=run.id, differs=differences(practice, run.practice))

@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -343,7 +344,7 @@ def _routed_time_s(
         at = kind, flows, max(routes.round - 1, 0)
         at = at if at in slow else (kind, "ring", 0)
         slow[at] = max(slow[at], routes.stretch)
-    rates = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
+    rates: dict[str, Any] = {kind: slow[kind, "ring", 0] / network.family.byte_s for kind in KINDS}
     algorithms: dict[tuple[str, str], float] = defaultdict(float)
     for way, factor in slow.items():
         if way[1] != "ring":

@@ -26,7 +26,7 @@ from coopt.plan.schema import WorkloadPlan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.spans import Reach, cases_of
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import mapping_fault, scalar_mapping
 from coopt.verifier.training.memory import MemoryNeeds
@@ -107,14 +107,14 @@ def placed_works(instance: Instance, gpus: int, active: int) -> list[tuple[Work,
 
 
 def least_s(works: list[tuple[Work, Placement]], family: DesignFamily, reach: Reach) -> float:
-    speeds: dict[tuple[Placement, bool], Any] = {}
+    cases: dict[tuple[Placement, bool], Any] = {}
     least = math.inf
     for work, place in works:
         if family.holds(place.pp_in) and (place.outermost == "pp" or family.charges_loads):
             key = place, work.split.interleave > 1
-            if key not in speeds:
-                speeds[key] = speeds_of(family, reach, place, looped=key[1])
-            least = min(least, iteration_s(work, place, speeds[key]))
+            if key not in cases:
+                cases[key] = list(cases_of(family, reach, place, looped=key[1]))
+            least = min(least, max(iteration_s(work, place, speed) for speed in cases[key]))
     return least
 
 

@@ -20,12 +20,12 @@ from coopt.solving.arrays import algorithms_of
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.parts.spans import Reach, reach_of, slowest_case
 from coopt.verifier.parts.workload_checks import algorithm_names
 from coopt.verifier.training import iteration as scalar
 from coopt.verifier.training import memory as scalar_memory
 from coopt.verifier.training.communication import Speeds
-from coopt.verifier.training.iteration import breakdown, iteration_s
+from coopt.verifier.training.iteration import breakdown
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock
 from tests.conftest import example_count
@@ -57,16 +57,19 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     site = DomainSet(gpus=asked.gpus, hb="hb", domains=asked.gpus // asked.active)
     pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
     r = pool.reciprocals(context, uplinks).at_least(parts.to_nics_s_byte)
-    times, seconds = pool.time_s(context, uplinks), parts.breakdown_s(r)
+    times, cases = pool.time_s(context, uplinks), list(r.cases())
+    slowest = np.argmax([parts.time_s(case) for case in cases], axis=0)
+    seconds_of_cases = [parts.breakdown_s(case) for case in cases]
     used = memory_bytes(asked.workload, rows)
     mfu, hfu, causal = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)
     np.testing.assert_allclose(parts.time_s(r), times, rtol=EXACT)
     clock, model, seen = Clock(asked.workload, asked.gpu), asked.workload.model, _rings(parts, r)
     for i, (split, place) in enumerate(asked.rows):
-        work, speed = clock.work(split), speeds_of(family, reach, place, looped=split.interleave > 1)
-        time_s, causes = iteration_s(work, place, speed), breakdown(work, place, speed)._asdict()
+        work, case, seconds = clock.work(split), cases[slowest[i]], seconds_of_cases[slowest[i]]
+        time_s, speed = slowest_case(family, reach, work, place)
+        causes = breakdown(work, place, speed)._asdict()
         assert isclose(times[i], time_s, rel_tol=EXACT), (split, place)
-        seen.update(compare_ways(r, speed, i, place))
+        seen.update(compare_ways(case, speed, i, place))
         assert causes.pop("wan") == 0.0
         assert causes.keys() == seconds.keys()
         near_s = EXACT * time_s
@@ -80,7 +83,7 @@ def compare(asked: Question, seed: int) -> Counter[str]:
             again = scalar.utilisation(asked.workload, asked.gpu, asked.gpus, flop, time_s)
             assert isclose(share[i], again, rel_tol=EXACT)
         if i % 3 == seed % 3:
-            named, possible = algorithms_of(pool, asked.gpu, r, i), algorithm_names(work, place, speed)
+            named, possible = algorithms_of(pool, asked.gpu, case, i), algorithm_names(work, place, speed)
             assert named.keys() == possible.keys(), (split, place)
             assert all(name in possible[kind] for kind, name in named.items()), (named, possible)
             assert bool(named) <= (asked.workload.options.collectives != "levels")

@@ -18,7 +18,7 @@ from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.optics import fitting_ends
 from coopt.verifier.parts.outages import ALL_PORTS
 from coopt.verifier.parts.space import DesignFamily, families
-from coopt.verifier.parts.spans import Reach, reach_of, speeds_of
+from coopt.verifier.parts.spans import Reach, reach_of, slowest_case
 from coopt.verifier.parts.timings import PlacedTimes, Timings
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
@@ -73,7 +73,7 @@ def works_of(clock: Clock, family: DesignFamily, gpu: Gpu) -> list[tuple[Work, P
 
 def is_in_time(family: DesignFamily, reach: Reach, work: Work, place: Placement, bound_s: float) -> bool:
     """Whether an iteration on a network takes no longer than its bound."""
-    return iteration_s(work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)) <= bound_s
+    return slowest_case(family, reach, work, place).seconds <= bound_s
 
 
 def plain_search(instance: Instance) -> float | None:
@@ -213,11 +213,7 @@ def test_the_least_time_on_any_network_is_that_of_the_full_listing(seed: int) ->
             reach_of(family, chain.with_up(up)) for chain in chains(family, instance.network) for up in chain.uplinks
         ]
         for reach in draw.sample(reaches, min(len(reaches), 6)):
-            rates = (
-                (speeds_of(family, reach, place, looped=work.split.interleave > 1), work, place)
-                for work, place in every
-            )
-            least_s = min((iteration_s(work, place, speed) for speed, work, place in rates), default=math.inf)
+            least_s = min((slowest_case(family, reach, *one).seconds for one in every), default=math.inf)
             below_s = draw.choice([1.0, 0.5, 1.01]) * min(least_s, 10.0) + draw.choice([0.0, 1e-3])
             expected_s = least_s if least_s < below_s and least_s <= workload.bound_s else math.inf
             given_s = timings.least_s(family, reach, 0, 0.0, below_s, ALL_PORTS)

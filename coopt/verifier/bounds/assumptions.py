@@ -12,10 +12,9 @@ from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.outages import pace_of
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.uptime import uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, check_run_at_speed
-from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.work import Clock
 
 HARDLY = 1e-3
@@ -78,16 +77,17 @@ def _ratio(
     if not other:
         return -1.0
     reach = reach_of(family, part.ports)
-    speeds = [speeds_of(family, reach, one.place, looped=one.looped) for one in (other, run)]
+    works = [Clock(workload, gpu).work(one.split) for one in (other, run)]
+    slowest = [
+        slowest_case(family, reach, work, one.place)
+        for work, one in zip(works, (other, run), strict=True)
+    ]
     share = run.claim.bound_s / workload.bound_s  # with the bound of the plan, which it may miss
-    check_run_at_speed(beside, other, family.gpus, speeds[0], gpu, goodput=share)
+    check_run_at_speed(beside, other, family.gpus, slowest[0].speed, gpu, goodput=share)
     if any(not check.ok and check.name != "deadline" for check in beside.checks):
         return -1.0
     # the mapping that is the fastest then is no slower than that of the plan
-    times_s = [
-        iteration_s(Clock(workload, gpu).work(one.split), one.place, speed)
-        for one, speed in zip((other, run), speeds, strict=True)
-    ]
+    times_s = [case.seconds for case in slowest]
     kept_s = times_s[1] * (1.0 + TOLERANCE)
     return times_s[0] / run.claim.iteration_time_s if times_s[0] <= kept_s else -1.0
 

@@ -15,10 +15,10 @@ from coopt.verifier.bounds.timed import billed
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger
 from coopt.verifier.parts.evidence import error_of_kind
 from coopt.verifier.parts.part_checks import CountedPart
-from coopt.verifier.parts.spans import reach_of, speeds_of
+from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.timings import Timings, Trainer
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, check_run_at_speed
-from coopt.verifier.training.iteration import iteration_s
+from coopt.verifier.training.work import Clock
 
 
 def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[CountedPart]) -> None:
@@ -96,9 +96,11 @@ def _runs(
     if not placed:
         return False
     reach = reach_of(part.family, part.ports)
-    speed = speeds_of(part.family, reach, placed.place, looped=placed.looped)
+    gpu = question.cluster.gpu
+    work = Clock(run.workload, gpu).work(placed.split)
+    speed = slowest_case(part.family, reach, work, placed.place).speed
     share = run.claim.bound_s / run.workload.bound_s
-    check_run_at_speed(ledger, placed, part.family.gpus, speed, question.cluster.gpu, goodput=share)
+    check_run_at_speed(ledger, placed, part.family.gpus, speed, gpu, goodput=share)
     return all(check.ok for check in ledger.checks if check.name != "deadline")
 
 
@@ -125,9 +127,7 @@ def _least_s(
         if undisturbed_s >= least_s:
             continue
         if error_at(place.ep_across > 1, work.split.micro_batch) < error:
-            looped = work.split.interleave > 1
-            speed = speeds_of(family, reach, place, looped=looped)
-            least_s = min(least_s, iteration_s(work, place, speed))
+            least_s = min(least_s, slowest_case(family, reach, work, place).seconds)
     return least_s if least_s < limit_s else math.inf
 
 

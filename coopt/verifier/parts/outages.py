@@ -12,9 +12,8 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import Availability
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.spans import Reach, slowest_case
 from coopt.verifier.parts.workload_checks import ClaimedRun
-from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock, Work
 
@@ -138,6 +137,4 @@ def pace_of(
 
 
 def _iteration_s(family: DesignFamily, reach: Reach, work: Work, place: Placement) -> float:
-    return iteration_s(
-        work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)
-    )
+    return slowest_case(family, reach, work, place).seconds

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from itertools import combinations
 from typing import Literal, NamedTuple
 
 from coopt.instance.network import Discipline
@@ -21,7 +23,34 @@ from coopt.verifier.parts.loads import (
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily
 from coopt.verifier.training.communication import OtherWays, Speeds
 from coopt.verifier.training.gathers import doublings, halving_shares
+from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.work import Work
+
+
+class Slowdown(NamedTuple):
+    """How much slower than a NIC traffic is, at least 1: what is rarely exceeded, and the mean;
+    both are the same but on random paths.
+    """
+
+    sure: float
+    mean: float
+
+    @classmethod
+    def certain(cls, slower: float) -> Slowdown:
+        """What is not left to chance."""
+        return cls(slower, slower)
+
+    def unlucky(self, share: float) -> float:
+        """So much of the way from the mean to what is rarely exceeded."""
+        return self.mean + (self.sure - self.mean) * share
+
+
+class WaySlowdowns(NamedTuple):
+    """How much slower than a NIC a kind of traffic is by the ways that are no ring."""
+
+    halving: Slowdown
+    trees: Slowdown
 
 
 class SharedLinks(NamedTuple):
@@ -301,8 +330,8 @@ def _after_a_loss(
 
 def slowdowns_of(
     reach: Reach, active_gpus: int, place: Placement, *, looped: bool
-) -> KindValues[float]:
-    """How much slower than a NIC each kind of traffic is; at least 1.
+) -> KindValues[Slowdown]:
+    """How much slower than a NIC each kind of traffic is.
 
     Parameters
     ----------
@@ -317,21 +346,16 @@ def slowdowns_of(
         kept_blocks = blocks._replace(ep=math.lcm(blocks.tp, blocks.ep))
         return KindValues(
             *(
-                reach.slowdown(block, kept_block)
+                Slowdown.certain(reach.slowdown(block, kept_block))
                 for block, kept_block in zip(blocks, kept_blocks, strict=True)
             )
         )
-    links, discipline = reach.links, reach.discipline
-    return KindValues(
-        *(
-            max(
-                1.0,
-                link_load(discipline, flows.rate, flows.leaf, links.leaf, links.leaves),
-                link_load(discipline, flows.rate, flows.pod, links.pod, links.pods),
-            )
-            for flows in crossing_flows(reach, active_gpus, place, looped=looped)
-        )
-    )
+    crossing = crossing_flows(reach, active_gpus, place, looped=looped)
+    if reach.discipline.routing == "ecmp" and place.pp_in == 1 and place.pp_across > 2:
+        # each NIC sends to the next stage and to the one before, by a path each
+        rate, leaf, pod = crossing.pp
+        crossing = crossing._replace(pp=CrossingFlows(rate / 2, 2 * leaf, 2 * pod))
+    return KindValues(*(slowdown_of(reach, flows) for flows in crossing))
 
 
 def halving_rounds(ring: Pattern) -> list[Pattern]:
@@ -348,28 +372,28 @@ def halving_rounds(ring: Pattern) -> list[Pattern]:
 @lru_cache(maxsize=200_000)
 def other_ways(
     reach: Reach, active_gpus: int, place: Placement, kind: Literal["tp", "dp", "edp"]
-) -> OtherWays:
-    """How much slower than a NIC a kind of traffic is by ways that are no ring; at least 1.
+) -> WaySlowdowns:
+    """How much slower than a NIC a kind of traffic is by ways that are no ring.
 
-    After a loss groups may begin anywhere, as for rings. Whatever goes at random finds no fuller
-    link than is charged in any of the rounds.
+    After a loss groups may begin anywhere, as for rings.
     """
     lost_domains = reach.spare is not None
     if reach.layout is None or reach.leaf_span >= reach.domains + lost_domains:
-        return OtherWays(
-            *[getattr(slowdowns_of(reach, active_gpus, place, looped=False), kind)] * 2
-        )
+        of_ring: Slowdown = getattr(slowdowns_of(reach, active_gpus, place, looped=False), kind)
+        return WaySlowdowns(of_ring, of_ring)
     of_kinds = patterns_of(place, looped=False)
     ring: Pattern = getattr(of_kinds, kind)
     kept_block = getattr(KindValues(*_kept_blocks(of_kinds)), kind)
     patterns = halving_rounds(ring)
-    rounds = zip(halving_shares(ring.members), patterns, strict=True)
-    halving = sum(
-        share * _slowdown(reach, active_gpus, place, pattern, kept_block, len(patterns))
-        for share, pattern in rounds
+    shares = halving_shares(ring.members)
+    rounds = [_slowdown(reach, active_gpus, place, pattern, kept_block) for pattern in patterns]
+    # what the rounds take is added up
+    halving = Slowdown(
+        sum(share * slow.sure for share, slow in zip(shares, rounds, strict=True)),
+        sum(share * slow.mean for share, slow in zip(shares, rounds, strict=True)),
     )
     trees = _slowdown(reach, active_gpus, place, ring._replace(shape="trees"), kept_block)
-    return OtherWays(halving, trees)
+    return WaySlowdowns(halving, trees)
 
 
 def _slowdown(
@@ -378,71 +402,85 @@ def _slowdown(
     place: Placement,
     pattern: Pattern,
     kept_block: int,
-    rounds: int = 1,
-) -> float:
-    """How much slower than a NIC some flows are, in one of as many rounds."""
-    layout, senders, links = reach.layout, Senders(active_gpus, place.pp_in), reach.links
+) -> Slowdown:
+    """How much slower than a NIC some flows are."""
+    layout, senders = reach.layout, Senders(active_gpus, place.pp_in)
     assert layout is not None
     if reach.spare is None:
-        leaf, pod = (
-            most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)
-        )
+        counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
+        crossing = CrossingFlows(pattern.rate, *counts)
     else:
-        _, leaf, pod = _after_a_loss(reach, layout, senders, pattern, kept_block)
-    return max(
-        1.0,
-        link_load(reach.discipline, pattern.rate, leaf, links.leaf, links.leaves * rounds),
-        link_load(reach.discipline, pattern.rate, pod, links.pod, links.pods * rounds),
+        crossing = _after_a_loss(reach, layout, senders, pattern, kept_block)
+    return slowdown_of(reach, crossing)
+
+
+def slowdown_of(reach: Reach, flows: CrossingFlows) -> Slowdown:
+    """How much slower than a NIC flows are that cross the links of a leaf and of a pod."""
+    links, discipline = reach.links, reach.discipline
+    if discipline.routing == "ecmp":
+        leaf, pod = (flows.leaf, links.leaf, links.leaves), (flows.pod, links.pod, links.pods)
+        return on_random_paths(flows.rate, leaf, pod)
+    return Slowdown.certain(
+        max(
+            1.0,
+            link_load(discipline, flows.rate, flows.leaf, links.leaf),
+            link_load(discipline, flows.rate, flows.pod, links.pod),
+        )
     )
 
 
-def link_load(
-    discipline: Discipline, rate: float, flows: int, links: float, switches: int
-) -> float:
+def link_load(discipline: Discipline, rate: float, flows: int, links: float) -> float:
     """What the fullest of some links carries, over what it can: `flows` of `rate` NIC rates share
     them.
-
-    Parameters
-    ----------
-    switches
-        Leaves or pods whose links may be full, for what is left to chance.
     """
     if not flows:
         return 0.0
     if discipline.routing == "pinned":
         return rate * ceil_ratio(flows, int(links))  # bundles are even
-    if discipline.routing == "ecmp":
-        return rate * likely_most(flows, links, switches)
     # what is spread fills all links alike but for the share that spraying loses, or by a factor
     # that is given
-    stretch = 1 / discipline.efficiency if discipline.routing == "spray" else discipline.routing
+    routing = discipline.routing
+    stretch = 1 / discipline.efficiency if isinstance(routing, str) else routing
     return rate * flows / links * stretch
 
 
 MISFORTUNE = 0.05
-"""Probability that some flow that takes its path at random finds more flows on a link than are
-charged.
+"""Probability that a kind of traffic whose flows take their paths at random is slower than
+`Slowdown.sure`.
 """
+
+OutOfSwitch = tuple[int, float, int]
+"""Flows out of a switch, the links that they take, and how many switches have as many."""
 
 
 @lru_cache(maxsize=100_000)
-def likely_most(flows: int, links: float, switches: int) -> int:
-    """The least k such that no flow shares a link with k or more others, up and down, but by
-    `MISFORTUNE`.
-
-    Each of `flows` at each of `switches` takes one of `links` at random; their chances are added
-    up.
+def on_random_paths(rate: float, *tiers: OutOfSwitch) -> Slowdown:
+    """How much slower than a NIC flows of `rate` NIC rates are that each take one link at random,
+    of each tier.
     """
-    # shared out among all flows at all switches, up and down: the sum bounds the chance that any is
-    # unlucky
-    chance = MISFORTUNE / (2 * switches * flows)
-    low, high = 1, flows  # all of them on one link is the worst
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (
-            (low, middle) if _tail(flows - 1, links, middle) <= chance else (middle + 1, high)
-        )
-    return low
+    paths, tiers = round(1 / rate), tuple(tier for tier in tiers if tier[0])
+    # as many share the fullest link at least, and all at most
+    least = max([1, *(min(flows, math.ceil(flows / max(links, 1))) for flows, links, _ in tiers)])
+    sure, beyond = 0, float(max(0, least - paths))
+    for most in range(least, max([least, *(flows for flows, *_ in tiers)]) + 1):
+        chance = math.prod(_no_link_above(most, *tier) for tier in tiers)
+        if not sure and chance >= 1 - MISFORTUNE:
+            sure = most
+        if most >= paths:
+            beyond += 1 - chance
+        if chance == 1.0:
+            break
+    return Slowdown(max(1.0, rate * sure), 1.0 + rate * beyond)
+
+
+def _no_link_above(count: int, flows: int, links: float, switches: int) -> float:
+    """Probability that no link, up or down, of any switch has more than so many flows, as if links
+    knew nothing of each other.
+    """
+    if count < flows / links:
+        return 0.0
+    tail = _tail(flows, links, count + 1)
+    return math.exp(2 * switches * links * math.log1p(-tail)) if tail < 1 else 0.0
 
 
 def _tail(trials: int, links: float, least_hits: int) -> float:
@@ -462,21 +500,66 @@ def _tail(trials: int, links: float, least_hits: int) -> float:
     return total
 
 
-def speeds_of(family: DesignFamily, reach: Reach, place: Placement, *, looped: bool) -> Speeds:
-    """The rates a placement sees on a design; `looped` says whether chunks of the pipeline
-    interleave.
+def cases_of(
+    family: DesignFamily, reach: Reach, place: Placement, *, looped: bool
+) -> Iterator[Speeds]:
+    """The rates a placement sees on a design, in each case that counts; `looped` says whether
+    chunks of the pipeline interleave.
+
+    Where paths are random these are all sets of kinds of traffic that are unlucky together, of
+    which each is so by the less the more there are.
     """
     inside = family.hb.gbyte_s * 1e9
     if family.attachment is None:
-        return Speeds.everywhere(inside, 0.0)
+        yield Speeds.everywhere(inside, 0.0)
+        return
+    slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
+    ways = {
+        kind: partial(other_ways, reach, place.filled, place, kind) for kind in ("tp", "dp", "edp")
+    }
+    varying: list[str] = []
+    if reach.discipline.routing == "ecmp" and reach.layout is not None:
+        varying = [
+            kind
+            for kind, slow in slowdowns.items()
+            if any(one.sure > one.mean for one in (slow, *(ways[kind]() if kind in ways else ())))
+        ]
+    for count in range(1, len(varying) + 1) if varying else (0,):
+        for kinds in combinations(varying, count):
+            shares = dict.fromkeys(slowdowns, 0.0) | dict.fromkeys(kinds, (count or 1) ** (-1 / 3))
+            yield _case(family, slowdowns, ways, shares)
+
+
+def _case(
+    family: DesignFamily,
+    slowdowns: Mapping[str, Slowdown],
+    ways: Mapping[str, Callable[[], WaySlowdowns]],
+    shares: Mapping[str, float],
+) -> Speeds:
+    """The rates where each kind of traffic is unlucky by a share."""
     rate = family.nic_byte_s
-    slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)
 
     def ways_of(kind: str) -> OtherWays:
-        assert kind in ("tp", "dp", "edp"), "others have no choice of ways"
-        return OtherWays(
-            *(slower / rate for slower in other_ways(reach, place.filled, place, kind))
-        )
+        assert kind in ways, "others have no choice of ways"
+        return OtherWays(*(slow.unlucky(shares[kind]) / rate for slow in ways[kind]()))
 
-    s_byte = (slower / rate for slower in slowdowns)
-    return Speeds._make([inside, *s_byte, ways_of]).behind(family.hb.to_nics_gbyte_s)
+    s_byte = (slow.unlucky(shares[kind]) / rate for kind, slow in slowdowns.items())
+    speeds = Speeds._make([family.hb.gbyte_s * 1e9, *s_byte, ways_of])
+    return speeds.behind(family.hb.to_nics_gbyte_s)
+
+
+class TimedCase(NamedTuple):
+    """Seconds of an iteration, and the rates that it sees."""
+
+    seconds: float
+    speed: Speeds
+
+
+def slowest_case(family: DesignFamily, reach: Reach, work: Work, place: Placement) -> TimedCase:
+    """The case in which a mapping takes longest on a design."""
+    looped = work.split.interleave > 1
+    cases = (
+        TimedCase(iteration_s(work, place, speed), speed)
+        for speed in cases_of(family, reach, place, looped=looped)
+    )
+    return max(cases, key=lambda case: case.seconds)

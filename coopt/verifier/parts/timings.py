@@ -18,7 +18,7 @@ from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import LENIENT, STRICT
 from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, speeds_of
+from coopt.verifier.parts.spans import Reach, slowest_case
 from coopt.verifier.parts.uptime import DAY_S
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import LayerTraffic, Speeds
@@ -214,9 +214,7 @@ class Timings:
         """The same of one workload that waits so long for gradients of other sites."""
         margin = -math.inf
         for _, (work, place) in self.near_works(family, index, LENIENT, wait_s=wait_s):
-            time_s = iteration_s(
-                work, place, speeds_of(family, reach, place, looped=work.split.interleave > 1)
-            )
+            time_s = slowest_case(family, reach, work, place).seconds
             if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
                 return STRICT
             if time_s <= self.bound_s(index, LENIENT):

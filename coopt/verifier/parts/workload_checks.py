@@ -16,7 +16,7 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.evidence import check_evidence
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, speeds_of
+from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, slowest_case
 from coopt.verifier.training.communication import (
     LinkShares,
     OtherWays,
@@ -147,7 +147,8 @@ def check_run(
     `wait_s` is what gradients of other sites take, if any, `goodput` the share of the bound in
     which training runs.
     """
-    speed = speeds_of(family, reach, run.place, looped=run.looped)
+    work = Clock(run.workload, gpu).work(run.split)._replace(wait_s=wait_s or 0.0)
+    speed = slowest_case(family, reach, work, run.place).speed
     check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s, goodput=goodput)
     if run.claim.routes:
         _routes(ledger, run, family, reach, gpu, wait_s or 0.0, goodput)
@@ -238,11 +239,9 @@ def charged_slowdowns(
 ) -> dict[str, float]:
     """How far each kind of traffic is slowed that goes the way that a plan names."""
     charged = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
-    flows_by_kind = flows_named(claim, place)
-    return charged | {
-        kind: getattr(other_ways(reach, place.filled, place, kind), flows_by_kind[kind])
-        for kind in flows_by_kind
-    }
+    for kind, flows in flows_named(claim, place).items():
+        charged[kind] = getattr(other_ways(reach, place.filled, place, kind), flows)
+    return {kind: slow.sure for kind, slow in charged.items()}
 
 
 def check_run_at_speed(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from random import Random
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import families
-from coopt.verifier.parts.spans import reach_of, slowdowns_of, speeds_of
+from coopt.verifier.parts.spans import other_ways, reach_of, slowdowns_of
 from coopt.verifier.parts.wiring import uneven_switches, wire
 from coopt.verifier.simulation.fabric_flows import along_trees, halving
 from coopt.verifier.simulation.iteration import Carrier
@@ -50,44 +49,48 @@ def network(asked: Question, seed: int) -> FabricNetwork | None:
     return None
 
 
-def assert_charged(found: float, charged: float, net: FabricNetwork, flow: float) -> bool:
-    """Random paths are one draw, which with luck to spare stays below the charge, as do flows over uneven bundles to
+def departure(found: float, charged: float, net: FabricNetwork, flow: float) -> str:
+    """Random paths are one draw, which rarely exceeds the charge; flows over uneven bundles may stay below it, to
     leaves that have more links in common. Above pods paths that are pinned may take one `flow` more than counts need:
     said where they do, and `solve` tells of its own paths. Everything else is equal."""
-    if net.sharing.routing == "ecmp" or uneven_switches(net.wiring):
+    if net.sharing.routing == "ecmp":
+        return "unlucky" if found > charged * (1 + 1e-9) else ""
+    if uneven_switches(net.wiring):
         assert found <= charged * (1 + 1e-9), net.ports
     elif net.sharing.routing == "pinned" and net.ports.tiers > 2 and found > charged * (1 + 1e-9):
         assert found == pytest.approx(charged + flow, rel=1e-9, abs=0), net.ports
-        return True
+        return "one flow more"
     else:
         assert found == pytest.approx(charged, rel=1e-9, abs=0), net.ports
-    return False
+    return ""
 
 
 def compare_ways(net: FabricNetwork, place: Placement, carrier: Carrier) -> Counter[Any]:
     """Halving and doubling and two trees among all groups at once, beside what they are charged."""
     seen: Counter[Any] = Counter()
-    speed = speeds_of(net.family, reach_of(net.family, net.ports), place, looped=False)
+    reach, to_nics_byte_s = reach_of(net.family, net.ports), net.family.hb.to_nics_gbyte_s * 1e9
     members = {"tp": place.tp_across, "dp": place.dp_across * place.cp_across, "edp": place.copies_across}
     for kind, count in members.items():
         if count < 3:
             continue
-        charged, of_stages = speed.other_ways(kind), range(1 if kind == "tp" else place.pp_across * place.pp_in)
+        ways = other_ways(reach, net.family.active, place, kind)
+        of_stages = range(1 if kind == "tp" else place.pp_across * place.pp_in)
         names = ["tp"] if kind == "tp" else [f"{kind} {stage}" for stage in of_stages]
         s_byte = 1 / carrier.pace_byte_s
+        charged = [max(slow.sure * s_byte, 1 / to_nics_byte_s) for slow in ways]
         rounds = enumerate(halving_shares(count))
         found = sum(share / carrier.rates.pace(*(halving(name, j) for name in names)) for j, share in rounds) * s_byte
-        assert_charged(found, charged.halving, net, s_byte)
+        seen[departure(found, charged[0], net, s_byte)] += 1
         seen["halving", net.sharing.routing] += found > s_byte * (1 + 1e-9)
-        if count > 3 and not math.isinf(charged.trees):
+        if count > 3:
             trees_s = s_byte / carrier.rates.pace(*map(along_trees, names))
-            seen["one flow more"] += assert_charged(trees_s, charged.trees, net, s_byte / 4)
+            seen[departure(trees_s, charged[1], net, s_byte / 4)] += 1
             seen["trees", net.sharing.routing] += trees_s > s_byte * (1 + 1e-9)
     return seen
 
 
 def test_loads_on_the_graph_are_those_that_are_charged() -> None:
-    """As `assert_charged` says, for all kinds of traffic and all ways of theirs."""
+    """As `departure` says, for all kinds of traffic and all ways of theirs."""
     seen: Counter[Any] = Counter()
     for seed in range(QUESTIONS):
         asked = question(seed, most=5)
@@ -96,7 +99,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
             looped = split.interleave > 1
             slower = slowdowns_of(reach_of(net.family, net.ports), net.family.active, place, looped=looped)._asdict()
             near = net.family.nic_byte_s / (net.family.hb.to_nics_gbyte_s * 1e9)
-            charged = {kind: max(load, near) for kind, load in slower.items()}
+            charged = {kind: max(load.sure, near) for kind, load in slower.items()}
             carrier = net.carrier(place, split, is_tied=True, has_choice=True)
             rates = carrier.rates
             seen += compare_ways(net, place, carrier)
@@ -105,7 +108,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
                 if not phases:
                     continue
                 flow = 1 / (place.ep_across - 1) if kind == "ep" else 1.0
-                seen["one flow more"] += assert_charged(1 / rates.pace(*phases), charged[kind], net, flow)
+                seen[departure(1 / rates.pace(*phases), charged[kind], net, flow)] += 1
                 seen[net.sharing.routing] += 1
                 seen["bundled"] += net.ports.pod_each > 1
                 slowed = 1 + 1e-9 < charged[kind] < (1 + 1e-9) / rates.pace(*phases)
@@ -116,6 +119,7 @@ def test_loads_on_the_graph_are_those_that_are_charged() -> None:
         min(seen[way, how] for way in ("halving", "trees") for how in ("spray", "pinned", "ecmp")) > QUESTIONS / 80
     ), seen
     assert seen["one flow more"] < QUESTIONS / 48
+    assert seen["unlucky"] < 0.05 * seen["ecmp"]
     assert seen["bundled"] > QUESTIONS / 24
     assert seen["uneven"] > 100 * QUESTIONS / 240
     assert seen["uneven as charged"] > QUESTIONS / 12, seen
