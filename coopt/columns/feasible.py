@@ -67,6 +67,7 @@ from coopt.perf.mapping import (
     Mappings,
     Placements,
     micro_batches,
+    of_layout,
     stage_layers,
 )
 from coopt.perf.memory import memory_bytes
@@ -313,14 +314,17 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
 
     For a schedule that splits the backward pass, a chain of passes through middle stages alone
     takes at least (m l - a) w, and m (l - (a + o)/2) w where there are two stages, both of them on
-    each GPU.
+    each GPU. Under a layout the stage with the most layers takes m times their time.
     """
     model, m = workload.model, micro_batches(mappings, workload.global_batch)
+    factor = workload.options.slowdown * workload.options.software.overhead
+    layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * (1 - SHORT)
+    if workload.layout:
+        layers = of_layout(workload, mappings, lambda stages: max(s.layers for s in stages))
+        return np.asarray(m * layers * layer_time_s)
     layers, last_missing = stage_layers(model, mappings)
     chunk = layers // mappings.interleave
     first_missing = mappings.pp * layers - model.layers - last_missing
-    factor = workload.options.slowdown * workload.options.software.overhead
-    layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * (1 - SHORT)
     if workload.options.schedule != "1f1b":
         are_one_pair = (mappings.pp == 2) & (workload.options.schedule == "dualpipe")
         missing_layers = np.where(

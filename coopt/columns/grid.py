@@ -17,6 +17,7 @@ import numpy as np
 
 from coopt.columns.flows import Groups, NicLayout
 from coopt.instance.hardware import HbDomain
+from coopt.instance.layouts import chunks_of_stage
 from coopt.instance.network import Discipline
 from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
@@ -416,7 +417,7 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
     """Yield all (t, c, p, d) with t·c·p·d = N that divide heads, widths, sequence and global
     batch.
     """
-    model, limits = workload.model, workload.mapping
+    limits = workload.mapping
     for t in _allowed(divisors(gpus), limits.tp):
         if not splits_tensors(workload, t):
             continue
@@ -426,7 +427,7 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
             for p in _allowed(divisors(gpus // (t * c)), limits.pp):
                 d = gpus // (t * c * p)
                 if (
-                    p <= model.layers
+                    chunk_counts(workload, p)
                     and workload.global_batch % d == 0
                     and (limits.dp is None or d in limits.dp)
                 ):
@@ -440,8 +441,9 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
     """
     model, limits = workload.model, workload.mapping
     batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)
+    most_stages = max(model.layers, len(workload.layout))
     stage_counts = [
-        p for p in _allowed(range(1, model.layers + 1), limits.pp) if interleaves(model.layers, p)
+        p for p in _allowed(range(1, most_stages + 1), limits.pp) if chunk_counts(workload, p)
     ]
     tables = [np.zeros((0, 4), dtype=np.int64)]
     for t in _allowed(
@@ -595,9 +597,7 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool =
     limits, schedule = workload.mapping, workload.options.schedule
     one_sequence = t == 1 or workload.options.tp_sync_fraction < 1.0
     chunks = tuple(
-        _allowed(
-            interleaves(workload.model.layers, p), limits.interleave if schedule == "1f1b" else (1,)
-        )
+        _allowed(chunk_counts(workload, p), limits.interleave if schedule == "1f1b" else (1,))
     )
     pairs = _schedules(schedule, workload.global_batch // d, p, limits.micro_batch, chunks)
     columns = (
@@ -610,6 +610,15 @@ def _choices(workload: Workload, t: int, c: int, p: int, d: int, *, zero: bool =
         (STAGES_APART,),
     )
     return _Choices(tuple(map(tuple, columns)), len(limits.micro_batch) * len(chunks) - len(pairs))
+
+
+def chunk_counts(workload: Workload, p: int) -> tuple[int, ...]:
+    """Numbers of model chunks per GPU that p stages can have; none where they cannot be filled."""
+    layers = workload.model.layers
+    if workload.layout:
+        chunks = chunks_of_stage(workload.layout, p, None, None)
+        return (chunks,) if chunks else ()
+    return interleaves(layers, p) if p <= layers else ()
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from coopt.instance.base import (
     MAX_COUNT,
@@ -20,6 +20,7 @@ from coopt.instance.base import (
     Whole,
     one_or_many,
 )
+from coopt.instance.layouts import layout_of
 from coopt.instance.mixers import Attention, Encoder, Mixer, MixerLayers, OrNone, ScanLayers
 from coopt.instance.texts import broken
 
@@ -607,6 +608,12 @@ class Software(Entry):
         return self.graphs == "full" or module in modules or of_experts
 
 
+def _readable_layout(text: str) -> str:
+    if text:
+        layout_of(text)
+    return text
+
+
 class MappingLimits(Table):
     """Allowed values of each part of a mapping; unlimited if omitted (docs/network.md,
     Mappings).
@@ -669,6 +676,15 @@ class MappingLimits(Table):
             min_length=1,
         ),
     ] = ("pp", "dp")
+    pipeline_layout: Annotated[
+        str,
+        AfterValidator(_readable_layout),
+        Field(
+            description=(
+                "chunks of the pipeline as Megatron-LM writes them, such as `Et*3|(tt|)*29m|L`"
+            )
+        ),
+    ] = ""
 
 
 class AllowedKnobs(Table):

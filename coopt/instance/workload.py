@@ -33,6 +33,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.catalog import find, named
 from coopt.instance.hardware import Precision
+from coopt.instance.layouts import Layout, layout_fault, layout_of
 from coopt.instance.numerics import EQUAL
 from coopt.instance.software import RunSoftware
 from coopt.instance.texts import both, spoken
@@ -563,6 +564,21 @@ class Workload(Table):
         return self
 
     @model_validator(mode="after")
+    def _layout_of_model(self) -> Self:
+        layout, schedule, model = self.mapping.pipeline_layout, self.options.schedule, self.model
+        if not layout:
+            return self
+        if schedule != "1f1b":
+            raise ValueError(
+                f"mapping.pipeline_layout = {layout!r}: options.schedule = {schedule!r} has equal"
+                " stages, needs the schedule '1f1b'"
+            )
+        limits = self.mapping.pp, self.mapping.interleave
+        if fault := layout_fault(layout, model.layers, model.extra_predictions, *limits):
+            raise ValueError(f"mapping.pipeline_layout = {layout!r}: it {fault}")
+        return self
+
+    @model_validator(mode="after")
     def _one_chunk(self) -> Self:
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
@@ -571,6 +587,12 @@ class Workload(Table):
                 " has one model chunk, needs [1], or options.schedule = '1f1b'"
             )
         return self
+
+    @property
+    def layout(self) -> Layout:
+        """Chunks of the pipeline that are given; none where layers are split evenly."""
+        text = self.mapping.pipeline_layout
+        return layout_of(text) if text else ()
 
     _time_margin: float = PrivateAttr(default=0.0)
     _start: date | None = PrivateAttr(default=None)

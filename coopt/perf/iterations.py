@@ -7,9 +7,10 @@ Their sum gives the time of an iteration, its breakdown, and its affine function
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, reduce
 from itertools import product
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,13 @@ from coopt.perf.layer import (
     started_s,
     without_starts,
 )
+from coopt.perf.layouts import (
+    LayoutParts,
+    LayoutRows,
+    busiest_stage,
+    layout_chains,
+    layout_s,
+)
 from coopt.perf.mapping import (
     Floats,
     Ints,
@@ -43,6 +51,7 @@ from coopt.perf.mapping import (
     layer_expert_parameters,
     layer_parameters,
     micro_batches,
+    of_layout,
     prediction_of,
     rows_to_time,
     stage_layers,
@@ -77,6 +86,9 @@ class Iteration:
     with attention and `cp_left` the time that attention is too short to hide; the larger one
     counts. The same holds for `ep` and `ep_left`, for all-to-alls that overlap with another
     micro-batch.
+
+    `predicting` and `tp_predicting` are the parts of `logits` and `tp_logits` of further
+    predictions, which a `layout` may place on another stage. Its stages have any number of layers.
 
     `chains` are those of a schedule other than 1F1B, the longest of which is the time of the
     pipeline; `forward_shares` are the shares of TP, CP and EP traffic in a forward pass.
@@ -124,6 +136,9 @@ class Iteration:
     to_nics_s_byte: Any = 0.0
     chains: tuple[PassChain, ...] = ()
     forward_shares: tuple[Floats, ...] = ()
+    predicting: AffineSeconds = field(default_factory=AffineSeconds)
+    tp_predicting: AffineSeconds = field(default_factory=AffineSeconds)
+    layout: LayoutRows | None = None
 
     def take(self, rows: Ints) -> Iteration:
         """Select rows."""
@@ -243,6 +258,12 @@ class Iteration:
         For 1F1B these are a middle stage, with each way of waiting for the last stage, and the last
         stage; for other schedules the chains of passes.
         """
+        if self.layout:
+            parts = self._layout_parts
+            return tuple(
+                reduce(add, (part * count for part, count in zip(parts, chain, strict=True)))
+                for chain in layout_chains(self.layout, self.micro_batches)
+            )
         if self.chains:
             return tuple(map(self._chained, self.chains))
         middle_stage = self.stage + self.hop * self.waits.hops
@@ -252,13 +273,68 @@ class Iteration:
             pipeline + self._added_by_last,
         )
 
-    def _chained(self, chain: PassChain) -> AffineSeconds:
-        """Return the length of a chain of passes."""
+    @property
+    def _forward(self) -> AffineSeconds:
+        """Time of the forward pass of a layer with its communication."""
         ahead = [
             part * share
             for part, share in zip((self.tp, self.cp, self.ep), self.forward_shares, strict=True)
         ]
-        forward = sum(ahead, self.forward) * self.layers
+        return sum(ahead, self.forward)
+
+    @property
+    def _layout_parts(self) -> LayoutParts:
+        """What chains of passes of a layout consist of."""
+        forward, accumulation = self._forward, self.accumulation * (1.0 / self.layers)
+        predictions = self.predicting + self.tp_predicting + self.cp * self.further_predictions
+        return LayoutParts(
+            forward,
+            self.whole_layer + accumulation - forward,
+            predictions + self.ep * self.further_exchanges,
+            self.logits + self.tp_logits - self.predicting - self.tp_predicting,
+            self.hop,
+        )
+
+    def _layout_s(self, r: Reciprocals, *, hops: bool = True) -> Floats:
+        """Time of the pipeline under a layout, with hops or without."""
+        assert self.layout is not None
+        seconds = LayoutParts(*(part.at(r) for part in self._layout_parts))
+        return layout_s(self.layout, self.micro_batches, seconds._replace(hop=seconds.hop * hops))
+
+    def _layout_parts_s(self, r: Reciprocals) -> dict[str, Floats]:
+        """Seconds of the pipeline under a layout by cause: the passes of the busiest stage, what
+        hops add, and the rest.
+        """
+        assert self.layout is not None
+        layer_s, m = (
+            (self.whole_layer + self.accumulation * (1.0 / self.layers)).at(r),
+            self.micro_batches,
+        )
+        of_passes = self._layout_parts
+        layers, has_predictions, has_loss = busiest_stage(
+            self.layout, layer_s, of_passes.predictions.at(r), of_passes.loss.at(r)
+        )
+        ends = (
+            self.tp_logits - self.tp_predicting
+        ) * has_loss + self.tp_predicting * has_predictions
+        further = has_predictions * self.further_predictions
+        parts = {
+            "compute": (self.layer * layers + self.accumulation * (layers / self.layers)) * m,
+            "logits": (
+                (self.logits - self.predicting) * has_loss + self.predicting * has_predictions
+            )
+            * m,
+            "tp": (self.tp * layers + ends) * m,
+            "cp": self.cp * ((layers + further) * m),
+            "ep": self.ep * ((layers + has_predictions * self.further_exchanges) * m),
+        }
+        seconds = {name: part.at(r) + 0.0 * m for name, part in parts.items()}
+        silent_s, busy_s = self._layout_s(r, hops=False), sum(seconds.values(), 0.0 * m)
+        return seconds | {"pp": self._layout_s(r) - silent_s, "bubble": silent_s - busy_s}
+
+    def _chained(self, chain: PassChain) -> AffineSeconds:
+        """Return the length of a chain of passes."""
+        forward = self._forward * self.layers
         lacking = self.whole_layer * (self.first_missing * chain.firsts)
         passes = self.stage * (self.micro_batches + chain.stages) + forward * chain.forwards
         length: AffineSeconds = (
@@ -333,7 +409,11 @@ class Iteration:
         )
         # gradients stay functions: their cost is the maximum of two
         in_seconds: Any = replace(iteration_at_r, **seconds)
-        pipeline_s = reduce(np.maximum, in_seconds.pipelines())
+        pipeline_s = (
+            iteration_at_r._layout_s(r)
+            if self.layout
+            else reduce(np.maximum, in_seconds.pipelines())
+        )
         total_s = pipeline_s + iteration_at_r._left_of_dp(r, pipeline_s) + in_seconds.epilogue
         return np.asarray(total_s * self.factor, dtype=np.float64)
 
@@ -348,7 +428,11 @@ class Iteration:
         return replace(self, cp=cp, cp_left=AffineSeconds(), ep=ep, ep_left=AffineSeconds())
 
     def _breakdown_s(self, r: Reciprocals) -> dict[str, Floats]:
-        m, parts = self.micro_batches, self._chain_parts_s(r) if self.chains else self._parts_s(r)
+        m = self.micro_batches
+        if self.layout:
+            parts = self._layout_parts_s(r)
+        else:
+            parts = self._chain_parts_s(r) if self.chains else self._parts_s(r)
         parts["dp"] = self._left_of_dp(r, sum(parts.values(), np.zeros(len(m))))
         parts["embedding"] = self.embedding.at(r)
         parts["optimizer"] = self.optimizer.at(r)
@@ -439,7 +523,7 @@ def _rows(part: Any, rows: Ints) -> Any:
         return AffineSeconds(**{name: _rows(term, rows) for name, term in part.terms.items()})
     if isinstance(part, Algorithms):
         return part.take(rows)
-    if isinstance(part, PassChain | PipelineWaits):
+    if isinstance(part, PassChain | PipelineWaits | LayoutRows):
         return type(part)(*(_rows(item, rows) for item in part))
     if isinstance(part, tuple):  # of chains, of arrays
         return tuple(_rows(item, rows) for item in part)
@@ -521,7 +605,14 @@ def iteration(
         algorithms=algorithms_of(workload, traffic, replicas),
         to_nics_s_byte=np.full(len(mappings), 1e-9 / to_nics_gbyte_s),
         chains=work.chains,
-        forward_shares=traffic.forward_shares if work.chains else (),
+        forward_shares=traffic.forward_shares if work.chains or workload.layout else (),
+        predicting=AffineSeconds(work.predictions_s),
+        tp_predicting=work.tp_predicting,
+        layout=(
+            LayoutRows(workload.mapping.pipeline_layout, mappings.pp, mappings.interleave)
+            if workload.layout
+            else None
+        ),
     )
 
 
@@ -558,6 +649,8 @@ class _Work:
     def counts(self) -> _Counts:
         """Counts that rows with equal pipeline, chunks and micro-batches share."""
         mappings, m = self.mappings, self.micro_batches
+        if self.workload.layout:
+            return self._counts_of_layout
         rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
         pipelines = mappings.take(rows)
         waits = PipelineWaits(
@@ -572,6 +665,21 @@ class _Work:
         first_missing = mappings.pp * layers - self.workload.model.layers - last_missing
         bubbles = ((pipelines.pp - 1) / pipelines.interleave)[position]
         return _Counts(layers, first_missing, last_missing, waits, bubbles)
+
+    @property
+    def _counts_of_layout(self) -> _Counts:
+        """Counts under a layout: the last stage stands for those with the fewest layers."""
+        mappings, nothing = self.mappings, np.zeros(len(self.mappings), dtype=np.int64)
+        fullest, fewest = (
+            of_layout(
+                self.workload,
+                mappings,
+                lambda stages: extreme(s.layers for s in stages if s.layers),  # noqa: B023
+            )
+            for extreme in (max, min)
+        )
+        waits = pipeline_waits(mappings.pp, mappings.interleave, self.micro_batches)
+        return _Counts(fullest, nothing, fullest - fewest, waits, np.zeros(len(mappings)))
 
     @cached_property
     def kernels(self) -> Passes:
@@ -625,18 +733,29 @@ class _Work:
         """Time of the logits and further predictions of a micro-batch."""
         further = self.workload.model.extra_predictions
         of_all = (1 + further) * logits_s(self.workload, self.device, self.mappings)
-        return np.asarray(of_all + further * self.predicting.total)
+        return np.asarray(of_all + self.predictions_s)
+
+    @property
+    def predictions_s(self) -> Any:
+        """Time of the layers that predict further tokens of a micro-batch."""
+        return self.workload.model.extra_predictions * self.predicting.total
 
     @property
     def tp_logits(self) -> AffineSeconds:
         """TP collectives of logits and further predictions of a micro-batch."""
-        further, prediction = self.workload.model.extra_predictions, prediction_of(self.workload)
+        predictions = 1 + self.workload.model.extra_predictions
+        return self.traffic.tp_sum * (2 * predictions) + self.tp_predicting
+
+    @cached_property
+    def tp_predicting(self) -> AffineSeconds:
+        """TP collectives of the layers that predict further tokens of a micro-batch."""
+        prediction = prediction_of(self.workload)
         predicted_tp = (
             self.traffic.tp
             if prediction is self.workload
             else replace(self.traffic, workload=prediction).tp
         )
-        return self.traffic.tp_sum * (2 * (1 + further)) + predicted_tp * further
+        return predicted_tp * self.workload.model.extra_predictions
 
     @cached_property
     def behind(self) -> Floats:

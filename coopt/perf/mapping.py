@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.layouts import Layout, stages_of
 from coopt.instance.mixers import Encoder, Mixer, ScanLayers
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
@@ -104,6 +105,7 @@ class Mappings:
             if name in values
         }
         numbers = {**values, **names}
+        numbers.pop("pipeline_layout", None)  # that of the workload
         return cls.of(**{name: [int(value)] for name, value in numbers.items()})
 
     def choice(self, row: int) -> dict[str, int | bool | str]:
@@ -481,6 +483,14 @@ def layer_expert_parameters(model: Transformer, t: Any, ep: Any, *, expert_tp: i
     )
 
 
+def of_layout(workload: Workload, mappings: Mappings, count: Callable[[Layout], int]) -> Ints:
+    """A count of the stages of a given layout, for the number of stages of each mapping; shape
+    (n,).
+    """
+    counts = {p: count(stages_of(workload.layout, p)) for p in set(mappings.pp.tolist())}
+    return np.array([counts[p] for p in mappings.pp.tolist()], dtype=np.int64)
+
+
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
     """Layers of the last stage beyond those of a full stage; shape (n,).
 
@@ -490,32 +500,37 @@ def further_layers(model: Transformer, mappings: Mappings) -> Ints:
     return np.maximum(model.extra_predictions - fewer, 0)
 
 
-def held_parameters(model: Transformer, mappings: Mappings) -> Floats:
+def held_parameters(workload: Workload, mappings: Mappings) -> Floats:
     """P: parameters on the fullest GPU, including an embedding, without experts; shape (n,)."""
+    model = workload.model
     rows, position = rows_to_time(mappings.tp, mappings.pp, mappings.interleave)
     distinct_mappings = mappings.take(rows)
     holds_both_tables = (distinct_mappings.pp == 1) & (not model.tied_embeddings)
     embedding = (
         vocab_share(model, distinct_mappings.tp) * model.hidden * np.where(holds_both_tables, 2, 1)
     )
-    fullest = _held_layers(model, distinct_mappings)
+    fullest = _held_layers(workload, distinct_mappings)
     return np.asarray(
         (fullest * layer_parameters(model, distinct_mappings.tp) + embedding)[position],
         dtype=np.float64,
     )
 
 
-def held_expert_parameters(model: Transformer, mappings: Mappings, *, expert_tp: int) -> Floats:
+def held_expert_parameters(workload: Workload, mappings: Mappings) -> Floats:
     """P_x: expert parameters on the fullest GPU; shape (n,)."""
+    model, expert_tp = workload.model, workload.options.expert_tp
     if not model.experts:
         return np.zeros(len(mappings))
-    fullest = _held_layers(model, mappings)
+    fullest = _held_layers(workload, mappings)
     of_layer = layer_expert_parameters(model, mappings.tp, mappings.ep, expert_tp=expert_tp)
     return np.asarray(fullest * of_layer, dtype=np.float64)
 
 
-def _held_layers(model: Transformer, mappings: Mappings) -> Ints:
+def _held_layers(workload: Workload, mappings: Mappings) -> Ints:
     """Layers on the fullest GPU; shape (n,)."""
+    model = workload.model
+    if workload.layout:
+        return of_layout(workload, mappings, lambda stages: max(s.all_layers for s in stages))
     fullest, _ = stage_layers(model, mappings)
     return fullest + further_layers(model, mappings) if model.extra_predictions else fullest
 

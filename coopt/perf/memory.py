@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, reduce
 from typing import Any, Self
 
 import numpy as np
 
+from coopt.instance.layouts import Layout, stages_of
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import (
     FULL,
@@ -54,15 +55,15 @@ StageLoad = tuple[Ints, Any, Ints, Any]
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
-    """Bytes on the fullest GPU, which holds the first, the second or the last stage; shape (n,)."""
+    """Bytes on the fullest GPU; shape (n,)."""
     m = mappings
     of_layer, of_table, gathered_bytes = state_bytes(workload, m)
     kept = _KeptOfStages.of(workload, m)
-    first_bytes, second_bytes, last_bytes = (
+    *earlier_bytes, last_bytes = (
         of_layer * layers + of_table * tables + stage_bytes
         for (layers, tables, *_), stage_bytes in zip(kept.loads, kept.bytes_of_stages, strict=True)
     )
-    fullest = np.maximum(np.maximum(first_bytes, second_bytes), last_bytes + kept.logits)
+    fullest = reduce(np.maximum, earlier_bytes, last_bytes + kept.logits)
     always = workload.options.software.reserve_gib * GIB + kept.working
     return np.asarray(fullest + gathered_bytes + always, dtype=np.float64)
 
@@ -72,7 +73,7 @@ def memory_parts(workload: Workload, mappings: Mappings) -> dict[str, Floats]:
     m, software = mappings, workload.options.software
     of_layer, of_table, gathered_bytes = state_bytes(workload, m)
     kept = _KeptOfStages.of(workload, m)
-    last_logits = [np.zeros(len(m)), np.zeros(len(m)), kept.logits]
+    last_logits = [np.zeros(len(m))] * (len(kept.loads) - 1) + [kept.logits]
     stages_bytes = np.stack(
         [
             np.broadcast_to(of_layer * load[0] + of_table * load[1] + stage + logits, len(m))
@@ -108,7 +109,7 @@ def memory_parts(workload: Workload, mappings: Mappings) -> dict[str, Floats]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _KeptOfStages:
-    """Activations of the first, second and last stage, beside their loads; shape (n,) each."""
+    """Activations of the stages that can be the fullest, the last stage last; shape (n,) each."""
 
     loads: tuple[StageLoad, ...]
     bytes_of_stages: tuple[Any, ...]
@@ -174,7 +175,8 @@ def checkpoint_bytes(workload: Workload) -> float:
 
 
 def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
-    """Contents of the first, second and last stage, each of which can be the fullest.
+    """Contents of the first, second and last stage, each of which can be the fullest, or of every
+    stage of a layout.
 
     The first keeps the most micro-batches and has an embedding, the second can have one more layer,
     and the last has the logits and further predictions. A pipeline of one stage counts as the last
@@ -188,6 +190,8 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
         Layers of the stage; vocabulary tables; layers times micro-batches whose activations it
         keeps; and those of them that only wait for gradients of weights.
     """
+    if workload.layout:
+        return _laid_out(workload, mappings)
     m, model, j = mappings, workload.model, workload.model.extra_predictions
     p, v, chunk = m.pp, m.interleave, chunk_layers(model.layers, m)
     full_layers, short_last = stage_layers(model, m)
@@ -207,6 +211,47 @@ def stages(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
     if workload.options.schedule == "1f1b":
         return loads
     return (_put_off if workload.options.schedule == "zb-h1" else _two_way)(workload, m, loads)
+
+
+def _laid_out(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
+    """Contents of every stage of a layout, the last stage last.
+
+    Layers that predict further tokens use a vocabulary table, of the last stage that of the loss.
+    """
+    both_tables = 1 if workload.model.tied_embeddings else 2
+    count = max(mappings.pp.tolist(), default=1)
+    table = np.zeros((count, 3, len(mappings)), dtype=np.int64)
+    pipelines = zip(
+        mappings.pp.tolist(),
+        mappings.interleave.tolist(),
+        micro_batches(mappings, workload.global_batch).tolist(),
+        strict=True,
+    )
+    for row, (p, v, batches) in enumerate(pipelines):
+        for stage, held in enumerate(stages_of(workload.layout, p)):
+            is_end = held.embeds or held.loss or held.predictions > 0
+            table[stage - p, :, row] = (
+                held.all_layers,
+                both_tables if held.embeds and held.loss else is_end,
+                _layers_in_flight(workload.layout, p, v, batches, stage),
+            )
+    return tuple((layers, tables, kept, 0) for layers, tables, kept in table)
+
+
+@lru_cache(maxsize=1 << 12)
+def _layers_in_flight(layout: Layout, p: int, v: int, batches: int, stage: int) -> int:
+    """Maximum of layers times micro-batches whose activations a stage keeps."""
+    sizes = np.array([chunk.all_layers for chunk in layout[stage::p]])
+    # chunks in turn, each of as many micro-batches as there are stages where they interleave
+    together = p if v > 1 else batches
+    entered = np.tile(np.repeat(sizes, together), batches // together)
+    left = np.tile(np.repeat(sizes[::-1], together), batches // together)
+    ahead = p - 1 - stage if v == 1 else 2 * (p - 1 - stage) + (v - 1) * p
+    if ahead >= len(entered) or (v > 1 and batches == p):
+        return int(entered.sum())
+    at_once = entered.cumsum()[ahead:]
+    at_once[1:] -= left.cumsum()[: len(at_once) - 1]
+    return int(at_once.max())
 
 
 def _put_off(
@@ -313,7 +358,8 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     # ZeRO 3 gathers the current layer and the next one
     at_once = 2.0 * options.software.parameter_bytes * (stage == 3)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
-        chunk = np.where(m.interleave > 1, chunk_layers(model.layers, m), 1)
+        largest = max((chunk.all_layers for chunk in workload.layout), default=0)
+        chunk = np.where(m.interleave > 1, largest or chunk_layers(model.layers, m), 1)
         at_once = at_once * chunk + options.software.gradient_bytes * chunk * (
             (stage >= 2) & (m.interleave > 1)
         )

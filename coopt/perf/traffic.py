@@ -419,14 +419,13 @@ def replicas_of(
     workload: Workload, links: LinkRates, mappings: Mappings, placements: Placements
 ) -> Replicas:
     """Return the replicas of every mapping."""
-    expert_tp = workload.options.expert_tp
     return Replicas(
         workload=workload,
         links=links,
         mappings=mappings,
         placements=placements,
-        parameters=held_parameters(workload.model, mappings),
-        expert_parameters=held_expert_parameters(workload.model, mappings, expert_tp=expert_tp),
+        parameters=held_parameters(workload, mappings),
+        expert_parameters=held_expert_parameters(workload, mappings),
     )
 
 

@@ -232,6 +232,7 @@ class MappingChoice(Record):
     domains.
 
     The host's memory holds `offload_percent` of the activations that wait for their backward pass.
+    `pipeline_layout` is that of the workload, in Megatron-LM's letters; empty without one.
     """
 
     tp: int
@@ -248,6 +249,7 @@ class MappingChoice(Record):
         int, Wording("{}% of activations in the host's memory", "{}% on host")
     ] = 0
     outermost: Literal["pp", "dp"] = "pp"
+    pipeline_layout: Annotated[str, Wording("layout {}", "layout")] = ""
 
 
 def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = False) -> list[str]:

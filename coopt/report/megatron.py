@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 
+from coopt.instance.layouts import layout_text
 from coopt.instance.mixers import ScanLayers
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
@@ -48,7 +49,7 @@ SWITCHED = frozenset(
         "zero",
         "outermost",
     }
-    | {"offload_percent"}
+    | {"offload_percent", "pipeline_layout"}
 )
 """What of a mapping the arguments say."""
 UNSAID = ("shared_kv", "output_rank", "compression", "streams", "encoders")
@@ -297,11 +298,13 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Values:
     sizes = chunk_layers(split, mapping)
     if model.mamba_layers:
         return {"--hybrid-layer-pattern": _pattern(model, sizes)}
+    if mapping.pipeline_layout:
+        return {"--pipeline-model-parallel-layout": mapping.pipeline_layout}
     uneven = len(set(sizes)) > 1
     # A shorter first or last stage has arguments of its own, but not with chunks, nor if the last
     # has no layer.
     if uneven and (mapping.interleave > 1 or not sizes[-1]):
-        return {"--pipeline-model-parallel-layout": _layout(sizes, model.extra_predictions)}
+        return {"--pipeline-model-parallel-layout": layout_text(sizes, model.extra_predictions)}
     return {
         "--num-layers-per-virtual-pipeline-stage": model.layers // chunks
         if mapping.interleave > 1
@@ -313,6 +316,8 @@ def _stages(split: RankGrid, mapping: MappingChoice) -> Values:
 
 def chunk_layers(split: RankGrid, mapping: MappingChoice) -> list[int]:
     """Layers of every chunk of the pipeline, in the order of the model."""
+    if split.workload.layout:
+        return [chunk.layers for chunk in split.workload.layout]
     layers = split.workload.model.layers
     fullest, fewer = (int(n[0]) for n in stage_layers(split.workload.model, split.mapping))
     layers_missing = mapping.pp * fullest - layers
@@ -335,18 +340,6 @@ def _chunk_sizes(
         layers = min(last_less, layers_per_chunk)
         sizes[chunk], last_less = sizes[chunk] - layers, last_less - layers
     return sizes
-
-
-def _layout(sizes: list[int], predictions: int) -> str:
-    """The chunks in Megatron-LM's notation: embedding E, layers t, predictions m, loss L, chunks
-    apart by |.
-    """
-    *earlier, last_size = sizes
-    text = "E"
-    for size, repeats in groupby(earlier):
-        count = len(list(repeats))
-        text += f"({'t' * size}|)*{count}" if count > 1 else f"{'t' * size}|"
-    return text + "t" * last_size + "m" * predictions + "L"
 
 
 def _pattern(model: Transformer, sizes: Sequence[int]) -> str:
@@ -414,6 +407,9 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         f"layers = {model.layers}: Megatron-LM counts the {parts} mixers and feed-forward parts"
         f" of a hybrid model as layers, needs layers = {parts}": model.mamba_layers > 0
         and parts != model.layers,
+        f"pipeline_layout = {mapping.pipeline_layout}: a hybrid predicts further tokens behind its"
+        " last layer, needs m in the last chunk": model.mamba_layers > 0
+        and any(chunk.predictions for chunk in workload.layout[:-1]),
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
         f"state_bytes = {states}: Megatron-LM has no option for it, needs {WIDE_STATES}, or"
         f" {NARROW_STATES} with ZeRO": (

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
 
+from coopt.instance.layouts import Chunk
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import tp_of_experts
@@ -22,7 +23,7 @@ QUANTIZED = {
 """What replaces products in fewer bits, of layers and of experts; no other precision is there."""
 SWITCHED = frozenset(
     {"tp", "pp", "dp", "cp", "ep", "micro_batch", "interleave", "recompute", "sequence_parallel"}
-    | {"zero", "outermost"}
+    | {"zero", "outermost", "pipeline_layout"}
 )
 """What of a mapping the module says."""
 UNSAID = (
@@ -279,6 +280,9 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         f"seq = {model.seq}: needs a multiple of {tokens} for its TP and CP ranks": (
             model.seq % tokens > 0 or (moves and model.seq % (mapping.tp * mapping.cp) > 0)
+        ),
+        f"pipeline_layout = {mapping.pipeline_layout}: a chunk is empty, needs a layer in each": (
+            Chunk(0, 0, embeds=False, loss=False) in workload.layout
         ),
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
     }

@@ -170,7 +170,9 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     # what is charged needs neither a choice of algorithms nor a limit any more
     iterations = replace(pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0)
     parts = iterations.breakdown_s(charged)
-    time_s = float(pieces.at(charged)[0])
+    # chains of passes under a layout are those of usual hops, and may leave out the longest
+    seconds = iterations.time_s(charged) if workload.layout else pieces.at(charged)
+    time_s = float(seconds[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     ranks = placement_of(workload, mapping, placement)
     practice = practice_of(
@@ -183,7 +185,9 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     return WorkloadPlan(
         name=workload.name,
         gpus=pool.site.gpus,
-        mapping=MappingChoice.model_validate(mapping.choice(0)),
+        mapping=MappingChoice.model_validate(
+            mapping.choice(0) | {"pipeline_layout": workload.mapping.pipeline_layout}
+        ),
         placement=ranks,
         iteration_time_s=time_s,
         bound_s=workload.bound_s,

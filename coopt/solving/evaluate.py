@@ -268,9 +268,16 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         )
     narrowed = []
     for workload, choice in zip(instance.workload, mappings, strict=True):
+        layout = workload.mapping.pipeline_layout
+        if choice.pipeline_layout not in ("", layout):
+            raise InstanceError(
+                f"{instance.name}: mapping of workload {workload.name!r}: pipeline_layout ="
+                f" {choice.pipeline_layout!r}, needs {layout!r} as in the instance"
+            )
+        values = choice.model_dump(exclude={"pipeline_layout"})
         try:
             limits = MappingLimits.model_validate(
-                {key: (value,) for key, value in choice.model_dump().items()}
+                {key: (value,) for key, value in values.items()} | {"pipeline_layout": layout}
             )
         except ValidationError as error:
             prefix = f"{instance.name}: mapping of workload {workload.name!r}"

@@ -382,7 +382,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
         room += ", cluster.idle_gpus = true"
     keys = [
         key
-        for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch")
+        for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "pipeline_layout")
         if key in workload.mapping.model_fields_set
     ]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from coopt.instance.layouts import stages_of
 from coopt.instance.workload import Workload
 from coopt.network.schedules.textbook import two_trees
 from coopt.perf.algorithms import HALVING, ONE_RING, RINGS, SWITCHES, TREES
@@ -368,9 +369,15 @@ def _shares(split: RankGrid) -> dict[Share, Floats]:
     forward[0] -= 1
     backward[-1] -= 1
     is_last = (np.arange(p) == p - 1).astype(np.float64)
+    predicts = is_last
+    if split.workload.layout:
+        held_of_stages = stages_of(split.workload.layout, p)
+        layers = np.array([float(held.layers) for held in held_of_stages])
+        predicts = np.array([float(held.predictions > 0) for held in held_of_stages])
     by_stage: dict[Share, Floats] = {
         "layers": layers,
         "last stage": is_last,
+        "predictions": predicts,
         "forward hops": forward,
         "backward hops": backward,
         "once": np.ones(p),
@@ -399,16 +406,10 @@ def _twins(split: RankGrid) -> Iterator[Stream]:
     """Yield the exchange between the GPUs of a pipeline with the same stages: gradients of one
     stage, then the result of the other.
     """
-    model, options, m, order = (
-        split.workload.model,
-        split.workload.options,
-        split.mapping,
-        stages(split),
-    )
-    experts = held_expert_parameters(model, m, expert_tp=options.expert_tp)
+    workload, m, order = split.workload, split.mapping, stages(split)
     parameters, gradient = (
-        float((held_parameters(model, m) + experts)[0]),
-        options.software.gradient_bytes,
+        float((held_parameters(workload, m) + held_expert_parameters(workload, m))[0]),
+        workload.options.software.gradient_bytes,
     )
     shards = bool(m.zero[0] >= 1)
     phases: tuple[tuple[IterationPhase, int], ...] = (

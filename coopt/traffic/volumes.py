@@ -26,7 +26,7 @@ from coopt.traffic.ranks import Group, RankGrid
 
 TrafficClass = Literal["tp", "cp", "ep", "pp", "dp", "embedding"]
 IterationPhase = Literal["forward", "backward", "gradients", "parameters"]
-Share = Literal["layers", "last stage", "forward hops", "backward hops", "once"]
+Share = Literal["layers", "last stage", "predictions", "forward hops", "backward hops", "once"]
 
 UNIT = LinkRates(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)  # no latency: seconds are bytes
 
@@ -77,13 +77,8 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
         ("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True
     ):
         yield _volume("tp", phase, "tp", gather * (m * times), "layers")
-        yield _volume(
-            "tp",
-            phase,
-            "tp",
-            gather * (m * (1 + further + further * further_gathers)),
-            "last stage",
-        )
+        yield _volume("tp", phase, "tp", gather * (m * (1 + further)), "last stage")
+        yield _volume("tp", phase, "tp", gather * (m * further * further_gathers), "predictions")
     if split.mapping.pp[0] > 1 and not sequence:
         yield _volume("pp", "forward", "tp", gather * m, "forward hops")
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
@@ -106,7 +101,7 @@ def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:
         one_pass = whole * (m / (passes + repeats))
         for phase, ring in (("forward", one_pass), ("backward", one_pass * (passes - 1 + repeats))):
             yield _volume("cp", phase, "cp", ring, "layers")
-            yield _volume("cp", phase, "cp", ring * further, "last stage")
+            yield _volume("cp", phase, "cp", ring * further, "predictions")
 
 
 def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
@@ -124,7 +119,7 @@ def _experts(traffic: StageTraffic, m: int) -> Iterator[Volume]:
                 phase,
                 group,
                 once * further_exchanges(model),
-                "last stage",
+                "predictions",
                 exchange=group == "ep",
             )
 

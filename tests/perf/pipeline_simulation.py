@@ -35,6 +35,7 @@ class Pipeline:
 
     A chunk has `layers` layers; the first of all lacks `first_lacks` of them, the last `last_lacks`. Where a schedule
     splits the backward pass, `weights` of its seconds are those of gradients of weights, none of them of the logits.
+    Where `chunks` has the seconds of every chunk both ways, in the order of the model, they are those.
     """
 
     p: int
@@ -49,6 +50,7 @@ class Pipeline:
     last_lacks: int = 0
     schedule: str = "1f1b"
     weights: float = 0.0
+    chunks: tuple[tuple[float, float], ...] = ()
 
     def run(self) -> float:
         """Seconds until the last stage is done."""
@@ -62,6 +64,8 @@ class Pipeline:
         return self._interleaved(stage) if self.v > 1 else self._one_forward_one_backward(stage)
 
     def _compute(self, stage: int, chunk: int, kind: str) -> Compute:
+        if self.chunks:
+            return Compute(self.chunks[chunk * self.p + stage][kind == "b"])
         seconds = self.forward if kind == "f" else self.backward
         on_first, on_last = (stage, chunk) == (0, 0), (stage, chunk) == (self.p - 1, self.v - 1)
         layers = self.layers - self.first_lacks * on_first - self.last_lacks * on_last

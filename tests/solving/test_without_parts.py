@@ -217,7 +217,7 @@ def test_gradients_take_what_the_schedule_takes_for_all_parameters() -> None:
     """On a ring of four: two steps a phase; every domain has all gradients of the model, 4 bytes each."""
     one, instance, plan = trained(fabric("ring:4"))
     split = split_of(instance.workload[0], plan.workloads[0])
-    total = 4 * 8 * float(held_parameters(instance.workload[0].model, split.mapping)[0])
+    total = 4 * 8 * float(held_parameters(instance.workload[0], split.mapping)[0])
     steps = multitree(board_of(fabric("ring:4")), 0).steps
     assert steps == 2
     assert one.between_domains_s == pytest.approx(2 * steps * (total / 4 / 50e9 + 1e-6))

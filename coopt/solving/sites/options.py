@@ -44,12 +44,10 @@ def gradient_bytes(workload: Workload) -> float:
     alone.
     """
     undivided = Mappings.of(tp=np.ones(1, dtype=np.int64))
-    experts = held_expert_parameters(
-        workload.model, undivided, expert_tp=workload.options.expert_tp
-    )
+    experts = held_expert_parameters(workload, undivided)
     return float(
         workload.options.software.gradient_bytes
-        * (held_parameters(workload.model, undivided) + experts)[0]
+        * (held_parameters(workload, undivided) + experts)[0]
     )
 
 

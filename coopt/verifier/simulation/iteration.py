@@ -27,19 +27,13 @@ from coopt.verifier.simulation.passes import (
     PassTimes,
     gradient_segments,
 )
-from coopt.verifier.simulation.pipeline import (
-    Channel,
-    Observer,
-    PipelineRun,
-    PipelineShape,
-    StageHop,
-    StagePass,
-)
+from coopt.verifier.simulation.pipeline import Observer, PipelineRun, StageHop
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
 from coopt.verifier.training.gathers import Group, gather_s, halving_shares
 from coopt.verifier.training.iteration import replica_groups, twins_at_s
 from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.steps import Channel, PipelineShape, StagePass
 from coopt.verifier.training.work import Work
 
 SEEDS = 8

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.fabric_flows import along_trees, halving
-from coopt.verifier.simulation.pipeline import StagePass
 from coopt.verifier.training.communication import OVERLAP_COST, LinkShares, OtherWays, forward_cost
 from coopt.verifier.training.gathers import (
     GatherWay,
@@ -23,6 +22,7 @@ from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
 from coopt.verifier.training.kernels import Pass, machine_of, predicting
 from coopt.verifier.training.layer import LayerTimes, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share, layer_shares
+from coopt.verifier.training.steps import StagePass
 from coopt.verifier.training.work import Work
 
 
@@ -126,6 +126,8 @@ class PassTimes:
         others.
         """
         split, layers = self._work.split, self._model.layers
+        if self._work.layout:
+            return self._work.layout[chunk * split.pp + stage].layers
         stage, chunk = self._on_model(stage, chunk)
         lacks = 0
         if (stage, chunk) == (0, 0):
@@ -139,6 +141,9 @@ class PassTimes:
         split, side = self._work.split, int(stage_pass.is_backward)
         layers = self.layers_of(stage, stage_pass.chunk)
         is_last = self._on_model(stage, stage_pass.chunk) == (split.pp - 1, split.interleave - 1)
+        predicts = is_last
+        if self._work.layout:
+            predicts = self._work.layout[stage_pass.chunk * split.pp + stage].predictions > 0
         weights = (
             layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
         )
@@ -147,14 +152,15 @@ class PassTimes:
         compute = layers * (self._layer[side] + (self._added_s if stage_pass.is_backward else 0.0))
         compute -= weights if stage_pass.gives == "inputs" else 0.0
         gathers, rings, exchanges = layers * self._gathers[side], layers, float(layers)
-        if is_last:
-            further = self._work.traffic.further_layers
-            compute += (1 + further) * self._logits[side] + further * self._predicting[side]
+        further, splits_tensors = self._work.traffic.further_layers, split.tp > 1
+        if predicts:
+            compute += further * self._predicting[side]
             rings += further
             exchanges += self._work.traffic.further_exchanges
-            gathers += (
-                (1 + further + further * self._further_gathers[side]) if split.tp > 1 else 0.0
-            )
+            gathers += splits_tensors * further * self._further_gathers[side]
+        if is_last:
+            compute += (1 + further) * self._logits[side]
+            gathers += splits_tensors * (1 + further)
         return PassParts(
             compute,
             gathers * self._gather_s,

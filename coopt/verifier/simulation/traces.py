@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from coopt.verifier.simulation.passes import PassParts
-from coopt.verifier.simulation.pipeline import Channel, StagePass
+from coopt.verifier.training.steps import Channel, StagePass
 
 LANES = ("passes", "messages sent", "gradients and parameters")
 PASSES, MESSAGES, GRADIENTS = range(len(LANES))

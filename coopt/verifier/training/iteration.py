@@ -10,6 +10,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.mixers import ScanLayers
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
+from coopt.verifier.training.chunks import LaidOut, busiest_stage
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
     LayerTraffic,
@@ -287,6 +288,11 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
     """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last,
     or the last.
     """
+    if work.layout:
+        seconds = laid_out(work, step)
+        silent_s = work.laid_out_s(seconds._replace(hop_s=0.0))
+        hops_s = work.laid_out_s(seconds) - silent_s
+        return PipelineTimes(silent_s, 0.0, 0.0, EndVisits(0.0), 1.0, 0, hops_s)
     traffic, split, m = work.traffic, work.split, work.micro_batches
     layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
     stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
@@ -314,6 +320,26 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
         for ends, hops, filling in chains
     )
     return max(pipelines, key=lambda pipeline: pipeline.whole_s)
+
+
+def laid_out(work: Work, step: CommunicationTimes) -> LaidOut:
+    """Seconds of a micro-batch under a layout."""
+    traffic = work.traffic
+    layer = LayerTraffic(traffic.gathers * step.gather_s, step.ring_s, step.experts_s)
+    predictions_s = prediction_gathers(work) * step.gather_s
+    loss_s = traffic.logits_gathers * step.gather_s - predictions_s
+    predictions_s += (
+        traffic.further_layers * step.ring_s + traffic.further_exchanges * step.experts_s
+    )
+    return work.laid_out(layer, predictions_s, loss_s, step.hop_s)
+
+
+def prediction_gathers(work: Work) -> float:
+    """TP all-gathers of layers that predict further tokens, beside two of the logits of each
+    prediction.
+    """
+    of_logits = 2 * (1 + work.traffic.further_layers) if work.split.tp > 1 else 0
+    return work.traffic.logits_gathers - of_logits
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -409,6 +435,8 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
     )
     layers = m * work.layers - fewer
     pipeline_s = pipeline.whole_s
+    if work.layout:
+        return _laid_out_breakdown(work, step, pipeline, place, speed)
     # gradients of the site first, and what those of other sites add is theirs
     own_s = _exposed_s(work, place, speed, step, pipeline_s, step.data_s)
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
@@ -424,6 +452,45 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         bubble=max(filled_s, 0.0),
         dp=own_s,
         wan=_exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s) - own_s,
+        embedding=step.embedding_s,
+        optimizer=work.optimizer_s,
+        straggler=0.0,
+    )
+    return parts._replace(straggler=(work.factor - 1) * sum(parts))
+
+
+def _laid_out_breakdown(
+    work: Work,
+    step: CommunicationTimes,
+    pipeline: PipelineTimes,
+    place: Placement,
+    speed: Speeds,
+) -> TimeBreakdown:
+    """T by cause under a layout: the passes of the stage that has most to do, what hops add, and
+    the rest.
+    """
+    traffic, m = work.traffic, work.micro_batches
+    layers, predicts, ends = busiest_stage(work.layout, work.split.pp, laid_out(work, step))
+    of_predictions = prediction_gathers(work)
+    gathers = layers * traffic.gathers + predicts * of_predictions
+    gathers += ends * (traffic.logits_gathers - of_predictions)
+    compute = m * layers * work.stage_s / work.layers
+    logits = m * (predicts * work.predictions_s + ends * (work.logits_s - work.predictions_s))
+    tp = m * gathers * step.gather_s
+    cp = m * (layers + predicts * traffic.further_layers) * step.ring_s
+    ep = m * (layers + predicts * traffic.further_exchanges) * step.experts_s
+    own_s = _exposed_s(work, place, speed, step, pipeline.whole_s, step.data_s)
+    both_s = _exposed_s(work, place, speed, step, pipeline.whole_s, step.data_s + work.wait_s)
+    parts = TimeBreakdown(
+        compute=compute,
+        logits=logits,
+        tp=tp,
+        cp=cp,
+        ep=ep,
+        pp=pipeline.hop_s,
+        bubble=pipeline.steady_s - (compute + logits + tp + cp + ep),
+        dp=own_s,
+        wan=both_s - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
         straggler=0.0,

@@ -85,7 +85,7 @@ ORDINARY = ScalarMapping._fields.index("zero") + 1
 
 def scalar_mapping(mapping: MappingChoice) -> ScalarMapping:
     """The mapping of a plan."""
-    return ScalarMapping(**mapping.model_dump(exclude={"outermost"}))
+    return ScalarMapping(**mapping.model_dump(exclude={"outermost", "pipeline_layout"}))
 
 
 MOST_MISSING = 3
@@ -131,7 +131,7 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
         for p in divisors(gpus // (t * c)):
             d = gpus // (t * c * p)
             if (
-                p > workload.model.layers
+                (p > workload.model.layers and not workload.layout)
                 or batch % d
                 or not (_allows(limits.pp, p) and _allows(limits.dp, d))
             ):
@@ -191,7 +191,8 @@ def mapping_sizes(workload: Workload, limit: int) -> list[int]:
     """How many GPUs some mapping takes, up to `limit` and the largest first."""
     limits, layers = workload.mapping, workload.model.layers
     ranks = {t * c for t, c in _layer_degrees(workload)}
-    stages = [p for p in range(1, layers + 1) if _allows(limits.pp, p)]
+    most_stages = max(layers, len(workload.layout))
+    stages = [p for p in range(1, most_stages + 1) if _allows(limits.pp, p)]
     copies = [d for d in divisors(workload.global_batch) if _allows(limits.dp, d)]
     sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= limit}
     return sorted(sizes, reverse=True)
@@ -289,6 +290,11 @@ def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int
     """
     if schedule_fault(workload, p, micro_batches, 1):
         return
+    if workload.layout:
+        v = len(workload.layout) // p
+        if not layout_fault(workload, p, v) and (v == 1 or micro_batches % p == 0):
+            yield from (v,) if _allows(workload.mapping.interleave, v) else ()
+        return
     if workload.options.schedule != "1f1b":
         if fills(workload.model.layers, p, 1) and _allows(workload.mapping.interleave, 1):
             yield 1
@@ -309,6 +315,18 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
             "Schedule 'dualpipe' needs an even number of stages, and an even number of"
             f" micro-batches that is at least twice as large; given are {p} and {micro_batches}."
         )
+    return ""
+
+
+def layout_fault(workload: Workload, p: int, v: int) -> str:
+    """What a given layout does not allow, as a sentence; empty where it goes with these stages."""
+    layout = workload.layout
+    if p * v != len(layout) or (p == 1 and v > 1):
+        return (
+            f"pp = {p} with interleave = {v} has {p * v} chunks, but the layout has {len(layout)}."
+        )
+    if any(chunk.predictions for chunk in layout[: (v - 1) * p]):
+        return "Layers that predict further tokens are not in the last chunk of their stage."
     return ""
 
 
@@ -375,6 +393,8 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the layers go on the stages."""
     layers, p, v = workload.model.layers, mapping.pp, mapping.interleave
+    if workload.layout:
+        return layout_fault(workload, p, v)
     if p > layers or p * v > layers + 2 or not fills(layers, p, v):
         return (
             f"pp = {p} with interleave = {v} does not divide the {layers} layers of"
@@ -421,9 +441,14 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
     """What the instance does not allow."""
     limits = workload.mapping
+    if mapping.pipeline_layout != limits.pipeline_layout:
+        return (
+            f"The instance has pipeline_layout = {limits.pipeline_layout!r}, not"
+            f" {mapping.pipeline_layout!r}."
+        )
     for key in type(limits).model_fields:
         limit, value = getattr(limits, key), getattr(mapping, key)
-        if limit is not None and value not in limit:
+        if key != "pipeline_layout" and limit is not None and value not in limit:
             return f"The instance does not allow {key} = {value!r}."
     if mapping.recompute not in recomputes(workload):
         return f"The instance does not allow recompute = {mapping.recompute!r} for this attention."

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from coopt.instance.workload import Workload
 from coopt.verifier.training.caching import kept
+from coopt.verifier.training.chunks import kept_layers, layers_on, tables_on
 from coopt.verifier.training.kernels import layers_in_16_bits
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.mixers import dropped_of_row, kept_of_row, mixer_shares, score_heads
@@ -147,7 +148,11 @@ def _away(load: StageLoad) -> int:
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
-    """The first, the second and the last stage of a pipeline, as many as there are."""
+    """The first, the second and the last stage of a pipeline, as many as there are, or all stages
+    of a layout.
+    """
+    if workload.layout:
+        return list(_laid_out_loads(workload, split))
     model, p, chunk = workload.model, split.pp, split.chunk_layers(workload.model.layers)
     full_layers, spared_last = (
         split.stage_layers(model.layers),
@@ -178,6 +183,16 @@ def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:
         # keep fewer chunks
         loads.append(StageLoad(full_layers, 0, chunk * chunks_in_flight(split, m, 1), logits=False))
     return loads
+
+
+def _laid_out_loads(workload: Workload, split: ScalarMapping) -> Iterator[StageLoad]:
+    """What every stage of a layout holds."""
+    layout, p, tied = workload.layout, split.pp, workload.model.tied_embeddings
+    m = split.micro_batches(workload.global_batch)
+    for stage in range(p):
+        kept_count = kept_layers(layout, p, split.interleave, m, stage)
+        tables = tables_on(layout, p, stage, tied=tied)
+        yield StageLoad(layers_on(layout, p, stage), tables, kept_count, logits=stage == p - 1)
 
 
 def _put_off_loads(split: ScalarMapping, micro_batches: int, layers: list[int]) -> list[StageLoad]:
@@ -248,7 +263,9 @@ def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMap
     if split.zero < 2 or not chunks_are_whole(workload, split):
         return parameters
     gradients = workload.options.software.gradient_bytes * layer_size
-    return split.chunk_layers(workload.model.layers) * (parameters + gradients)
+    largest = max((chunk.layers + chunk.predictions for chunk in workload.layout), default=0)
+    chunk_layers = largest or split.chunk_layers(workload.model.layers)
+    return chunk_layers * (parameters + gradients)
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:

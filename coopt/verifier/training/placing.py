@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from coopt.instance.layouts import Layout
 from coopt.instance.mixers import Encoder
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice, WorkloadPlan
+from coopt.verifier.training.chunks import layers_on
 from coopt.verifier.training.kernels import MatrixProduct
 from coopt.verifier.training.mappings import ScalarMapping, divisors, ranks_of_expert
 from coopt.verifier.training.mixers import mean_mixer_parameters
@@ -360,8 +362,10 @@ def matrices(model: Transformer) -> int:
     return 3 if model.gated else 2
 
 
-def held_layers(model: Transformer, split: ScalarMapping) -> int:
+def held_layers(model: Transformer, split: ScalarMapping, layout: Layout) -> int:
     """Layers of the fullest GPU: a full stage, or the last one with its further predictions."""
+    if layout:
+        return max(layers_on(layout, split.pp, stage) for stage in range(split.pp))
     full_layers, further = split.stage_layers(model.layers), model.extra_predictions
     return max(full_layers, full_layers - split.last_lacks(model.layers, further) + further)
 
@@ -370,7 +374,7 @@ def held_parameters(workload: Workload, split: ScalarMapping) -> HeldParameters:
     """What the fullest GPU holds."""
     model, tp = workload.model, split.tp
     layers, matrix_size, share = (
-        held_layers(model, split),
+        held_layers(model, split, workload.layout),
         matrices(model) * model.hidden,
         layer_shares(model),
     )

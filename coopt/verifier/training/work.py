@@ -12,8 +12,10 @@ from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 from coopt.instance.hardware import Gpu
+from coopt.instance.layouts import Layout
 from coopt.instance.workload import Workload
 from coopt.verifier.training.caching import kept
+from coopt.verifier.training.chunks import LaidOut, laid_out_s, plain_layers
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
     GpuTraffic,
@@ -111,6 +113,12 @@ class Work(NamedTuple):
     """of a layer, in which gradients of weights are taken; 0 under 1F1B, which does not ask"""
     further_weights_s: float = 0.0
     """of the layers of all further predictions, as those of a layer"""
+    layout: Layout = ()
+    """what each chunk has, where that is given; `missing_last` is what the stage with the fewest
+    layers lacks then
+    """
+    predictions_s: float = 0.0
+    """of `logits_s`, the layers of further predictions"""
 
     @property
     def hiding_layers(self) -> int:
@@ -172,6 +180,11 @@ class Work(NamedTuple):
         """
         split, m, hideable_s = self.split, self.micro_batches, traffic.gathers_s + traffic.experts_s
         traffic_s, data_s = hideable_s + traffic.ring_s, data_s + self.wait_s
+        if self.layout:
+            busy_s = self.laid_out_s(self.laid_out(traffic, 0.0, 0.0, 0.0))
+            inside_s = self.hiding_layers * hideable_s
+            hidden_s = self.exposed_s(busy_s, data_s, 0.0, inside_s)
+            return self.factor * (busy_s + hidden_s + self.optimizer_s) * (1 - 1e-12)
         layer_s, stage_s = self.layer_s + traffic_s, self.stage_s + self.layers * traffic_s
         excess_s = self.logits_s - self.missing_last * layer_s
         if self.schedule != "1f1b":
@@ -204,6 +217,28 @@ class Work(NamedTuple):
             * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s)
             * (1 - 1e-12)
         )
+
+    def laid_out(
+        self, traffic: LayerTraffic, predictions_s: float, loss_s: float, hop_s: float
+    ) -> LaidOut:
+        """Seconds of a micro-batch under a layout, where predictions and loss have traffic of so
+        many seconds.
+        """
+        ahead = self.traffic.ahead
+        forward_s = (
+            self.forward_s
+            + ahead.gathers * traffic.gathers_s
+            + ahead.ring * traffic.ring_s
+            + ahead.experts * traffic.experts_s
+        )
+        whole_s = self.stage_s / self.layers + sum(traffic)
+        ends_s = self.predictions_s + predictions_s, self.logits_s - self.predictions_s + loss_s
+        return LaidOut(forward_s, whole_s - forward_s, *ends_s, hop_s)
+
+    def laid_out_s(self, seconds: LaidOut) -> float:
+        """T_pipe under a layout."""
+        p, v = self.split.pp, self.split.interleave
+        return laid_out_s(self.layout, p, v, self.micro_batches, seconds)
 
     def longest_row(self, stage: SplitStage, hop_s: float) -> PassRow:
         """The longest row of passes of a schedule that splits the backward pass."""
@@ -343,6 +378,8 @@ class Clock:
             schedule=options.schedule,
             weights_s=0.0 if options.schedule == "1f1b" else self.layers.weights_s(split),
             further_weights_s=self._further_weights_s(split),
+            layout=self.workload.layout,
+            predictions_s=further * sum(self._predicting_layers.of(split)[0]),
             factor=options.slowdown * options.software.overhead,
             ends=end_visits(
                 split,
@@ -396,6 +433,10 @@ class Clock:
         floors.
         """
         options, model = self.workload.options, self.workload.model
+        if self.workload.layout:
+            most_layers = max(plain_layers(self.workload.layout, split.pp))
+            most = most_layers * split.micro_batches(self.workload.global_batch)
+            return options.slowdown * options.software.overhead * most * (1 - 2e-12)
         passes = split.micro_batches(self.workload.global_batch) + (split.pp - 1) / split.interleave
         last_lacks = split.last_lacks(model.layers, model.extra_predictions)
         first_lacks = split.missing_layers(model.layers) - last_lacks
@@ -460,6 +501,10 @@ class Clock:
         first one lack.
         """
         model = self.workload.model
+        if self.workload.layout:
+            counts = plain_layers(self.workload.layout, split.pp)
+            fewer = max(counts) - min(counts)
+            return held_parameters(self.workload, split), max(counts), fewer, 0
         last_lacks = split.last_lacks(model.layers, model.extra_predictions)
         return (
             held_parameters(self.workload, split),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.pipeline import Channel, PipelineRun, PipelineShape, StageHop, StagePass
+from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
+from coopt.verifier.training.steps import Channel, PipelineShape, StagePass
 
 
 class Nobody:

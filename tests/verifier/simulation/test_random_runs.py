@@ -14,11 +14,11 @@ from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.space import families
 from coopt.verifier.simulation.iteration import IterationSimulation
 from coopt.verifier.simulation.networks import FabricNetwork
-from coopt.verifier.simulation.pipeline import StagePass
 from coopt.verifier.training.communication import Speeds
 from coopt.verifier.training.iteration import iteration_s
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import Placement
+from coopt.verifier.training.steps import StagePass
 from coopt.verifier.training.work import Clock, Work
 from tests.conftest import example_count
 from tests.verifier.agreement import question

@@ -9,14 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from coopt.verifier.simulation.events import EventClock
-from coopt.verifier.simulation.pipeline import (
-    Channel,
-    GradientExchange,
-    PipelineRun,
-    PipelineShape,
-    StageHop,
-    StagePass,
-)
+from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
+from coopt.verifier.training.steps import Channel, GradientExchange, PipelineShape, StagePass
 from tests.perf import pipeline_simulation
 from tests.perf.test_pipeline import STAGES, closed_form
 from tests.verifier.simulation.pipelines import Nobody, Pipeline

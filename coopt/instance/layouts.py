@@ -1,0 +1,143 @@
+"""Layouts of pipelines in Megatron-LM's letters: which layers each chunk of a model has."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple
+
+from coopt.instance.texts import both
+
+MOST_LETTERS = 1 << 14
+# a group in parentheses, or one letter, and how often it is repeated
+REPEATS = (re.compile(r"\(([^()]*)\)\*(\d{1,9})"), re.compile(r"([^()*])\*(\d{1,9})"))
+
+
+class Chunk(NamedTuple):
+    """A chunk of a model: transformer layers, layers that predict further tokens, and whether it
+    has the embedding and the loss.
+    """
+
+    layers: int
+    predictions: int
+    embeds: bool
+    loss: bool
+
+    @property
+    def all_layers(self) -> int:
+        """Layers of both kinds."""
+        return self.layers + self.predictions
+
+
+Layout = tuple[Chunk, ...]
+"""Chunks in the order of the model; chunk i is on stage i mod p."""
+
+
+@lru_cache(maxsize=1 << 8)
+def layout_of(text: str) -> Layout:
+    """Read a layout such as `Et*3|(tt|)*29m|L`.
+
+    Raises
+    ------
+    ValueError
+        If a letter is unknown, or embedding, layers and loss are not in the order of a model.
+    """
+    letters = _unrolled(text)
+    unknown = [letter for letter in dict.fromkeys(letters) if letter not in "EtmL|"]
+    if unknown:
+        raise ValueError(
+            f"{unknown[0]!r} is no part of a model, needs E (embedding), t (layers), m (layers that"
+            " predict further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
+        )
+    if not re.fullmatch("Et*m*L", letters.replace("|", "")):
+        raise ValueError("needs one E first, then layers t, then layers m, and one L last")
+    chunks = letters.split("|")
+    if not (chunks[0].startswith("E") and chunks[-1].endswith("L")):
+        raise ValueError("needs E in the first chunk and L in the last")
+    if sum("m" in chunk for chunk in chunks) > 1:
+        raise ValueError("layers m are in several chunks, needs all of them in one")
+    return tuple(
+        Chunk(chunk.count("t"), chunk.count("m"), "E" in chunk, "L" in chunk) for chunk in chunks
+    )
+
+
+def _unrolled(text: str) -> str:
+    letters = re.sub(r"[,\s]", "", text)
+    for pattern in REPEATS:
+        length = len(letters) + sum(
+            len(match[1]) * int(match[2]) for match in pattern.finditer(letters)
+        )
+        if length > MOST_LETTERS:
+            raise ValueError(f"it has {length:,} letters, needs at most {MOST_LETTERS:,}")
+        letters = pattern.sub(lambda match: match[1] * int(match[2]), letters)
+    return letters
+
+
+@lru_cache(maxsize=1 << 10)
+def stages_of(layout: Layout, p: int) -> Layout:
+    """Return what each of p stages has in all of its chunks."""
+    return tuple(
+        Chunk(
+            sum(chunk.layers for chunk in layout[stage::p]),
+            sum(chunk.predictions for chunk in layout[stage::p]),
+            any(chunk.embeds for chunk in layout[stage::p]),
+            any(chunk.loss for chunk in layout[stage::p]),
+        )
+        for stage in range(p)
+    )
+
+
+def chunks_of_stage(
+    layout: Layout, p: int, stages: tuple[int, ...] | None, chunks: tuple[int, ...] | None
+) -> int:
+    """Return the chunks that each of p stages has; 0 where the layout does not go with so many.
+
+    As in Megatron-LM, layers that predict further tokens are in the last chunk of their stage.
+
+    Parameters
+    ----------
+    stages, chunks
+        Numbers of stages and of chunks that are allowed; any where None.
+    """
+    v, remainder = divmod(len(layout), p)
+    is_allowed = (stages is None or p in stages) and (chunks is None or v in chunks)
+    is_late = not any(chunk.predictions for chunk in layout[: (v - 1) * p])
+    return v if not remainder and is_allowed and is_late and (p > 1 or v == 1) else 0
+
+
+def layout_fault(
+    text: str,
+    layers: int,
+    predictions: int,
+    stages: tuple[int, ...] | None,
+    chunks: tuple[int, ...] | None,
+) -> str:
+    """Return what is wrong with a layout of a model, and what it needs; empty if nothing is."""
+    layout = layout_of(text)
+    drawn = sum(chunk.layers for chunk in layout), sum(chunk.predictions for chunk in layout)
+    if drawn != (layers, predictions):
+        return (
+            f"has {drawn[0]} layers t and {drawn[1]} layers m, needs the {layers} and"
+            f" {predictions} of the model"
+        )
+    count = len(layout)
+    if not any(chunks_of_stage(layout, p, stages, chunks) for p in range(1, count + 1)):
+        limits = {"pp": stages, "interleave": chunks}
+        listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)
+        return (
+            f"has {count} chunks, needs stages times chunks of each"
+            + (f" as in {listed}" if listed else "")
+            + ", with layers m in the last chunk of a stage"
+        )
+    return ""
+
+
+def layout_text(sizes: list[int], predictions: int) -> str:
+    """Write chunks of so many layers, the last of them with those that predict further tokens."""
+    *earlier, last_size = sizes
+    text = "E"
+    for size, repeats in groupby(earlier):
+        count = len(list(repeats))
+        text += f"({'t' * size}|)*{count}" if count > 1 else f"{'t' * size}|"
+    return text + "t" * last_size + "m" * predictions + "L"
