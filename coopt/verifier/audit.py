@@ -461,8 +461,8 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
         claim in choices,
         claim.text,
         tuple(candidate.text for candidate in choices),
-        f"The plan states a choice of {claim.text or 'nothing'}, but the instance leaves none"
-        " of that open.",
+        f"The plan states the choice {claim.text or 'nothing'}, but the instance leaves no such"
+        " choice open.",
     ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
             yield _of_choice(instance, choice)

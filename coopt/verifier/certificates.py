@@ -142,7 +142,9 @@ def _certified(
     """What is proven of a plan whose question says where TP groups may lie."""
     bound = plan.objective.bound
     if plan.objective.kind != kind:
-        return _unproven(plan, f"the plan minimizes {plan.objective.kind}, but {kind} is asked for")
+        return _unproven(
+            plan, f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
+        )
     if bound is None and plan.status != "infeasible":
         return _without_bound("no claim")
     ceiling = math.inf if bound is None else bound
@@ -215,7 +217,11 @@ def _of_links(
         (value for value in (_value_of(design), links.least) if value is not None), default=None
     )
     certificate = _certificate(plan, least_value, reasons + links.tried)
-    by = "lengths and cuts of direct links" if lengths else "whole links of each domain"
+    by = (
+        "lengths and cuts of the direct links"
+        if lengths
+        else "the fewest whole links of each HB domain"
+    )
     return certificate.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
 
 
@@ -244,7 +250,7 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     """What the cases of a proof prove of islands."""
     proven = prove_cases(instance, plan, proof)
     claim = plan.objective.bound
-    outcome = "is worth less" if claim is not None else "keeps all limits"
+    outcome = "is worth less than the bound" if claim is not None else "meets all limits"
     nouns = "islands" if instance.sharing.mode == "partition" else "networks"
     # A plan without a bound claims that nothing is feasible: then cases have to rule out every
     # value.
@@ -267,7 +273,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     """
     bound, scenarios = plan.objective.bound, scenario_bests(plan)
     if bound is None or [factors for factors, _ in scenarios] != instance.price_scenarios:
-        return _unproven(plan, "the plan lacks some price scenario")
+        return _unproven(plan, "the plan lacks a price scenario of the instance")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in scenarios:
@@ -278,7 +284,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         )
         if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
-                plan, f"the best design at other prices does not cost {best_value:,.2f}"
+                plan, f"the best design at other prices does not cost the stated {best_value:,.2f}"
             )
     question = certain_question(instance)
 

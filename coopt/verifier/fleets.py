@@ -139,7 +139,9 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     beside = Ledger()
     with suppress(UnsoundError):
         _check_built(beside, question, plan.model_copy(update=sections))
-    ledger.turn_to(f"What little {'money' if cliff.buys == 'time' else 'time'} buys", aside=True)
+    ledger.turn_to(
+        f"The design for a little more {('money' if cliff.buys == 'time' else 'time')}", aside=True
+    )
     # more time than bounds allow is what may be given
     more_time = {"deadline", limit_check("train_days_total")}
     ledger.take([check for check in beside.checks if check.name not in more_time])
@@ -152,8 +154,8 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"That plan takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, and the plan"
-        f" says {cliff.pace:.6g} times. Only what gains 5% or more for less than 5% counts.",
+        f"The design takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, but the"
+        f" plan says {cliff.pace:.6g} times. It has to gain 5% or more for less than 5%.",
     )
     ledger.turn_to()
 

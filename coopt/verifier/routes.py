@@ -109,8 +109,8 @@ def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
     lacking = {"workload", "collective", "top", *ends} - set(reader.fieldnames or ())
     if lacking:
         raise InstanceError(
-            f"routes: no column {', '.join(sorted(lacking))}, needs those of `export --format"
-            " routes`"
+            f"routes: no column {', '.join(sorted(lacking))}, needs the columns of `coopt export"
+            " --format routes`"
         )
     return [
         (line, {key: value or "" for key, value in row.items() if key})

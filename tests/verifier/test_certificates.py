@@ -70,14 +70,14 @@ def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
     hopeless = ask(workload__0__max_iteration_time_s=0.01)
     found = certify(hopeless, solve(hopeless))
     assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)
-    assert set(found.reasons) == {"too slow or too large"}
+    assert set(found.reasons) == {"are too slow or need too much memory"}
 
 
 @pytest.mark.parametrize("kind", ["direct", "switches"])
 def test_links_are_proven_by_the_lengths_of_their_plan_where_whole_links_of_domains_do_not_suffice(kind: str) -> None:
     found = certify(*solved(kind))
     assert found.ok
-    by = "lengths and cuts of direct links" if kind == "direct" else "whole links of each domain"
+    by = "lengths and cuts of the direct links" if kind == "direct" else "the fewest whole links of each HB domain"
     assert found.by.startswith(f"{by}, ")
 
 

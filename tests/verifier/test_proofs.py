@@ -183,7 +183,10 @@ def test_a_missing_proof_of_one_network_is_not_said_to_be_one_of_islands() -> No
     told = "no proof is given, and a bound on one network with [[phase]] and [robust]"
     assert missing.missing.startswith(told)
     assert rendered(certificate_report(missing)).startswith("Not proven: no proof is given")
-    assert (found.ok, found.by) == (True, "multipliers of every case: no choice of networks is worth less")
+    assert (found.ok, found.by) == (
+        True,
+        "multipliers of every case: no choice of networks is worth less than the bound",
+    )
 
 
 def test_that_limits_leave_nothing_is_proven_where_regret_is_minimised() -> None:

@@ -35,8 +35,8 @@ def check_assumptions(
             agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
             claim.time_ratio,
             ratio,
-            f"With {claim.key}, {claim.workload} takes {ratio} times as long, but the plan says"
-            f" {claim.time_ratio}.",
+            f"With {claim.key}, workload {claim.workload} takes {ratio} times as long, but the"
+            f" plan says {claim.time_ratio}.",
         )
 
 
@@ -106,21 +106,22 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
     }
     swing_usd = sum(abs(usd) * price_doubt(question, of) for of, usd in more_usd.items())
     if not agree(claim.value, claim.cost.of(kind)):
-        yield f"its bill adds up to {claim.cost.of(kind):,.6g}"
+        yield f"the bill of the next best choice adds up to {claim.cost.of(kind):,.6g}"
     if claim.close != (swing_usd >= missing_usd):
         yield (
-            f"uncertain prices shift the comparison by {swing_usd:,.6g} USD, and the difference"
-            f" is {missing_usd:,.6g} USD"
+            f"uncertain prices may shift the comparison by {swing_usd:,.6g} USD and the choices"
+            f" differ by {missing_usd:,.6g} USD, which contradicts the plan's `close`"
         )
     if claim.product:
         turning = [of for of in products if of[1] == claim.product]
         rises = [missing_usd - more_usd[of] * (claim.turns_at - 1.0) for of in turning]
         if not any(agree(missing_usd, missing_usd - rise) for rise in rises):
             yield (
-                f"at the stated price the plans still differ by {min(rises, default=0.0):,.6g} USD"
+                "at the stated price the two choices still differ by"
+                f" {min(rises, default=0.0):,.6g} USD"
             )
         if claim.doubt not in [price_doubt(question, of) for of in turning]:
-            yield "the source of its price has another uncertainty"
+            yield "the uncertainty of that price is not that of its source"
 
 
 def _usd(items: tuple[Item, ...], product: tuple[str, str]) -> float:

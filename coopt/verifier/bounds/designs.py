@@ -146,7 +146,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         consistent,
         objective.value,
         winner.value,
-        "The objective value is not the lower of those of direct links and of switches.",
+        "The objective value is not the lower of the values with direct links and with switches.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
     bounds_given = bool(proven) and all(
@@ -160,7 +160,8 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         holds,
         objective.bound,
         min(proven, default=None),
-        f"The bound is {objective.bound}, but those of direct links and of switches are {proven}.",
+        f"The bound is {objective.bound}, but the bounds with direct links and with switches"
+        f" are {proven}.",
         TOLERANCE,
     )
     value = rivals.switched.value
@@ -228,8 +229,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         not unproven,
         unproven,
         (),
-        f"Not proven: {', '.join(unproven)}. Each needs a value of {kind} and a bound within the"
-        f" gap of {target:g}.",
+        f"Runners-up that are not proven: {', '.join(unproven)}. Each needs a value of {kind} and"
+        f" a bound within the gap of {target:g}.",
     )
 
 

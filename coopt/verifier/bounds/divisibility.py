@@ -50,20 +50,20 @@ def _faults(
     """What is wrong with such a number."""
     index, kind = _place(instance, claim)
     if index is None or run is None:
-        yield "there is no such key for this workload"
+        yield "this workload has no such key"
         return
     workload, family = instance.workload[index], part.family
     numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
     now = (numbers | run.mapping.model_dump())[kind]
     if claim.now != now:
-        yield f"the plan has {now}"
+        yield f"the number in the plan is {now}"
     rise = claim.value - now
     near = {
         "batch_tolerance": 0 < abs(rise) <= NEAR * now,
         "idle_gpus": 0 < -rise <= MOST_IDLE * now,
     }
     if not near.get(kind, claim.value in (2 * now, 4 * now)):
-        yield "it is too far from the number in the instance"
+        yield "the suggested number is too far from that of the instance"
         return
     changed = workload
     if kind == "batch_tolerance":
@@ -76,12 +76,12 @@ def _faults(
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
-        yield f"it saves a share of {saved:.6g} of the time"
+        yield f"the suggested number saves a share of {saved:.6g} of the time"
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
         if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
-            yield f"an iteration takes {min(times):.9g} s"
+            yield f"an iteration then takes {min(times):.9g} s"
         return
     least_s = min(
         (
@@ -92,7 +92,7 @@ def _faults(
         default=math.inf,
     )
     if claim.iteration_time_s < least_s * (1 - TOLERANCE):
-        yield f"an iteration takes at least {least_s:.9g} s"
+        yield f"an iteration then takes at least {least_s:.9g} s"
 
 
 def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:

@@ -194,8 +194,8 @@ def _priced_by_grid(
         grid = StageGrid(**link_lengths.model_dump(include=set(StageGrid.model_fields)))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
-                f"proof: no mapping on direct links has {_described(grid)}; needs lengths of a"
-                " grid that some mapping has"
+                f"proof: no mapping on direct links has a grid of {_described(grid)}; needs link"
+                " lengths of a grid that some mapping has"
             )
         priced_lengths = priced_links(grid, link_lengths)
         by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
@@ -396,7 +396,7 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         by = (
             "link lengths prove"
             if lengths
-            else "the whole links that traffic requires at least prove"
+            else "the fewest whole links that traffic requires prove"
         )
         return f"{by} the bound on direct links", None
     share = (

@@ -358,7 +358,9 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     name, claim = (
         ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
     )
-    value = "nothing feasible costs less" if strict_value is None else float(strict_value)
+    value = (
+        "no feasible choice of sites costs less" if strict_value is None else float(strict_value)
+    )
     ledger.holds(
         name,
         strict_value is None,

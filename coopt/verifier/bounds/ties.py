@@ -35,9 +35,20 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
             ledger.turn_to(f"Ties of {run.workload.name}", aside=True)
             ledger.take(check for check in beside.checks if check.name != "deadline")
             text = "none" if other is None else f"{other.iteration_time_s:.9g} s"
-            ledger.holds("ties", not fault, text, fault or "none is nearer", f"{fault}.")
+            ledger.holds(
+                "ties",
+                not fault,
+                text,
+                fault or "no tied mapping is nearer to published runs",
+                f"{fault}.",
+            )
     ledger.turn_to()
-    ledger.same("ties", tuple(listed), (), f"No workload is named {', '.join(listed)}.")
+    ledger.same(
+        "ties",
+        tuple(listed),
+        (),
+        f"The plan's ties name workloads that do not exist: {', '.join(listed)}.",
+    )
     names = tuple(run.name for run in plan.ties)
     once = tuple(dict.fromkeys(names))
     ledger.same("ties", names, once, "A workload has several mappings among the ties of the plan.")
@@ -56,25 +67,28 @@ def _fault(
     claim, bound_s = run.claim, run.claim.bound_s
     runs = [claim] if other is None else [claim, other]
     if any(one.error is None for one in runs):
-        return "A mapping has no known error"
+        return "The plan states no error of the time of a tied mapping"
     if other is not None and not _runs(ledger, question, part, run, other):
         return "The tied mapping is not feasible, or not as fast as the plan says"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
     tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
     for one in nearer:
         if one.iteration_time_s > tied_s * (1.0 + TOLERANCE):
-            return f"The slower mapping takes more than {tied_s:.9g} s"
+            return (
+                f"The slower of the tied mappings takes more than {tied_s:.9g} s, the limit of a"
+                " tie"
+            )
         if (one.error or 0.0) >= (fast.error or 0.0):
-            return "The slower mapping is no nearer to published runs"
+            return "The slower of the tied mappings is no nearer to published runs"
     if is_timed and claim is not fast:
-        return "The question asks for the fastest plan"
+        return "The instance asks for the fastest plan, but the plan takes the slower mapping"
     index = [workload.name for workload in question.workload].index(run.workload.name)
     below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
     reach = reach_of(part.family, part.ports)
     quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
     # where ports are out at times, the fastest on average counts
     if quicker_s < below_s and not question.availability:
-        return f"Another mapping takes {quicker_s:.9g} s"
+        return f"Another mapping is faster, with {quicker_s:.9g} s an iteration"
     limits = [(claim, min(tied_s, bound_s))]
     if claim is fast:
         # days in turn may have no room for one that is within its own bound
@@ -84,7 +98,7 @@ def _fault(
         below = (kept.error or 0.0) * (1.0 - TOLERANCE)
         found_s = _least_s(question, part, run, limit_s, below)
         if found_s < limit_s * (1.0 - TOLERANCE):
-            return f"A mapping nearer to published runs takes {found_s:.9g} s"
+            return f"A mapping nearer to published runs takes only {found_s:.9g} s an iteration"
     return ""
 
 

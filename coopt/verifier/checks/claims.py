@@ -346,7 +346,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not strange,
         strange,
         (),
-        f"The couplings name parts that the plan does not have: {', '.join(strange)}.",
+        f"The `couplings` of the plan name parts that it does not have: {', '.join(strange)}.",
     )
     _check_networks(ledger, instance, plan)
     _check_repeated(ledger, instance, plan)

@@ -300,7 +300,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("objective", "the objective value equals the cost it stands for"),
     (
         "timed-objective",
-        "the time, price per token or carbon is that of one workload on one network",
+        "an objective of time, price per token or carbon is that of one workload on one network",
     ),
     ("gap", "the gap is (value - bound) / value"),
     ("parts", "the plan has the parts the question asks for, each with its name, site and phase"),
@@ -320,7 +320,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("gpus", "the instance allows this number of training GPUs"),
     (
         "hb-domain",
-        "the HB domain is listed, with this size and this number of active GPUs",
+        "the instance lists the HB domain with this size, and allows this number of active GPUs",
     ),
     ("domain-count", "the HB domains hold exactly the GPUs that train"),
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
@@ -339,7 +339,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("nic-planes", "the instance allows this number of planes per NIC"),
     (
         "switch",
-        "the switch is listed, and one of its modes has ports of the NIC's rate",
+        "the instance lists the switch, and one of its modes has ports of the NIC's rate",
     ),
     (
         "tier-products",
@@ -361,8 +361,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the ports of an aggregation switch are divided in an allowed way (docs/network.md)",
     ),
     ("oversubscription", "the oversubscription follows from the ports in use"),
-    ("networks", "no more networks are separate than are allowed, if that is limited"),
-    ("end-to-end", "the oversubscription from leaf to core is within its bound, if any"),
+    ("networks", "the number of separate networks is within network.max_networks, if that is set"),
+    ("end-to-end", "the oversubscription from leaf to core is within its bound, if one is set"),
     ("routing", "routing is that of the instance, and its factor is 1 on a single tier"),
     (
         "optics",
@@ -371,18 +371,18 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " fitting ones where optics are free to choose or are not counted"
         ),
     ),
-    ("tier-switches", "switches of each level, counted on the graph"),
-    ("tier-ports", "ports in use of each level, counted on the graph"),
-    ("tier-links", "links of each level, counted on the graph"),
-    ("switch-count", "all switches, counted on the graph"),
+    ("tier-switches", "the number of switches of each level is that of the network graph"),
+    ("tier-ports", "the number of ports in use of each level is that of the network graph"),
+    ("tier-links", "the number of links of each level is that of the network graph"),
+    ("switch-count", "the number of all switches is that of the network graph"),
     (
         "transceiver-count",
         (
-            "transceivers at both ends of all links of the graph; a breakout module serves"
-            " several links"
+            "the number of transceivers is that at the ends of all links of the network graph,"
+            " where a breakout module serves several links"
         ),
     ),
-    ("radix", "no switch of the graph has more links than ports"),
+    ("radix", "no switch of the network graph has more links than ports"),
     (
         "cages",
         "no switch needs more optical modules than it has cages, if the instance counts cages",
@@ -390,21 +390,25 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "bundles",
         (
-            "bundles are even on the graph, where required: every spine has equally many links"
-            " to each leaf of its plane, and every core to each aggregation switch of its group"
+            "link bundles are even on the network graph, where required: every spine has equally"
+            " many links to each leaf of its plane, and every core to each aggregation switch of"
+            " its group"
         ),
     ),
-    ("attached", "every NIC has a link to a leaf of the graph"),
-    ("connected", "the graph connects every pair of GPUs that communicates"),
+    ("attached", "every NIC has a link to a leaf of the network graph"),
+    ("connected", "the network graph connects every pair of GPUs that communicates"),
     (
         "locality",
-        "groups charged for less than the whole network stay within a leaf or a pod of the graph",
+        (
+            "groups charged for less than the whole network stay within a leaf or a pod of the"
+            " network graph"
+        ),
     ),
     (
         "link-loads",
         (
-            "load of the busiest link by kind of traffic, with all flows routed over the graph"
-            " (up to 1,024 nodes, even bundles)"
+            "the load of the busiest link, by kind of traffic, is that of routing all flows over"
+            " the network graph (up to 1,024 nodes, even bundles)"
         ),
     ),
     ("route-paths", "every given route is a path in the network, where flows are pinned"),
@@ -449,16 +453,16 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " there is a choice"
         ),
     ),
-    ("iteration-time", "iteration time, by the scalar model"),
-    ("breakdown", "each part of the iteration time, by the scalar model"),
+    ("iteration-time", "the iteration time is that of the verifier's own model"),
+    ("breakdown", "each part of the iteration time is that of the verifier's own model"),
     (
         "uptime",
-        "failures, checkpoints, restarts and goodput, computed independently",
+        "failures, checkpoints, restarts and goodput are those computed independently",
     ),
     (
         "promise",
         (
-            "where a probability is asked for, enough of the runs simulated event by event"
+            "where a probability is requested, enough of the runs simulated event by event"
             " finish in time"
         ),
     ),
@@ -467,23 +471,32 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the time bound is that of the instance, less the time that interruptions take",
     ),
     ("deadline", "the iteration time is within the bound"),
-    ("time-error", "the error of the iteration time, by its distance from published runs"),
-    ("nearest-runs", "no published run is nearer than those named, and they differ as stated"),
-    ("ties", "no mapping nearer to published runs is as fast, within the error, at no cost"),
+    ("time-error", "the error of the iteration time follows from its distance to published runs"),
+    (
+        "nearest-runs",
+        "no published run is nearer to the plan than those named, and they differ as stated",
+    ),
+    (
+        "ties",
+        "no mapping that costs no more is nearer to published runs and as fast within the error",
+    ),
     ("outside-measured", "the plan names every property of a run that no published run has"),
-    ("time-margin", "the margin on time is what that error requires"),
+    ("time-margin", "the margin on time is what the error of the time requires"),
     (
         "routes",
         "where flows are pinned, no routes slow traffic less than the plan claims",
     ),
     ("routes-deadline", "the iteration time with these routes is within the bound"),
-    ("memory", "memory of the fullest GPU, by the scalar model"),
+    ("memory", "the memory of the fullest GPU is that of the verifier's own model"),
     ("memory-capacity", "the memory limit is the capacity of the GPU"),
     ("memory-fits", "the memory is within the capacity"),
-    ("mfu", "model FLOPs utilisation, by the scalar model"),
-    ("hfu", "hardware FLOPs utilisation, by the scalar model"),
-    ("mfu-causal", "model FLOPs utilisation with causal attention, by the scalar model"),
-    ("tokens", "tokens trained per second"),
+    ("mfu", "model FLOPs utilisation is that of the verifier's own model"),
+    ("hfu", "hardware FLOPs utilisation is that of the verifier's own model"),
+    (
+        "mfu-causal",
+        "model FLOPs utilisation with causal attention is that of the verifier's own model",
+    ),
+    ("tokens", "the tokens trained per second follow from batch and iteration time"),
     ("bound", "no feasible design costs less than the bound, by enumeration of all designs"),
     ("infeasible", "no design is feasible, by enumeration of all designs"),
     ("tp-inside", "no plan with TP groups inside HB domains is feasible, where the plan says so"),
@@ -491,8 +504,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "losses",
         (
-            "after a loss: what an HB domain loses, how much longer its traffic takes, and the"
-            " bounds that then apply"
+            "the plan states correctly what an HB domain loses, how much longer its traffic then"
+            " takes, and which bounds then apply"
         ),
     ),
     (
@@ -510,12 +523,12 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " more GPUs than before"
         ),
     ),
-    ("list-value", "objective at list prices"),
+    ("list-value", "the objective at list prices is as stated"),
     (
         "turns",
         (
-            "cost of the plan and of the best design in every price scenario, by enumeration of"
-            " all designs"
+            "the cost of the plan and of the best design in every price scenario is as stated,"
+            " by enumeration of all designs"
         ),
     ),
     ("sites", "the plan builds at sites of the instance, at each once at most"),
@@ -528,10 +541,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " power"
         ),
     ),
-    ("exchange", "gradients exchanged between sites, in bytes and seconds"),
+    ("exchange", "the gradients exchanged between sites are as stated, in bytes and seconds"),
     (
         "site-power",
-        "facility power of a site: IT power and half the power of its channels, times PUE",
+        (
+            "the facility power of a site is its IT power and half the power of its channels,"
+            " times PUE"
+        ),
     ),
     ("site-power-limit", "the facility power is within the site's supply"),
     (
@@ -564,13 +580,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "bound-source",
         (
-            "basis of a bound on partitions, sites or direct links: a search, a proof or the"
-            " solver's word"
+            "what a bound on partitions, sites or direct links rests on: a search, a proof or"
+            " the solver's word"
         ),
     ),
     (
         "tp-inside-source",
-        "basis of the claim that no plan with TP groups inside HB domains is feasible",
+        "what the claim rests on that no plan with TP groups inside HB domains is feasible",
     ),
     ("panel", "links are patched through the cheapest listed panel"),
     (
@@ -593,7 +609,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
     ("link-routes", "routes use existing links and carry everything that is sent"),
-    ("link-pace", "a phase is as fast as its busiest link"),
+    ("link-pace", "a communication phase on direct links is as fast as its busiest link"),
     ("rivals", "the plan is the cheaper of direct links and switches"),
     (
         "rivals-bound",
@@ -620,7 +636,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "better-number",
-        "a suggested number near a typed one saves the stated time",
+        "a suggested number near that of the instance saves the stated time",
     ),
     ("assumption", "where an assumption fails, training takes as long as the plan states"),
     (
@@ -669,10 +685,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("phase-capex", "the cost of a phase is the sum of its lines"),
     ("phase-power", "the power of a phase is that of everything in use"),
-    ("phase-energy", "electricity from a phase to the next, at the phase's price"),
+    ("phase-energy", "electricity is paid from a phase to the next, at the phase's price"),
     (
         "phase-work",
-        "labour for what a phase buys, and support for everything in use until the next phase",
+        (
+            "the work cost of a phase is labour for what it buys, and support for everything in"
+            " use until the next phase"
+        ),
     ),
     (
         "phase-years",
@@ -682,15 +701,24 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("myopic", "a plan in phases states the result of planning each phase on its own"),
     (
         "myopic-step",
-        "each step of that comparison adds the least its phase needs to what already stands",
+        (
+            "in planning each phase on its own, each step adds the least its phase needs to what"
+            " already stands"
+        ),
     ),
     (
         "myopic-end",
-        "the comparison ends with the last phase, or where nothing in use can serve the next",
+        (
+            "planning each phase on its own ends with the last phase, or where nothing in use"
+            " can serve the next"
+        ),
     ),
     (
         "myopic-value",
-        "its cost is the sum of its steps, and the saving is its difference from the plan",
+        (
+            "the cost of planning each phase on its own is the sum of its steps, and the saving"
+            " is its difference from the plan"
+        ),
     ),
     (
         "place",

@@ -371,7 +371,8 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
         "core-links",
         claimed_texts,
         expected_texts,
-        f"The islands need other links into the core: {'; '.join(expected_texts) or 'none'}.",
+        "The islands need these links into the core, which the plan does not have:"
+        f" {'; '.join(expected_texts) or 'none'}.",
     )
 
 

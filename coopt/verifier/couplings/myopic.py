@@ -172,7 +172,7 @@ def _networks_after(
         step.capex_usd,
         least_usd,
         f"Planning {step.year:g} on its own adds at least {least_usd:,.2f} USD, but the plan"
-        " states another step.",
+        " states another amount or design.",
         TOLERANCE,
     )
     return as_priced if holds else []

@@ -130,7 +130,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"More is in use than was bought so far: {', '.join(lacking)}.",
+            f"The plan uses more than it has bought so far: {', '.join(lacking)}.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -280,7 +280,7 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "The parts in store have to be those bought and not yet in use, but differ.",
+        "The parts in store are not those that are bought and not yet in use.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)

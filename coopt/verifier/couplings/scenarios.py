@@ -140,7 +140,8 @@ def check_fleet_value(
             "robust-terms",
             (claim.aim, str(claim.efficiency)),
             terms,
-            "The plan's terms of robustness differ from the instance's.",
+            "The aim or the efficiency range that the plan states is not that of [robust] in"
+            " the instance.",
         )
         value = value_at(at_efficiency(instance, robust.efficiency[0]), fleet, islands)
         ledger.close(

@@ -307,7 +307,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
     hb = family.hb
     idle = family.bought * hb.size - family.gpus
     count_text = (
-        f"Of {counted(family.bought * hb.size, 'GPU')} in domains {family.gpus} train, so the"
+        f"Of {counted(family.bought * hb.size, 'GPU')} in HB domains, {family.gpus} train, so the"
         f" spare GPUs are {idle}"
     )
     ledger.same(
@@ -330,7 +330,7 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
         racks_at_most,
-        f"The domains fill {counted(racks_at_most, 'rack')}, but the plan says {design.racks}.",
+        f"The HB domains fill {counted(racks_at_most, 'rack')}, but the plan says {design.racks}.",
         TOLERANCE,
     )
 
@@ -556,7 +556,7 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"At the least {kind} the levels use the optics {', '.join(expected)}, but the plan uses"
+        f"The levels of least {kind} use the optics {', '.join(expected)}, but the plan uses"
         f" {', '.join(claimed_texts)}."
     )
     bad_levels = (

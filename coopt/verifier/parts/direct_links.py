@@ -90,7 +90,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             False,
             claim.links,
             "domains and NICs of the instance",
-            "There are no domains to join.",
+            "There are no HB domains to connect.",
         )
     assert nic is not None
     nics = LinkNics(nic, claim.nic.per_gpu)

@@ -204,9 +204,9 @@ def cheapest_design(
         # first
         ups, cheap = bills.admitted(limit, margin)
         fast = fast_enough(trainer, row, ups, stands)
-        reasons["cost no less"] += len(row.uplinks) - cheap
-        reasons["over a limit"] += cheap - len(ups)
-        reasons["too slow or too large"] += len(ups) - len(fast)
+        reasons["cost no less than the plan"] += len(row.uplinks) - cheap
+        reasons["are over a limit"] += cheap - len(ups)
+        reasons["are too slow or need too much memory"] += len(ups) - len(fast)
         reasons["may be feasible"] += len(fast)
         if fast:
             design = bills.found(fast[0])

@@ -184,8 +184,8 @@ def check_margin(ledger: Ledger, instance: Instance) -> None:
             agree(kept, share),
             kept,
             share,
-            f"The bound of workload {workload.name!r} keeps a margin of {kept:.4%}, but its error"
-            f" requires {share:.4%}.",
+            f"The bound of workload {workload.name!r} keeps a margin of {kept:.4%}, but the error"
+            f" of its time requires {share:.4%}.",
             TOLERANCE,
         )
 
@@ -211,7 +211,7 @@ def check_evidence(
     fault = _fault_of_nearest(own, claim.nearest)
     ids = ", ".join(run.id for run in claim.nearest)
     ledger.holds(
-        "nearest-runs", not fault, ids, fault or "none is nearer", f"In {subject}: {fault}"
+        "nearest-runs", not fault, ids, fault or "no other run is nearer", f"In {subject}: {fault}"
     )
     ledger.same(
         "outside-measured",
@@ -235,10 +235,10 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)
         if texts != named.differs:
             return (
-                f"Run {named.id} differs from the plan in {', '.join(texts) or 'nothing'}, which is"
-                " not what the plan says."
+                f"Published run {named.id} differs from the plan in"
+                f" {', '.join(texts) or 'nothing'}, which is not what the plan says."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, run in runs.items() if key(run) < furthest)
     unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
-    return f"Run {unnamed[0]} is nearer than those named." if unnamed else ""
+    return f"Published run {unnamed[0]} is nearer to the plan than those named." if unnamed else ""

@@ -79,8 +79,8 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     firsts, turns, count = grid.firsts, grid.replicas // grid.turn, grid.domains
     if unknown_phases := set(lengths.lengths) - set(sends_on(grid)):
         raise InstanceError(
-            f"proof: lengths of phase {min(unknown_phases)!r}, needs {listed(sends_on(grid))} of"
-            " their grid"
+            f"proof: has link lengths for phase {min(unknown_phases)!r}, needs"
+            f" {listed(sends_on(grid))}, the phases of its grid"
         )
     by_phase = {
         phase: _amounts(lengths.lengths.get(phase, ()), len(firsts) * count)
@@ -140,7 +140,7 @@ def _amount(text: str) -> int:
 def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
-        raise InstanceError(f"proof: {len(amounts)} lengths or port prices, needs {count}")
+        raise InstanceError(f"proof: has {len(amounts)} lengths or port prices, needs {count}")
     return [_amount(text) for text in amounts]
 
 

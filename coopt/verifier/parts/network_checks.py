@@ -158,7 +158,7 @@ def check_network(
             "bundles",
             0,
             uneven,
-            f"Links down are uneven on {uneven} top switches of the graph.",
+            f"Links down are uneven on {uneven} top switches of the network graph.",
         )
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels
@@ -166,7 +166,7 @@ def check_network(
 
 def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> None:
     for tier, count in zip(fabric.tier, counts, strict=True):
-        subject = f"Level {tier.level} of the graph has"
+        subject = f"Level {tier.level} of the network graph has"
         ledger.same(
             "tier-switches",
             tier.switches,
@@ -203,13 +203,14 @@ def _totals(
         "switch-count",
         fabric.switch_count,
         switches,
-        f"The graph has {counted(switches, 'switch')}, but the plan says {fabric.switch_count}.",
+        f"The network graph has {counted(switches, 'switch')}, but the plan says"
+        f" {fabric.switch_count}.",
     )
     ledger.same(
         "transceiver-count",
         fabric.transceiver_count,
         ends,
-        f"The graph has {ends} transceivers at the ends of its links, but the plan says"
+        f"The network graph has {ends} transceivers at the ends of its links, but the plan says"
         f" {fabric.transceiver_count}.",
     )
 
@@ -226,7 +227,7 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
         over <= 0,
         radix,
         used_ports,
-        f"A switch of the graph has {counted(used_ports, 'link')} but only"
+        f"A switch of the network graph has {counted(used_ports, 'link')} but only"
         f" {counted(radix, 'port')}.",
     )
     ends, attached = family.ends * wiring.planes, attached_ends(wiring)

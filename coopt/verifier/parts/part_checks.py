@@ -206,7 +206,7 @@ def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
         not faults,
         faults,
         (),
-        "Lines whose total is not their count times the unit price, or whose names are wrong:"
+        "Bill lines whose total is not count times unit price, or whose names are wrong:"
         f" {', '.join(faults)}.",
         TOLERANCE,
     )

@@ -381,7 +381,8 @@ def check_uptime(
         not differing,
         texts[0],
         texts[1],
-        f"Interruptions of {subject} differ in {', '.join(differing)}.",
+        f"The interruptions that the plan states for {subject} are wrong in"
+        f" {', '.join(differing)}.",
         TOLERANCE,
     )
 

@@ -117,9 +117,9 @@ def check_mapping(
         f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items()
     )
     complaint = (
-        f"The placement of {subject} has to multiply out to its mapping and fill a domain of"
-        f" {family.active} active GPUs, with one stage per NIC; mapping.outermost = 'dp' also needs"
-        " network.charge = 'loads'."
+        f"The factors of the plan's placement of {subject} have to multiply to the degrees of its"
+        f" mapping and fill an HB domain of {family.active} active GPUs, with one pipeline stage"
+        " per NIC; mapping.outermost = 'dp' also needs network.charge = 'loads'."
     )
     turned = mapping.outermost == "dp"
     # where the ratio is charged, who lies next to whom makes no difference
@@ -340,7 +340,8 @@ def _time(
         not differing,
         tuple(f"{key} {value:.6g}" for key, value in claimed_parts.items()),
         tuple(f"{key} {value:.6g}" for key, value in parts.items()),
-        f"The time breakdown of {subject} differs in {', '.join(differing)}.",
+        f"The time breakdown that the plan states for {subject} is wrong in"
+        f" {', '.join(differing)}.",
         TOLERANCE,
     )
     bound = workload.bound_s * goodput

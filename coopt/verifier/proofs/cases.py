@@ -220,7 +220,8 @@ class CaseReader:
             return  # no choice buys so, and of none everything is true
         if leaf.costs and math.isinf(self._bound):
             self._lower(
-                -math.inf, "it bounds costs, which does not show that no choice keeps all limits"
+                -math.inf,
+                "the proof bounds costs, which does not show that no choice meets all limits",
             )
             return
         try:
@@ -235,9 +236,12 @@ class CaseReader:
         if bound >= goal:
             return
         if not leaf.costs:
-            self._lower(-math.inf, "some choice may keep all limits")
+            self._lower(-math.inf, "some choice may meet all limits")
         elif (proven := self._go_through(prices, case, least_prices, goal)) < goal:
-            self._lower(proven / prices.scale, "it proves less and leaves many choices open")
+            self._lower(
+                proven / prices.scale,
+                "the proof shows less than it claims and leaves many choices open",
+            )
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
         """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
@@ -384,7 +388,10 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         leaves, opened = leaves + outcome.leaves, opened + outcome.opened
         # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
-            reason = f"it does not show that the best plan at other prices costs {best_value:,.2f}"
+            reason = (
+                "the proof does not show that the best plan at other prices costs"
+                f" {best_value:,.2f}"
+            )
             return ProvenCases(-math.inf, leaves, opened, reason)
     outcome = certain.proven(scenarios, bound, proof.cases)
     return outcome._replace(leaves=leaves + outcome.leaves, opened=opened + outcome.opened)
@@ -436,7 +443,7 @@ class QuestionIslands:
         for optic, fleet, menus in self._variants:
             if optic not in trees:
                 return proven._replace(
-                    least=-math.inf, why=f"it has no case for a core with optic {optic!r}"
+                    least=-math.inf, why=f"the proof has no case for a core with optic {optic!r}"
                 )
             priced_fleets = [
                 (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value)

@@ -193,8 +193,8 @@ def _placed_run(
     if place is None:
         reason = (
             fault
-            or f"Its placement does not multiply out to its mapping on {active_gpus} GPUs of a"
-            " domain."
+            or "The factors of its placement do not multiply to the degrees of its mapping on"
+            f" {active_gpus} active GPUs of an HB domain."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
