@@ -91,6 +91,7 @@ def _trained(instance: Instance, model: Transformer) -> SizedModel:
                 "gpu": question.cluster.gpu.name,
                 "gpus": network.gpus if network else None,
                 "capex_usd": plan.cost.capex_usd,
+                "power_w": plan.cost.power_w,
             }
         )
     assert sized is not None

@@ -18,9 +18,9 @@ from coopt.plan.schema import InstanceId
 class SizedModel(Record):
     """What a model reaches by the date: the tokens it is trained on and the loss that follows.
 
-    `status` is that of the search for its fastest cluster, whose bill is `capex_usd` (USD). Tokens
-    (of the whole training) and loss (nats a token) are None where no cluster within the limits
-    trains it.
+    `status` is that of the search for its fastest cluster, with its purchase (USD) and power (W).
+    Tokens (of the whole training) and loss (nats a token) are None where no cluster within the
+    limits trains it.
     """
 
     model: str
@@ -31,6 +31,7 @@ class SizedModel(Record):
     gpu: str | None = None
     gpus: int | None = None
     capex_usd: float | None = None
+    power_w: float | None = None
 
 
 class NextPlan(Record):

@@ -333,21 +333,25 @@ def _signed_number(value: float) -> str:
 
 def models_report(instance: Instance, sized: Sequence[SizedModel]) -> list[RenderableType]:
     """The best model in a sentence, and what each of them reaches by the date."""
-    best, days = sized[0], instance.workload[0].train_days or 0.0
+    best, (workload,) = sized[0], instance.workload
     if best.loss is None:
         first = "No cluster within the limits trains any of these models."
     else:
+        end = f"After {workload.train_days or 0.0:g} days"
+        if workload.by is not None:
+            end = f"By {workload.by.day} {workload.by:%B %Y}"
         first = (
-            f"After {days:g} days {best.model} has the lowest loss, {best.loss:.4g}: {best.gpus:,}"
-            f" {best.gpu} train it on {spoken(best.tokens or 0.0)} tokens."
+            f"{end} {best.model} has the lowest loss, {best.loss:.4g}: {best.gpus:,} {best.gpu}"
+            f" train it on {spoken(best.tokens or 0.0)} tokens."
         )
-    columns = ("parameters", "tokens", "loss", "GPUs", "purchase")
+    columns = ("parameters", "tokens", "loss", "GPUs", "purchase", "power")
     return pieces(first, figures("Models", ("model",), columns, map(_model_row, sized)))
 
 
 def _model_row(each: SizedModel) -> tuple[str, ...]:
     size = spoken(each.parameters)
     if each.loss is None or each.tokens is None:
-        return each.model, size, "-", each.status, "-", "-"
+        return each.model, size, "-", each.status, "-", "-", "-"
     gpus, purchase = f"{each.gpus:,} {each.gpu}", words.money(each.capex_usd or 0.0)
-    return each.model, size, spoken(each.tokens), f"{each.loss:.4g}", gpus, purchase
+    power = words.power(each.power_w or 0.0)
+    return each.model, size, spoken(each.tokens), f"{each.loss:.4g}", gpus, purchase, power
