@@ -144,7 +144,7 @@ def _prices(plan: Plan, other: NextBest) -> str:
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
         return f"another choice is as good: {what}"
-    call = ", a close call" if other.close else ""
+    call = ", which is a close call" if other.close else ""
     verb = "draws" if plan.objective.kind == "power" else "costs"
     more = f"the next best choice {verb} {words.percent(share)} more{call}"
     turn = "Halving or doubling any single price would not reverse the choice"

@@ -39,8 +39,8 @@ FIELDS = {
 PLAIN = ("usd", "w")
 """Fields of prices and of power, of what is bought by the piece."""
 OWN = "stated in the instance without a source"
-NONE = "draws no power"
-UNKNOWN = "not in the instance"
+NONE = "this part draws no power"
+UNKNOWN = "the instance does not list this part"
 
 
 def list_report(entries_by_kind: Mapping[str, Mapping[str, Entry]]) -> list[RenderableType]:

@@ -369,7 +369,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("rate, in links", "share forwarded by other domains", "most hops")
+    numbers = ("rate, in multiples of a link", "share forwarded by other domains", "most hops")
     yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
@@ -647,7 +647,11 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     ways = ", ".join(f"{COLLECTIVES[kind]}: {way}" for kind, way in run.collectives.items())
     slowest = max(run.routes.values(), default=0.0)
-    routes = f"slowed up to {slowest:.3g} times" if slowest > 1 else "none slowed"
+    routes = (
+        f"traffic takes up to {slowest:.3g} times as long"
+        if slowest > 1
+        else "no traffic is slowed"
+    )
     goodput = (
         [] if uptime is None else [fact("Goodput", uptime.goodput, "share", uptime_text(uptime))]
     )

@@ -249,7 +249,7 @@ def collective_report(
             (
                 "time on the plan's network",
                 "time on these links",
-                "of that, between domains",
+                "time between domains",
                 "bound",
             ),
             workloads,

@@ -54,12 +54,12 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         figures(
             "Fitted values with 90% intervals",
             ("of", "parameter"),
-            ("catalog", "its interval", "with your runs", "interval"),
+            ("catalog", "its interval", "fitted to your runs", "interval"),
             values,
         )
         if values
         else None,
-        figures("Error, mean", ("of",), ("runs", "catalog", "with your runs"), errors)
+        figures("Error, mean", ("of",), ("runs", "catalog", "fitted to your runs"), errors)
         if errors
         else None,
         *map(_doubts, posteriors),

@@ -400,7 +400,7 @@ def best_choice(run: Run) -> Plan:
             and _next_best(run.instance, answers, choice, best_plan.cost),
             "objective": claim,
             "status": "optimal" if proven else "feasible",
-            "stop_reason": "optimal" if proven else stopped or "the solver's own gap",
+            "stop_reason": "optimal" if proven else stopped or "the solver stopped at its own gap",
             "timing_s": best_plan.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )

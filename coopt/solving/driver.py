@@ -356,7 +356,9 @@ def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
     asked for.
     """
     return (
-        "the solver's own gap" if outcome == "optimal" and not within_gap(run, claim) else outcome
+        "the solver stopped at its own gap"
+        if outcome == "optimal" and not within_gap(run, claim)
+        else outcome
     )
 
 

@@ -38,7 +38,7 @@ def open_design(instance: Instance) -> Iterator[str]:
         values = (
             ", ".join(f"{r:g}" for r in ratio)
             if isinstance(ratio, tuple)
-            else f"anything up to {ratio:g}"
+            else f"every ratio up to {ratio:g}"
         )
         remedy = f"--set network.oversubscription={only_ratio(instance)}"
         yield f"network.oversubscription allows {values}, needs one value to evaluate ({remedy})"

@@ -189,7 +189,7 @@ def _solve_by(
     """
     started = time.perf_counter()
     if time_limit_s <= 0:
-        return _answer("time limit", "no time left", None, -math.inf, started)
+        return _answer("time limit", "no time was left", None, -math.inf, started)
     capable = getattr(interface, "warm_start_capable", None)
     warm = {"warmstart": True} if start and capable is not None and capable() else {}
     limit_s = min(max(time_limit_s, 0.01), ENDLESS_S)

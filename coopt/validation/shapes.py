@@ -150,7 +150,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     table.setdefault("tied_embeddings", not table["gated"])
     table["vocab"] = row.vocab or USUAL_VOCAB["gated" if table["gated"] else "plain"]
     if row.vocab is None:  # that of the most common family of such models
-        assumptions.append(f"a vocabulary of {table['vocab']:,}")
+        assumptions.append(f"a vocabulary of {table['vocab']:,} is assumed")
     if row.kv_heads is None:
         assumptions.append("as many key and value heads as query heads are assumed")
     try:

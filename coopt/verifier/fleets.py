@@ -356,7 +356,7 @@ def _check_growth(
             "growth",
             is_grown,
             part.name,
-            "one network that grows",
+            "one network that can grow to that of the last phase",
             "No network that can grow to the one of the last phase has the figures that the plan"
             " states (docs/phased.md).",
         )

@@ -142,7 +142,7 @@ def test_bounds_name_the_phases_in_which_they_hold_and_sites_have_sliders(form):
         ("gpt-22b", "2027, 2028"), ("llama3-70b", "2028"), ("mixtral", "2028"), ("gpt-175b", "2030"),
         ("llama3-70b", "2027"), ("gpt-22b", "2030"), ("llama3-70b", "2030"), ("mixtral", "2030"),
     ]  # fmt: skip
-    timed = [f"{name}, {years} iteration at most" for name, years in bounds]
+    timed = [f"{name}, {years} iteration time at most" for name, years in bounds]
     assert labels == [*timed, *(f"{site} power at most" for site in ("fjord", "valley"))]
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     put(browser, "#bound-site-1-power_mw-number", "3.5")

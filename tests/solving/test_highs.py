@@ -527,7 +527,11 @@ def test_an_optimum_without_a_bound_is_not_called_proven(monkeypatch: pytest.Mon
     monkeypatch.setattr(backends, "found_here", lambda _: (_Careless(), "1"))
     instance = ask()
     plan = coopt.solve(instance, solver="careless")
-    assert (plan.status, plan.stop_reason, plan.objective.bound) == ("feasible", "the solver's own gap", None)
+    assert (plan.status, plan.stop_reason, plan.objective.bound) == (
+        "feasible",
+        "the solver stopped at its own gap",
+        None,
+    )
     assert plan.objective.value == coopt.solve(instance).objective.value
     assert coopt.verify(instance, plan).accepted
 

@@ -53,7 +53,7 @@ export function showEvidence(root, plan, verdict) {
     plan.remarks?.length ? part("remarks", "What to know before you build", true, h("ul", { class: "reasons" }, plan.remarks.map((sentence) => h("li", {}, tied(sentence))))) : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
-    plan.drawings?.length ? part("drawing", "The network, drawn", true, drawings(plan.drawings, root)) : "",
+    plan.drawings?.length ? part("drawing", "Drawings of the network", true, drawings(plan.drawings, root)) : "",
     part("proof", "The proof", false, table(plan.search), verdict ? table(verdict.checks) : ""),
     plan.sections ? part("details", "All figures of the plan", false, plan.sections.map(table)) : "");
 }

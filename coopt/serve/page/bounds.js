@@ -4,7 +4,7 @@ import { h, byId, show } from "./dom.js";
 import { idOf, listed, read, typedAs } from "./schema.js";
 
 const BOUNDS = {
-  max_iteration_time_s: ["iteration at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
+  max_iteration_time_s: ["iteration time at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
 };
 const IN_TURN = "train_days_total";  // moves with the bounds of the workloads that it adds up
 const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["total days of training", "days"] };

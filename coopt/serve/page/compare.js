@@ -8,7 +8,7 @@ export function showComparison(root, kept, now, { swap, end }) {
   const rows = figuresOf(kept.plan, now.plan);
   const changes = differences(kept.table, now.table);
   return show(root, h("section", { class: "compare", "aria-label": "Comparison" },
-    h("div", { class: "row between" }, h("h2", {}, "Side by side"), h("div", { class: "row" },
+    h("div", { class: "row between" }, h("h2", {}, "Two answers side by side"), h("div", { class: "row" },
       h("button", { type: "button", id: "swap", click: swap }, "Swap"), h("button", { type: "button", id: "end-compare", click: end }, "End"))),
     h("div", { class: "pair" },
       h("div", {}, h("h3", {}, `Kept: ${kept.plan.name}`), h("p", {}, tied(kept.plan.headline))),

@@ -268,7 +268,7 @@ def _reason(run: Run, result: DirectSearch) -> str:
     return (
         "time limit"
         if run.elapsed_s() >= run.instance.solver.time_limit_s
-        else "no symmetry left to try"
+        else "every symmetric link layout was tried"
     )
 
 
