@@ -145,15 +145,6 @@ def test_a_difference_is_exact_and_turns_around(coopt, two_plans):
     assert len(keys) == len(set(keys))
 
 
-def test_a_plan_does_not_differ_from_itself_and_one_that_builds_nothing_says_so(coopt, planned, solved):
-    _, plan = planned
-    assert coopt("diff", plan, plan).stdout == "The plans do not differ.\n"
-    empty = json.loads(coopt("diff", plan, plan, "--json").stdout)
-    assert (empty["changes"], empty["bill"]) == ([], [])
-    _, none = solved(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.1"), name="late.toml")
-    assert "second infeasible" in coopt("diff", plan, none).stdout
-
-
 TWO_ISLANDS = """
 [[workload]]
 name = "second"

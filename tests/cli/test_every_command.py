@@ -28,7 +28,6 @@ SITES = [{"name": "east", "power_mw": 1.0, "usd_per_kwh": 0.05}, {"name": "west"
 YEARS = [{"year": 2026, "gpus": 32}, {"year": 2028, "gpus": 64, "price": {"nic": 0.5}, "retrofit_usd_per_link": 10}]
 ENDING = [YEARS[0], YEARS[1] | {"workloads": ["second"]}]
 """The network of the first workload stands idle in the end."""
-CORE = {"core": {"switch": "16-port", "gbit_s_per_gpu": 100.0}}
 FLEET: dict[str, Any] = ISLANDS | {
     "cluster__gpus": 64,
     "limits": {"power_mw": 1.0},
@@ -37,9 +36,6 @@ FLEET: dict[str, Any] = ISLANDS | {
 }
 FLEETS = {
     "fleet everywhere": question(**FLEET, site=SITES, phase=ENDING),
-    "fleet with a core in doubt": question(
-        **FLEET | {"sharing": ISLANDS["sharing"] | CORE}, robust={"prices": PRICES, "survive": "nic", "slower": 3.0}
-    ),
     "one network that grows in doubt": question(
         **ALIKE | {"limits": {"power_mw": 1.0}}, phase=YEARS, robust={"prices": PRICES}
     ),

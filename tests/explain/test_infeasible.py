@@ -128,7 +128,7 @@ def test_a_conflict_is_what_leaving_out_one_limit_after_the_other_keeps(changes:
 CAPS = ("limits.capex_usd", "limits.power_mw", "limits.racks")
 
 
-@settings(max_examples=example_count(20))
+@settings(max_examples=example_count(20, usual=2))
 @given(hopeless())
 def test_solve_names_the_limits_that_explain_names(instance: Instance) -> None:
     said, conflicts = " ".join(solve(instance).explanation), conflicts_of(instance, feasible)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -75,18 +76,20 @@ def planner(browser: Any, client: Client) -> Callable[..., Any]:
 
 @pytest.fixture
 def pictures() -> Callable[[Any, str], None]:
-    """`pictures(browser, "cliff")`: nothing is cut, light or dark; kept in COOPT_PICTURES where that is set."""
+    """`pictures(browser, "cliff")`: nothing is cut, wide or narrow, light or dark; kept in COOPT_PICTURES where that is
+    set."""
 
     def look(browser: Any, name: str) -> None:
-        folder, width = os.environ.get("COOPT_PICTURES"), browser.execute_script("return innerWidth")
-        for scheme in ("light", "dark"):
+        folder = os.environ.get("COOPT_PICTURES")
+        for width, scheme in product((390, 1280), ("light", "dark")):
+            resize(browser, width)
             prefer(browser, scheme)
             assert browser.execute_script("return document.documentElement.scrollWidth") == width
             cut = browser.execute_script(CUT)
             assert cut == [], (name, width)
             if folder:
                 Path(folder).mkdir(parents=True, exist_ok=True)
-                browser.save_screenshot(str(Path(folder) / f"{name}-{scheme}.png"))
+                browser.save_screenshot(str(Path(folder) / f"{name}-{width}-{scheme}.png"))
 
     return look
 

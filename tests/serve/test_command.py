@@ -21,7 +21,7 @@ from tests.serve.conftest import INSTANCES, TINY
 
 
 def test_it_prints_the_address_serves_the_question_and_ends_with_an_interrupt():
-    words = [sys.executable, "-m", "coopt", "serve", str(INSTANCES / "tiny-64.toml"), "--port", "0"]
+    words = [sys.executable, "-m", "coopt", "serve", str(INSTANCES / "tiny-64.toml"), "--port", "0", "--workers", "1"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = urlsplit(process.stdout.readline().strip())

@@ -34,15 +34,6 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("text", SHAPES)
-def test_a_ring_takes_one_step_less_than_domains_and_never_contends(drawn, text):
-    graph, board = drawn(text)
-    found = ring_schedule(board)
-    assert found.steps == board.domains - 1
-    assert found.contention_free
-    assert replay(graph, found) == ()
-
-
 @pytest.mark.parametrize("switched", [False, True])
 @settings(max_examples=60)
 @given(data=st.data())

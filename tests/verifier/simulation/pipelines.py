@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from coopt.verifier.simulation.events import EventClock
 from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
 from coopt.verifier.training.steps import Channel, PipelineShape, StagePass
+from tests.perf import pipeline_simulation
 
 
 class Nobody:
@@ -18,26 +19,10 @@ class Nobody:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pipeline:
-    """p stages of v chunks, m micro-batches; seconds of a layer, of the logits (both ways), and of a hop.
-
-    A chunk has `layers` layers; the first of all lacks `first_lacks` of them, the last `last_lacks`. Where a schedule
-    splits the backward pass, `weights` of its seconds are those of gradients of weights, none of them of the logits, of
-    which a third goes forward; else they are shared out over both passes.
+class Pipeline(pipeline_simulation.Pipeline):
+    """Such a pipeline as tests/perf simulates, whose logits take a third of their seconds forward where the backward
+    pass is split; else they are shared out over both passes.
     """
-
-    p: int
-    v: int
-    m: int
-    forward: float
-    backward: float
-    logits: float
-    hop: float
-    layers: int = 1
-    first_lacks: int = 0
-    last_lacks: int = 0
-    schedule: str = "1f1b"
-    weights: float = 0.0
 
     def run(self, seed: int = 0) -> float:
         """Seconds until the last stage is done."""
