@@ -65,7 +65,11 @@ def test_plans_on_file_are_accepted(row: dict[str, str]) -> None:
     assert coopt.verify(instance, plan).accepted, AGAIN.format(row["instance"])
 
 
-@pytest.mark.parametrize("row", QUICK, ids=lambda row: row["instance"])
+@pytest.mark.parametrize(
+    "row",
+    [row for row in QUICK if row["proof_bytes"] or float(row["certify_s"]) < 1.5],
+    ids=lambda row: row["instance"],
+)
 def test_plans_and_proofs_on_file_prove_what_the_table_says(row: dict[str, str]) -> None:
     instance, plan, proof = LIBRARY.kept(row["instance"])
     found = coopt.certify(instance, plan, proof)

@@ -301,14 +301,7 @@ def test_no_plan_comes_without_the_optimum_of_a_program(kind: str, monkeypatch: 
 
 ROOT = Path(__file__).parents[2]
 RECORD = list(csv.DictReader((ROOT / "benchmarks" / "disciplines.csv").read_text("utf-8").splitlines()))
-QUICK = (
-    "tiny-64",
-    "phased-128",
-    "rail-only-gpt-1t",
-    "llama3-405b-16k",
-    "fleet-core-growth",
-    "direct-64",
-)
+QUICK = ("tiny-64", "phased-128", "rail-only-gpt-1t", "fleet-core-growth", "direct-64")
 """Instances that are solved, routed and simulated within seconds; the benchmark records others."""
 
 
