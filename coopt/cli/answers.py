@@ -151,7 +151,8 @@ def solve(
         answer(text)
     if plan.cost is not None and not full and not as_json:
         note(
-            "--full also prints the complete bill, the parts of the iteration time and every bound"
+            "--full prints the whole bill, the parts of times and every bound;"
+            " coopt explain says what would change the plan"
         )
     if plan.status == "infeasible":
         note(

@@ -699,7 +699,11 @@ class Workload(Table):
 
     def days(self, time_s: float) -> float:
         """Days that all iterations take at this time each."""
-        return self.iterations * time_s / 86400.0
+        return self.days_for(self.needed_tokens, time_s)
+
+    def days_for(self, tokens: float, time_s: float) -> float:
+        """Days that so many tokens take at this time an iteration."""
+        return tokens / self.tokens_per_iteration * time_s / 86400.0
 
     def end(self, time_s: float) -> str:
         """Day by which training ends at this time an iteration: `4 March 2027`; empty without a

@@ -59,6 +59,8 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     for key, (name, text) in ASSUMED.items():
         if key in by_key:
             yield fact(name, text(instance, plan, by_key[key]))
+    if plan.couplings.ring is not None or any(part.links is not None for part in plan.parts):
+        yield fact("Failures", UNCOUNTED)
     if plan.next_best is not None:
         yield fact("Prices", _prices(plan, plan.next_best))
 
@@ -130,6 +132,7 @@ ASSUMED = {
     "availability.rates": ("Failures", _failures),
 }
 """What a plan assumes, by the key that has it otherwise."""
+UNCOUNTED = "none counted (coopt counts them for networks of switches at one site)"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:

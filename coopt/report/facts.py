@@ -6,6 +6,7 @@ The tables of its bill, switches and times are here too, and the words for what 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -251,6 +252,30 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     return f"{promised_text} with the confidence asked for, {workload.duration(mean_s)} on average"
 
 
+def pace_days(run: WorkloadPlan, workload: Workload) -> float:
+    """Days for `PACE_TOKENS` tokens; infinite where a workload makes no progress."""
+    return workload.days_for(PACE_TOKENS, run.elapsed_s(run.uptime.goodput if run.uptime else 1.0))
+
+
+def pace_text(pairs: Iterable[tuple[WorkloadPlan, Workload]]) -> str:
+    """`1 trillion tokens in 17.6 days (language) and 3.1 days (code) if nothing fails`, of the
+    slowest run of each workload; nothing of those that have tokens of their own, of which days are
+    told, or that make no progress.
+    """
+    days: dict[str, float] = {}
+    disturbed = False
+    for run, workload in pairs:
+        if workload.train_tokens is None and math.isfinite(pace := pace_days(run, workload)):
+            days[run.name] = max(days.get(run.name, 0.0), pace)
+            disturbed = run.uptime is not None
+    shown = [
+        f"{words.in_days(pace)}{f' ({name})' if len(days) > 1 else ''}"
+        for name, pace in [*days.items()][:MOST_PACES]
+    ]
+    undisturbed = "" if disturbed else " if nothing fails"
+    return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
+
+
 def uptime_text(uptime: Uptime) -> str:
     """`trains 97.2% of the time: a failure every 829 h, ...`."""
     failures = (
@@ -401,6 +426,11 @@ def without_gpus(cost: Cost) -> str:
     return "without the GPUs that train" if idle else "without the GPUs"
 
 
+PACE_TOKENS = 1e12
+"""Tokens for which days are told where those of a run are not given."""
+MOST_PACES = 3
+"""Workloads of which one sentence tells such days."""
+
 MOST_RUNS = 6
 """Workloads with a figure of their own at a glance."""
 
@@ -411,6 +441,7 @@ ON_SCREEN = (
     "Split",
     "Schedule",
     "Iteration",
+    "Training",
     "Goodput",
 )
 """Facts of the only network and of its only workload that the first screen shows."""
@@ -506,17 +537,18 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     for name, run, workload in ranked[:MOST_RUNS]:
         of = f" of {name}" if len(pairs) > 1 else ""
         took, bound = words.seconds(run.iteration_time_s), words.seconds(run.bound_s)
-        unit, value, iteration = "s", run.iteration_time_s, ""
+        unit, value = "s", run.iteration_time_s
+        pace = pace_text([(run, workload)]) or trained_text(run, workload)
         if workload.train_days is not None:
             unit, value = "days", workload.days(run.promised_s)
-            iteration = f"; {took} an iteration"
+            pace = f"{took} an iteration"
             took, bound = words.in_days(value), words.in_days(workload.train_days)
         close = "close: " if 0.0 <= run.slack < words.CLOSE else ""
         kept = " with the margin" if workload.time_margin else ""
         under = f"{close}{words.percent(run.slack)} under the bound of {bound}{kept}"
         note = (
-            f"{under if run.bounded else 'no bound'}{iteration}; {words.model_utilisation(run)};"
-            f" {degrees(run.mapping)}"
+            f"{under if run.bounded else 'no bound'}; {f'{pace}; ' if pace else ''}"
+            f"{words.model_utilisation(run)}; {degrees(run.mapping)}"
         )
         title = "Training" if unit == "days" else "Iteration"
         yield PlanFact("total", run.name, f"{title}{of}", value, unit, took, note)
@@ -661,6 +693,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
+        *([fact("Training", pace)] if (pace := pace_text([(run, workload)])) else []),
         fact("Asked", workload.required_s, "s", words.required_bound(workload)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),

@@ -48,6 +48,7 @@ from coopt.report.explanation import search_table
 from coopt.report.facts import (
     BILL,
     ON_SCREEN,
+    asked_of,
     bill_table,
     breakdown_table,
     claim_text,
@@ -55,6 +56,7 @@ from coopt.report.facts import (
     label,
     link_tables,
     network_facts,
+    pace_text,
     plan_facts,
     run_facts,
     standing_table,
@@ -526,7 +528,16 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
         if len(order) > MOST_LINES
         else None,
         turns_text(instance, plan.runs) if single and not alone else None,
+        None if single else _pace(instance, plan),
     )
+
+
+def _pace(instance: Instance, plan: Plan) -> str | None:
+    """How long a number of tokens takes in the end, of the workloads with the least slack."""
+    last = [part for part in plan.parts if part.phase == plan.parts[-1].phase]
+    asked = [pair for part in last for pair in asked_of(instance, part)]
+    pace = pace_text(sorted(asked, key=lambda pair: pair[0].slack))
+    return f"{pace}." if pace else None
 
 
 def _short_bill(

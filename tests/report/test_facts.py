@@ -181,6 +181,9 @@ def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float]) -> None:
     for name, time_s in (("Asked", workload.required_s), ("Iteration", runs["w", "Iteration"].value)):
         assert workload.in_own_units(float(time_s)) in runs["w", name].shown
     assert runs["w", "Iteration"].shown.count("if nothing fails") == ("train_days" in bound)
+    days = 1e12 / workload.tokens_per_iteration * float(runs["w", "Iteration"].value) / 86400
+    told = None if "train_days" in bound else f"1 trillion tokens in {days:.4g} days if nothing fails"
+    assert getattr(runs.get(("w", "Training")), "shown", None) == told
 
 
 def test_collectives_are_a_fact_where_a_workload_leaves_the_choice() -> None:
