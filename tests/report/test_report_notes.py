@@ -99,8 +99,8 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
         ({"network__switches": [{**switch(8, 900), "port_gbit_s": 800, "modes": [{"radix": 16, "port_gbit_s": 400}]}],
           "cluster__gpus": 256, "network__fabrics": "clos", **LARGER}, ["800 Gbit/s", "2 ports"]),
         ({"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER},
-         ["qm9700 of tier 1 has 32 cages", "800 Gbit/s", "2 ports"]),
-        (TWIN_GPUS, ["102t of tier", "has 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
+         ["qm9700 of tier 1 has only 32 cages", "800 Gbit/s", "2 ports"]),
+        (TWIN_GPUS, ["102t of tier", "has only 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
     ],
     ids=["modes", "twin ports", "breakout"],
 )  # fmt: skip

@@ -242,7 +242,7 @@ def test_sharded_parameters_come_back_in_sixteen_bits() -> None:
 
 
 def test_another_number_of_domains_is_refused() -> None:
-    with pytest.raises(InstanceError, match=r"5 domains and .* has 4"):
+    with pytest.raises(InstanceError, match=r"5 HB domains, but .* has 4"):
         trained(fabric("ring:5"))
 
 
