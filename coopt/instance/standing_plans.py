@@ -1,4 +1,4 @@
-"""A plan as the design that stands: rows of [[existing]] that name the file of one."""
+"""A plan, or a list of cables, as the design that stands: rows of [[existing]] that name a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coopt.instance import cable_lists
+from coopt.instance.cable_lists import design_of_cables
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.texts import InstanceError, read_text
 
@@ -14,8 +16,8 @@ KEYS = ("plan", "part")
 
 
 def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The raw table of a question with the designs of the plans that [[existing]] names; keys that
-    stand beside the name of a file take precedence.
+    """The raw table of a question with the designs of the plans and lists of cables that
+    [[existing]] names; keys that stand beside the name of a file take precedence.
 
     Parameters
     ----------
@@ -30,18 +32,45 @@ def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     rows = table.get("existing", ())
     rows = [rows] if isinstance(rows, Mapping) else rows
     if not isinstance(rows, list | tuple) or not any(
-        isinstance(row, Mapping) and "plan" in row for row in rows
+        isinstance(row, Mapping) and _is_file(row) for row in rows
     ):
         return table
     return {
         **table,
         "existing": [
-            _row(row, table.get("network", {}), folder, f"existing[{n}].plan")
-            if isinstance(row, Mapping) and "plan" in row
+            _row_of_file(row, table.get("network", {}), folder, f"existing[{n}]")
+            if isinstance(row, Mapping) and _is_file(row)
             else row
             for n, row in enumerate(rows)
         ],
     }
+
+
+def _is_file(row: Mapping[str, Any]) -> bool:
+    return "plan" in row or "cables" in row
+
+
+def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
+    if "plan" in row:
+        return _row(row, network, folder, f"{key}.plan")
+    listed = network if isinstance(network, Mapping) else {}
+    design = design_of_cables(row, listed, folder, key)
+    nics = listed.get("nics", ())
+    nics = list(nics) if isinstance(nics, list | tuple) else [nics]
+    nic = row.get("nic", nics[0] if len(nics) == 1 else None)
+    if nic is None:
+        raise InstanceError(f"{key}.nic: is missing, needs the NIC of a GPU (it sets the rate)")
+    design["nic"] = nic
+    products = [("hb_domain", "hb_domains", design)]
+    for tier in design["tiers"]:
+        tier["gbit_s"] = _rate(nic, key) / design["nic_ports"]
+        products += [("switch", "switches", tier), ("optic", "optics", tier)]
+        products += [("optic_below", "optics", tier)]
+    for name, kind, holder in products:
+        if name in holder:
+            holder[name] = _listed(listed, kind, holder[name])
+    beside = {name: value for name, value in row.items() if name not in cable_lists.KEYS}
+    return {**design, **beside}
 
 
 def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:

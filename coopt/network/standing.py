@@ -51,14 +51,13 @@ def family_of(
     assert nic is not None, "checked as soon as the instance is read"
     origin = f"{file}: design {stands.id!r}"
     chain = chain_of(stands, file)
-    if stands.published and stands.published.switches != tuple(
-        tier.switches for tier in chain.levels
-    ):
-        counts = both(str(tier.switches) for tier in chain.levels)
-        raise InstanceError(
-            f"{origin}: published.switches = {list(stands.published.switches)}: the design counts"
-            f" {counts}, needs one that counts to what stands"
-        )
+    for name in ("switches", "links") if stands.published else ():
+        counted = tuple(getattr(tier, name) for tier in chain.levels)
+        if getattr(stands.published, name) not in (None, counted):
+            raise InstanceError(
+                f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the design"
+                f" counts {both(map(str, counted))}, needs one that counts to what stands"
+            )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)
     rate = stands.link_gbit_s

@@ -1,0 +1,373 @@
+"""A list of cables as the design that stands: rows of [[existing]] that name CSV files of cables
+and devices, as `coopt cabling` writes them or NetBox imports and exports them.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import networkx as nx
+
+from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.texts import InstanceError, both, read_text
+
+KEYS = ("cables", "devices", "names")
+FORMS = (("a_device", "a_port"), ("side_a_device", "side_a_name"), ("device a", "termination a"))
+"""Columns of the lower or first end: of `coopt cabling`, of NetBox's imports and of its exports."""
+MOST_TIERS = 3
+
+
+class PortEnd(NamedTuple):
+    """An end of a cable, with the product in its port where the list says it."""
+
+    device: str
+    port: str
+    product: str
+
+
+class CableRow(NamedTuple):
+    """A line of a list, and the ends of its cable."""
+
+    line: int
+    ends: tuple[PortEnd, PortEnd]
+
+
+class CableList:
+    """The cables of one network, and what its devices are.
+
+    Parameters
+    ----------
+    origin
+        What refusals begin with.
+    rows
+        The cables between devices that count.
+    models
+        The product of each device.
+    hb_domains
+        The models that are HB domains.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        rows: list[CableRow],
+        models: Mapping[str, str],
+        hb_domains: Mapping[str, int],
+    ) -> None:
+        self.origin, self.rows, self.models = origin, rows, models
+        servers = sorted(device for device in models if models[device] in hb_domains)
+        if not servers:
+            raise InstanceError(f"{origin}: has no HB domain, needs cables to servers")
+        self.hb_domain = self._single(servers, models, "HB domains")
+        self.size, self.servers = hb_domains[self.hb_domain], servers
+        self._check_ports()
+        self.graph: nx.Graph[str] = nx.Graph()
+        for row in rows:
+            low, high = (end.device for end in row.ends)
+            links = self.graph.get_edge_data(low, high, {"links": 0})["links"]
+            self.graph.add_edge(low, high, links=links + 1)
+        self.tier_of = nx.multi_source_dijkstra_path_length(
+            self.graph, {*servers}, weight=lambda *_: 1
+        )
+        self.cables = self._by_tier()
+
+    def _single(self, devices: Iterable[str], of: Mapping[str, str], what: str) -> str:
+        found = sorted({of[device] for device in devices})
+        if len(found) > 1:
+            raise InstanceError(
+                f"{self.origin}: {what} are {both(map(repr, found))}, needs one product"
+            )
+        return found[0]
+
+    def _check_ports(self) -> None:
+        taken: dict[tuple[str, str], int] = {}
+        for row in self.rows:
+            for end in row.ends:
+                line = taken.setdefault(end[:2], row.line)
+                if line != row.line or row.ends[0][:2] == row.ends[1][:2]:
+                    raise InstanceError(
+                        f"{self.origin}: line {row.line}: port {end.port!r} of {end.device!r} has"
+                        f" the cable of line {line}, needs a port of its own"
+                    )
+
+    def _by_tier(self) -> list[list[CableRow]]:
+        """The cables below each tier, lower ends first."""
+        tiers: defaultdict[int, list[CableRow]] = defaultdict(list)
+        for row in self.rows:
+            low, high = sorted(row.ends, key=lambda end: self.tier_of.get(end.device, MOST_TIERS))
+            at = self.tier_of.get(low.device), self.tier_of.get(high.device)
+            if at[0] is None or at[1] is None or at[1] - at[0] != 1 or at[1] > MOST_TIERS:
+                raise InstanceError(
+                    f"{self.origin}: line {row.line}: joins {low.device!r} and {high.device!r},"
+                    f" which are no switches of neighbouring tiers above HB domains (1 to"
+                    f" {MOST_TIERS})"
+                )
+            tiers[at[1]].append(CableRow(row.line, (low, high)))
+        return [tiers[tier] for tier in sorted(tiers)]
+
+    def design(self) -> dict[str, Any]:
+        """The keys of the design, which count to the switches and cables of the list."""
+        ports = self._ports_of_servers()
+        per_gpu, networks = ports // self.size, self._networks()
+        of_port = [networks[number] for number in range(ports)]
+        split = per_gpu > 1 and len({*of_port}) > 1 and len({*of_port[:per_gpu]}) == per_gpu
+        planes = per_gpu if split else 1
+        rails = len({*of_port[::planes]}) if len(self.cables) > 1 else 1
+        leaf_rails = self._leaves_of_server() // planes
+        fabric = "rail-only" if rails > 1 else "rail-optimized" if self._by_rail() else "clos"
+        if len(self.cables) == 1 and leaf_rails > 1:
+            fabric = "rail-only"
+        levels = range(1, len(self.cables) + 1)
+        tiers = [self._tier(level) for level in levels]
+        by_rail = fabric != "clos" and len(self.cables) > 1
+        leaf_domains = {"leaf_domains": self._leaf_domains()}
+        if len(self.cables) == 1 or (not by_rail and tiers[0]["down"] % (ports // planes)):
+            leaf_domains = {}
+        return {
+            "domains": len(self.servers),
+            "gpus_per_domain": self.size,
+            "fabric": fabric,
+            "nic_ports": per_gpu,
+            "planes": planes,
+            **({"rails": leaf_rails} if by_rail and leaf_rails < self.size else {}),
+            **leaf_domains,
+            **({} if self._is_even() else {"bundles": "any"}),
+            "tiers": tiers,
+            "published": {
+                "switches": [len(self._switches(level)) for level in levels],
+                "links": [len(cables) for cables in self.cables],
+            },
+        }
+
+    def _ports_of_servers(self) -> int:
+        """Ports of each server, a whole number for each GPU."""
+        counts = Counter(row.ends[0].device for row in self.cables[0])
+        least, most = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+        if counts[least] != counts[most]:
+            raise InstanceError(
+                f"{self.origin}: {least!r} has {counts[least]} cables and {most!r}"
+                f" {counts[most]}, needs as many for each HB domain"
+            )
+        if counts[most] % self.size:
+            raise InstanceError(
+                f"{self.origin}: {most!r} has {counts[most]} cables, needs a multiple of the"
+                f" {self.size} GPUs of {self.hb_domain!r}"
+            )
+        return counts[most]
+
+    def _networks(self) -> list[int]:
+        """The network, of those that no switch joins, of each port of a server, in natural
+        order of their names.
+        """
+        switches = self.graph.subgraph([*self._switches(1), *self._upper()])
+        network_of = {
+            switch: number
+            for number, network in enumerate(nx.connected_components(switches))
+            for switch in network
+        }
+        found = {
+            tuple(network_of[leaf] for leaf in leaves)
+            for leaves in self._leaves_of_ports().values()
+        }
+        if len(found) > 1:
+            raise InstanceError(
+                f"{self.origin}: the ports of {self.hb_domain!r} lead to other networks in some"
+                " servers than in others, needs the same rails everywhere"
+            )
+        return list(found.pop())
+
+    def _leaves_of_ports(self) -> dict[str, list[str]]:
+        """The leaf of each port of a server, in natural order of the names of ports."""
+        leaves: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for low, leaf in (row.ends for row in self.cables[0]):
+            leaves[low.device][low.port] = leaf.device
+        return {
+            server: [of_port[port] for port in sorted(of_port, key=natural)]
+            for server, of_port in leaves.items()
+        }
+
+    def _by_rail(self) -> bool:
+        """Whether each leaf has the same ports of several servers, and not all of theirs."""
+        parts: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for server, leaves in self._leaves_of_ports().items():
+            for number, leaf in enumerate(leaves):
+                parts[leaf][server].add(number)
+        alike = all(len({*map(frozenset, of.values())}) == 1 for of in parts.values())
+        return alike and max(map(len, parts.values())) > 1 and self._leaves_of_server() > 1
+
+    def _upper(self) -> list[str]:
+        return [
+            switch for level in range(2, len(self.cables) + 1) for switch in self._switches(level)
+        ]
+
+    def _switches(self, tier: int) -> list[str]:
+        return [device for device, of in self.tier_of.items() if of == tier]
+
+    def _leaves_of_server(self) -> int:
+        """Leaves that each server is on."""
+        return max(len(self.graph[server]) for server in self.servers)
+
+    def _leaf_domains(self) -> int:
+        """HB domains of the fullest leaf."""
+        domains = Counter(leaf for server in self.servers for leaf in self.graph[server])
+        return max(domains.values())
+
+    def _is_even(self) -> bool:
+        """Whether leaves have as many cables to each spine."""
+        leaves = {*self._switches(1)}
+        bundles = {
+            links
+            for low, high, links in self.graph.edges(data="links")
+            if (low in leaves or high in leaves)
+            and {self.tier_of[low], self.tier_of[high]} == {1, 2}
+        }
+        return len(bundles) < 2
+
+    def _tier(self, level: int) -> dict[str, Any]:
+        """The ports in use of the switches of a tier, and products as far as they are known."""
+        up = Counter(
+            row.ends[0].device for row in (self.cables[level] if level < len(self.cables) else ())
+        )
+        down = Counter(row.ends[1].device for row in self.cables[level - 1])
+        most_down, most_up = (max(count.values(), default=0) for count in (down, up))
+        products = [{row.ends[side].product for row in self.cables[level - 1]} for side in (1, 0)]
+        for side, found in enumerate(products):
+            if len(found) > 1:
+                raise InstanceError(
+                    f"{self.origin}: {('upper', 'lower')[side]} ends below tier {level} are"
+                    f" {both(sorted(map(repr, found)))}, needs one product"
+                )
+        optics = zip(("optic", "optic_below"), (found.pop() for found in products), strict=True)
+        switch = self._single(self._switches(level), self.models, f"switches of tier {level}")
+        return {
+            "ports": max(most_down + most_up, 2),
+            "down": most_down,
+            **({"up": most_up} if most_up else {}),
+            **({"switch": switch} if switch else {}),
+            **{key: optic for key, optic in optics if optic},
+        }
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts numbers in names by their values."""
+    parts = re.findall(r"\d+|\D+", name)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def design_of_cables(
+    row: Mapping[str, Any], network: Mapping[str, Any], folder: Path, key: str
+) -> dict[str, Any]:
+    """The keys of the design that the files of a row list.
+
+    Raises
+    ------
+    InstanceError
+        Where a file is no list of cables, or lists what is no network of equal switches.
+    """
+    names = row.get("names", {})
+    if not isinstance(names, Mapping):
+        raise InstanceError(f"{key}.names = {names!r}: needs a table of names in the catalog")
+    origin = f"{key}.cables = {row['cables']!r}"
+    table = _table(folder, row["cables"], f"{key}.cables")
+    form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None
+    if form is None:
+        columns = "; ".join(", ".join(_columns(form)) for form in FORMS)
+        raise InstanceError(f"{origin}: lists no cables, needs the columns {columns}")
+    rows = [_cable(line, values, form, origin) for line, values in table]
+    models = _models(row, table, folder, key)
+    known = {device: str(names.get(model, model)) for device, model in models.items()}
+    for cable in rows:
+        for end in cable.ends:
+            if end.device not in known:
+                raise InstanceError(
+                    f"{origin}: line {cable.line}: the model of {end.device!r} is not listed,"
+                    f" needs a line of its own in {key}.devices"
+                )
+    sizes = dict(_hb_domains({*known.values()}, row, network))
+    left_out = {device for device, model in models.items() if names.get(model) == ""}
+    kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
+    listed = CableList(
+        origin, kept, {device: known[device] for device in known if device not in left_out}, sizes
+    )
+    return {"id": Path(row["cables"]).stem, "hb_domain": listed.hb_domain, **listed.design()}
+
+
+def _columns(form: tuple[str, str]) -> list[str]:
+    """The columns of a form, of both ends."""
+    other = [re.sub(r"(^|_| )a(_|$)", r"\1b\2", column) for column in form]
+    return [*form, *other]
+
+
+def _cable(line: int, values: Mapping[str, str], form: tuple[str, str], origin: str) -> CableRow:
+    columns = _columns(form)
+    missing = [column for column in columns if not values.get(column)]
+    if missing:
+        raise InstanceError(
+            f"{origin}: line {line}: {missing[0]} is missing, needs a device and a port at both"
+            " ends"
+        )
+    a, a_port, b, b_port = (values[column] for column in columns)
+    products = (values.get(f"{side}_product") or "" for side in "ab")
+    return CableRow(line, (PortEnd(a, a_port, next(products)), PortEnd(b, b_port, next(products))))
+
+
+def _table(folder: Path, file: Any, key: str) -> list[tuple[int, dict[str, str]]]:
+    """The lines of a CSV file with their numbers; columns are told by names in lower case."""
+    if not isinstance(file, str):
+        raise InstanceError(f"{key} = {file!r}: needs the name of a CSV file")
+    text = read_text(folder / file, "a CSV file", "a list that `coopt cabling` or NetBox wrote")
+    reader = csv.DictReader(text.splitlines())
+    return [
+        (reader.line_num, {_plain(name).lower(): _plain(value) for name, value in line.items()})
+        for line in reader
+    ]
+
+
+def _plain(cell: object) -> str:
+    """A cell without blanks or the mark at the beginning of a file; empty where there is none."""
+    return str(cell or "").strip("\ufeff ")
+
+
+def _models(
+    row: Mapping[str, Any],
+    cables: list[tuple[int, dict[str, str]]],
+    folder: Path,
+    key: str,
+) -> dict[str, str]:
+    """The model of each device: of the list of devices, or as the list of cables has them."""
+    if "devices" not in row:
+        return {
+            line[f"{side}_device"]: line[f"{side}_model"]
+            for _, line in cables
+            for side in "ab"
+            if line.get(f"{side}_model")
+        }
+    listed = _table(folder, row["devices"], f"{key}.devices")
+    return {
+        line["name"]: line.get("device_type") or line.get("type", "")
+        for _, line in listed
+        if line.get("name")
+    }
+
+
+def _hb_domains(
+    models: Iterable[str], row: Mapping[str, Any], network: Mapping[str, Any]
+) -> Iterator[tuple[str, int]]:
+    """Which models are HB domains, with their GPUs."""
+    entries = network.get("hb_domains", ())
+    entries = [*(entries if isinstance(entries, list | tuple) else [entries]), row.get("hb_domain")]
+    own = {entry["name"]: entry.get("size") for entry in entries if isinstance(entry, Mapping)}
+    for model in models:
+        size = own.get(model)
+        if isinstance(size, int):
+            yield model, size
+            continue
+        try:
+            yield model, getattr(find("hb_domain", model), "size")  # noqa: B009 - of any entry
+        except UnknownNameError:
+            continue
