@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from coopt.instance.texts import both
+from coopt.instance.texts import alternatives, both
 
 MOST_LETTERS = 1 << 14
 # a group in parentheses, or one letter, and how often it is repeated
@@ -60,6 +60,26 @@ def layout_of(text: str) -> Layout:
     return tuple(
         Chunk(chunk.count("t"), chunk.count("m"), "E" in chunk, "L" in chunk) for chunk in chunks
     )
+
+
+# what lists in place of letters call the parts of a chunk
+NAMES = {"embedding": "E", "decoder": "t", "mtp": "m", "loss": "L"}
+
+
+def letters_of(text: str) -> str:
+    """Return a layout in letters that may be written as lists of names, one for each chunk.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown.
+    """
+    if "[" not in text:
+        return text
+    chunks = [re.findall(r"\w+", chunk.lower()) for chunk in re.findall(r"\[([^\[\]]*)\]", text)]
+    if unknown := [name for chunk in chunks for name in chunk if name not in NAMES]:
+        raise ValueError(f"{unknown[0]!r} is no part of a model, needs {alternatives(NAMES)}")
+    return "|".join("".join(NAMES[name] for name in chunk) for chunk in chunks)
 
 
 def _unrolled(text: str) -> str:
@@ -131,6 +151,17 @@ def layout_fault(
             + ", with layers m in the last chunk of a stage"
         )
     return ""
+
+
+def layout_of_ends(layers: int, p: int, first: int, last: int, predictions: int) -> str:
+    """Write p stages of which the first and the last have so many layers, where not 0, and the
+    others equally many; empty if they cannot.
+    """
+    others = p - (first > 0) - (last > 0)
+    each, remainder = divmod(layers - first - last, max(others, 1))
+    if p < 2 or remainder or each < 0 or (others == 0 and each):
+        return ""
+    return layout_text([first or each, *[each] * (p - 2), last or each], predictions)
 
 
 def layout_text(sizes: list[int], predictions: int) -> str:

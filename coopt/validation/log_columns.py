@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
+from coopt.instance.layouts import layout_fault, layout_of, layout_of_ends, letters_of
 from coopt.instance.software import Dispatcher
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.transformer import GraphModule
@@ -133,6 +134,7 @@ class _Reading:
         cells = {column: log.get(column) for column in log.printed if column in COLUMNS}
         notes = [f"read from a log of {log.format.name}"]
         cells |= self._shape(notes)
+        cells |= {"pipeline_layout": self._layout(notes)}
         cells |= self._split(cells, notes)
         cells |= {"precision": self._precision(), "recompute": self._recompute()}
         cells |= self._software(cells, notes)
@@ -225,7 +227,6 @@ class _Reading:
         cells |= self._window_cells()
         cells |= self._hybrid_cells(cells, dense_width)
         self._check_widths(cells)
-        self._check_layout(notes)
         self._check_model(cells)
         return cells
 
@@ -399,26 +400,33 @@ class _Reading:
             **({"extra_predictions": str(len(further))} if further else {}),
         }
 
-    def _check_layout(self, notes: list[str]) -> None:
-        """Refuse a layout of the pipeline with other layers or stages than the rest of the log."""
-        layout = self.log.get("layout")
-        ends = [f"{name}_stage" for name in ("first", "last") if self._number(f"{name}_stage")]
-        if ends:
-            layers = both(f"{self._number(name)} layers ({name})" for name in ends)
-            notes.append(f"stages of {layers} are treated as even ones".replace("_stage", ""))
-        if not layout or "[" in layout:
-            return
-        text = layout.replace("'", "")
-        for pattern in (r"\(([^()]{1,99})\)\*(\d{1,3})", r"(\w)\*(\d{1,3})"):
-            text = re.sub(pattern, lambda match: match[1] * int(match[2]), text)
-        drawn = text.count("t"), text.count("|") + 1
-        of_log = self._number("layers"), self._number("pp") * max(1, self._number("interleave"))
-        if drawn != of_log:
-            raise self._fault(
-                f"pipeline_model_parallel_layout = {layout} has {drawn[0]} layers in {drawn[1]}"
-                f" stages, but the log has {of_log[0]} in {of_log[1]}"
+    def _layout(self, notes: list[str]) -> str:
+        """Return the layout of the pipeline; refused where it has other layers or stages than the
+        rest of the log.
+        """
+        printed, p, v = self.log.get("layout"), self._number("pp"), self._number("interleave")
+        layers, predictions = self._number("layers"), self._number("extra_predictions")
+        if not printed:
+            ends = {name: self._number(f"{name}_stage") for name in ("first", "last")}
+            if not any(ends.values()):
+                return ""
+            text = (
+                layout_of_ends(layers, p, ends["first"], ends["last"], predictions)
+                if v <= 1
+                else ""
             )
-        notes.append(f"stages of {layout} are treated as even ones")
+            if not text:
+                stages = both(f"{size} layers ({name})" for name, size in ends.items() if size)
+                notes.append(f"stages of {stages} are treated as even ones")
+            return text
+        try:
+            text = letters_of(printed.replace("'", "").replace('"', ""))
+            fault = layout_fault(text, layers, predictions, (p,), (v,) if v else None)
+        except ValueError as error:
+            fault = str(error)
+        if fault:
+            raise self._fault(f"pipeline_model_parallel_layout = {printed}: it {fault}")
+        return text
 
     def _check_model(self, cells: Cells) -> None:
         """Refuse a model of the catalog whose shape is other than that of the log."""
@@ -469,7 +477,7 @@ class _Reading:
             "sequence_parallel": self._flag("sequence_parallel"),
             "offload_percent": self._offload_percent(),
             "ep_overlap": "1" if log.get("ep_overlap") else "",
-            "interleave": self._chunks(p) if p > 1 else "",
+            "interleave": self._chunks(p, cells) if p > 1 else "",
             **self._batches(p, replicas, gpus),
         }
 
@@ -496,13 +504,15 @@ class _Reading:
             return str(batch // (micro * rounds) * ranks)
         return ""
 
-    def _chunks(self, stages: int) -> str:
+    def _chunks(self, stages: int, cells: Cells) -> str:
         """Return the model chunks of a GPU."""
         if total := self._number("stages"):
             return str(total // stages)
         if each := self._number("layers_per_stage"):
             model = catalog_model(self._model_name())
             return str(max(1, math.ceil(model.layers / each) // stages)) if model else ""
+        if layout := cells.get("pipeline_layout"):
+            return str(len(layout_of(layout)) // stages)
         return self.log.get("interleave")
 
     def _batches(self, stages: int, replicas: int, gpus: str) -> Cells:

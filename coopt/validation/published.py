@@ -45,6 +45,7 @@ class Measurement:
     notes: str = ""
     attention_kernel: str = ""
     schedule: str = ""
+    pipeline_layout: str = ""
     balance: str = ""
     flop_count: str = ""
     corrections: str = ""

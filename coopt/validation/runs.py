@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import OWN, find, sentences
 from coopt.instance.hardware import Gpu, HbDomain, Precision
 from coopt.instance.software import RunSoftware
-from coopt.instance.transformer import Software, Transformer
+from coopt.instance.transformer import MappingLimits, Software, Transformer
 from coopt.instance.workload import Options, Workload
 from coopt.perf.mapping import RECOMPUTE
 from coopt.validation.facts import Framework, PublishedGpu, published_facts
@@ -81,7 +81,7 @@ class MeasuredRun:
         model = workload.model.model_copy(update={"name": "", "description": "", "sources": ()})
         options = workload.options.having(software={"release": ""})
         trained = (model, workload.global_batch, workload.precision, workload.balance, options)
-        return *trained, self.gpu.name, self.hb_gbyte_s
+        return *trained, workload.layout, self.gpu.name, self.hb_gbyte_s
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +199,7 @@ def _workload(
         precision=precision,
         balance="trained" if row.balance == "trained" else "forced",
         max_iteration_time_s=measured_s,
+        mapping=MappingLimits(pipeline_layout=row.pipeline_layout),
         options=_options(row, framework, expert_tp=split.expert_tp),
     )
 

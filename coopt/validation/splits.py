@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.layouts import layout_fault, layout_of
 from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, tp_of_experts
@@ -143,8 +144,10 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
 
 def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[str]) -> int:
     """Model chunks per GPU: as published, else 1."""
-    if p == 1:
+    if p == 1 and not row.pipeline_layout:
         return 1
+    if row.pipeline_layout:
+        return _chunks_of_layout(row, model, p)
     chunks = row.interleave or 1
     if row.interleave is None and "interleaved" in row.notes:
         assumptions.append(
@@ -156,6 +159,17 @@ def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[
             f" {model.layers} layers"
         )
     return chunks
+
+
+def _chunks_of_layout(row: Measurement, model: Transformer, p: int) -> int:
+    text, chunks = row.pipeline_layout, (row.interleave,) if row.interleave else None
+    try:
+        fault = layout_fault(text, model.layers, model.extra_predictions, (p,), chunks)
+    except ValueError as error:
+        fault = str(error)
+    if fault:
+        raise UnusableError(f"pipeline_layout {text!r}: it {fault}")
+    return len(layout_of(text)) // p
 
 
 def _recompute(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.layouts import layout_of
+from coopt.instance.layouts import layout_of, layout_of_ends, letters_of
 from coopt.instance.workload import Workload
 from coopt.perf.layouts import LayoutParts, LayoutRows, layout_chains, layout_s
 from coopt.perf.mapping import held_parameters
@@ -101,6 +101,15 @@ def training(layout: str, schedule: str = "1f1b", **model: Any) -> Workload:
     table = {"name": "w", "model": small_model(**model), "global_batch": 48, "max_iteration_time_s": 1.0}
     chosen = {"mapping": {"pipeline_layout": layout}, "options": {"schedule": schedule}}
     return Workload.model_validate(table | chosen)
+
+
+def test_lists_of_names_and_short_ends_are_layouts_too() -> None:
+    names = "[['embedding', 'decoder'], ['decoder', 'decoder', 'mtp'], ['loss']]"
+    assert letters_of(names) == "Et|ttm|L"
+    assert layout_of_ends(7, 3, 1, 0, 1) == "Et|ttt|tttmL"
+    assert (layout_of_ends(7, 3, 2, 0, 0), layout_of_ends(7, 2, 3, 3, 0), layout_of_ends(7, 1, 7, 0, 0)) == ("",) * 3
+    with pytest.raises(ValueError, match="'encoder' is no part of a model"):
+        letters_of("[['encoder']]")
 
 
 def test_other_schedules_have_no_layout() -> None:

@@ -202,6 +202,7 @@ EXPECTED = {
             "extra_predictions": 1,
             "top_groups": 4,
             "interleave": 4,
+            "pipeline_layout": "Et*4|(t*4|)*14tmL",
             "gated": 1,
         },
     ),
@@ -443,6 +444,8 @@ def test_a_count_that_is_not_printed_is_told_by_the_rate(read):
     assert (row.gpus, "imply about 2" in row.notes) == (None, True)
     ends = read(megatron(decoder_first_pipeline_num_layers=18, virtual_pipeline_model_parallel_size=None))
     assert "18 layers (first)" in ends.notes
+    whole = read(megatron(decoder_first_pipeline_num_layers=17, virtual_pipeline_model_parallel_size=None))
+    assert whole.pipeline_layout == f"E{'t' * 17}|({'t' * 21}|)*2{'t' * 21}L"
 
 
 def test_any_launcher_may_stand_before_lines(read):
@@ -463,7 +466,7 @@ def test_any_launcher_may_stand_before_lines(read):
     ("text", "stated", "complaint"),
     [
         (megatron(num_layers="9" * 5000), {}, "layers = .*needs a whole number"),
-        (megatron(pipeline_model_parallel_layout="E(t*999)*999999999L"), {}, "layout = .* layers in 1 stages"),
+        (megatron(pipeline_model_parallel_layout="E(t*999)*999999999L"), {}, "layout = .* it has .* letters"),
         (MLPERF + "\n" + mllog("block_stop", time_ms="soon", metadata=[]), {}, "no line with the time of an iteration"),
         ("hello\nworld\n", {}, "no form that is known, needs a log of .*Megatron Bridge.*MaxText"),
         (lines(BRIDGE), {}, "no line with the time of an iteration"),
@@ -492,7 +495,7 @@ def test_any_launcher_may_stand_before_lines(read):
         (
             megatron(**LATENT | {"num_layers": 60}),
             {},
-            "layout = .* has 61 layers in 16 stages, but the log has 60 in 16|entries",
+            "layout = .* has 61 layers t .* needs the 60|entries",
         ),
         (megatron(experimental_attention_variant="gdn2"), {}, "experimental_attention_variant = gdn2: such layers"),
         (megatron(experimental_attention_variant="gdn"), {}, "linear_attention_freq = '': needs a number"),
