@@ -163,7 +163,7 @@ def layout_chains(rows: LayoutRows, m: Ints) -> tuple[LayoutParts, ...]:
     the pipeline at usual shares of hops, and none is ever longer.
     """
     chains = [(_chains(rows.text, *pipeline), at) for pipeline, at in _pipelines(rows, m)]
-    table = np.zeros((max((len(counts) for counts, _ in chains), default=0), 5, len(m)))
+    table = np.zeros((max((len(counts) for counts, _ in chains), default=1), 5, len(m)))
     for counts, at in chains:
         table[:, :, at] = np.resize(counts, table.shape[:2])[:, :, None]
     return tuple(LayoutParts(*counts) for counts in table)

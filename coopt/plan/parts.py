@@ -258,7 +258,7 @@ def beside_ordinary(mapping: Mapping[str, int | bool | str], *, short: bool = Fa
         (wording.short if short else wording.full).format(mapping[name])
         for name, field in MappingChoice.model_fields.items()
         for wording in field.metadata
-        if isinstance(wording, Wording) and mapping[name] != field.default
+        if isinstance(wording, Wording) and mapping.get(name, field.default) != field.default
     ]
 
 

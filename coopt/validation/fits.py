@@ -183,6 +183,8 @@ def _changed(workload: Workload, asked: Mapping[str, Any]) -> Workload:
 def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], shown: int) -> Fits:
     is_one = "tp" in fixed and "pp" in fixed
     values = (USUAL if is_one else OPEN) | dict(fixed)
+    if workload.layout and "interleave" not in fixed:
+        values.pop("interleave")  # follows from the stages
     if is_one:
         ranks = gpus // (fixed["tp"] * fixed["pp"])  # that shards lie on
         values = {"sequence_parallel": fixed["tp"] > 1, **values}

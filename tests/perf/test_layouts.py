@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from coopt.perf.layouts import LayoutParts, LayoutRows, layout_chains, layout_s
 from coopt.perf.mapping import held_parameters
 from coopt.perf.memory import memory_bytes, stages
 from coopt.report.megatron import megatron_script
+from coopt.report.own_runs import mapping_words
+from coopt.validation.fits import fits_of
 from tests.changes import with_part
 from tests.conftest import ROOT, example_count, small_model
 from tests.perf.pipeline_simulation import Pipeline
@@ -130,6 +133,15 @@ def test_the_default_split_as_a_layout_needs_the_same_memory(dp: int) -> None:
     drawn, plain = training("Et*4|t*4mL", **layers), training("", **layers)
     for held in (memory_bytes, held_parameters):
         assert held(drawn, mapped(pp=2, dp=dp)) == held(plain, mapped(pp=2, dp=dp))
+
+
+def test_memory_is_listed_for_all_stages_that_a_layout_goes_with(tmp_path: Path) -> None:
+    file, text = tmp_path / "mine.toml", (ROOT / "instances" / "tiny-64.toml").read_text("utf-8")
+    layout = '[workload.mapping]\npipeline_layout = "Et*11|t*13|t*12|t*12L"'
+    file.write_text(text.replace("[workload.mapping]", layout), "utf-8")
+    (found,) = fits_of(str(file), {}, {}, {})
+    assert {(one.mapping["pp"], one.mapping["interleave"]) for one in found.listed} == {(2, 2), (4, 1)}
+    assert mapping_words(found.listed[0].mapping)
 
 
 @pytest.mark.parametrize(
