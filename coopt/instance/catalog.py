@@ -142,7 +142,7 @@ class Changed(BaseModel):
 
 
 @cache
-def _tables(kind: str) -> dict[str, Any]:
+def tables_of(kind: str) -> dict[str, Any]:
     """Return the file of a kind as parsed TOML."""
     return tomllib.loads(files("coopt").joinpath("catalog", f"{kind}.toml").read_text("utf-8"))
 
@@ -150,7 +150,7 @@ def _tables(kind: str) -> dict[str, Any]:
 @cache
 def entries(kind: str) -> dict[str, Entry]:
     """Return all catalog entries of a kind by name, in file order; cached."""
-    rows = [KINDS[kind].model_validate(row) for row in _tables(kind)[kind]]
+    rows = [KINDS[kind].model_validate(row) for row in tables_of(kind)[kind]]
     if kind == "switch":
         rows += [
             way for box in rows if isinstance(box, Switch) for way in at_one_rate(box).values()
@@ -169,7 +169,7 @@ def box_of(name: str) -> Switch | None:
 @cache
 def _boxes() -> dict[str, str]:
     """The box of each name of a box that is run at one rate alone."""
-    return {row["name"]: row["box"] for row in _tables("switch")["at_one_rate"]}
+    return {row["name"]: row["box"] for row in tables_of("switch")["at_one_rate"]}
 
 
 def ports_of_modules(switch: Switch, links: int) -> int:
@@ -189,7 +189,7 @@ def at_one_rate(box: Switch) -> dict[str, Switch]:
     catalog has for that; none for most.
     """
     ways: dict[str, Switch] = {}
-    for row in _tables("switch")["at_one_rate"]:
+    for row in tables_of("switch")["at_one_rate"]:
         for mode in box.in_each_mode if row["box"] == box.name else ():
             if mode.port_gbit_s == row["port_gbit_s"]:
                 sources = tuple(source for source in mode.sources if source.fields != ("modes",))

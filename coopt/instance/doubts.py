@@ -1,33 +1,87 @@
 """How far the prices of products may be off."""
 
-from __future__ import annotations
+from functools import cache
+from typing import Annotated, Literal
 
-from coopt.instance.base import PRICE_DOUBT, Entry
+from pydantic import Field
+
+from coopt.instance.base import PRICE_DOUBT, Entry, Name, Positive, Table, one_or_many
+from coopt.instance.catalog import entries, tables_of
 from coopt.instance.schema import Instance
 
 PRICES = ("usd", "usd_per_gpu", "host_usd_per_gpu", "usd_per_port")
 """Fields with prices."""
 
 
+class PriceBasis(Table):
+    """On what basis the prices of some products of the catalog stand."""
+
+    kind: Annotated[Name, Field(description="kind of the products")]
+    names: Annotated[tuple[Name, ...], one_or_many, Field(description="the products")]
+    basis: Annotated[
+        Literal["list", "street", "volume", "study", "estimate"],
+        Field(description="who would pay it"),
+    ]
+    date: Annotated[str, Field(description="year, or year and month", pattern=r"^\d{4}(-\d\d)?$")]
+    least: Annotated[Positive | None, Field(description="the lowest price known (USD)")] = None
+    most: Annotated[Positive | None, Field(description="the highest price known (USD)")] = None
+    source: Annotated[str, Field(description="where the lowest and the highest stand")] = ""
+
+
+@cache
+def price_bases() -> dict[tuple[str, str], PriceBasis]:
+    """The basis of every price of the catalog, by kind and name."""
+    rows = [PriceBasis.model_validate(row) for row in tables_of("price")["price"]]
+    return {(row.kind, name): row for row in rows for name in row.names}
+
+
+def price_of(entry: Entry) -> float:
+    """The price of a product, or of one of its GPUs or ports, with the servers (USD)."""
+    return sum(getattr(entry, field, 0.0) for field in PRICES)
+
+
+def basis_of(kind: str, entry: Entry) -> PriceBasis | None:
+    """The basis of a price as the catalog has it; None for other prices."""
+    basis = price_bases().get((kind, entry.name))
+    return basis if basis and price_of(entries(kind)[entry.name]) == price_of(entry) else None
+
+
 def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
     """The entry of a product by kind and name; None where the instance has none."""
+    return next((entry for _, entry in _entries_of(instance, product)), None)
+
+
+def _entries_of(instance: Instance, product: tuple[str, str]) -> list[tuple[str, Entry]]:
+    """The entry of a product with its kind in the catalog."""
     kind, name = product
     network = instance.network
     # panels are billed as switches
-    lists: dict[str, tuple[Entry, ...]] = {
-        "hb": network.hb_domains,
-        "nic": network.nics,
-        "optics": network.optics,
-        "switch": (*network.switches, *network.panels),
-        "gpu": instance.cluster.generations or (instance.cluster.gpu,),
+    lists: dict[str, list[tuple[str, tuple[Entry, ...]]]] = {
+        "hb": [("hb_domain", network.hb_domains)],
+        "nic": [("nic", network.nics)],
+        "optics": [("optic", network.optics)],
+        "switch": [("switch", network.switches), ("panel", network.panels)],
+        "gpu": [("gpu", instance.cluster.generations or (instance.cluster.gpu,))],
     }
-    return next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
+    return [
+        (of_kind, entry)
+        for of_kind, listed in lists.get(kind, ())
+        for entry in listed
+        if entry.name == name
+    ]
 
 
 def price_doubt(instance: Instance, product: tuple[str, str]) -> float:
-    """The share by which the price of a product may be off; 0 where no source is named, as for
-    quotes of one's own.
+    """The share by which the price of a product may be off: to the lowest or the highest price
+    that is known of it, or else by how it is known; 0 where no source is named, as for quotes of
+    one's own.
     """
-    entry = entry_of(instance, product)
-    sources = [] if entry is None else [entry.source_of(field) for field in PRICES]
-    return max((PRICE_DOUBT[source.tag] for source in sources if source is not None), default=0.0)
+    for kind, entry in _entries_of(instance, product)[:1]:
+        sources = [entry.source_of(field) for field in PRICES]
+        doubt = max((PRICE_DOUBT[source.tag] for source in sources if source), default=0.0)
+        basis, usd = basis_of(kind, entry), price_of(entry)
+        if not doubt or basis is None or not (basis.least or basis.most):
+            return doubt
+        ends = [abs(end / usd - 1.0) for end in (basis.least, basis.most) if end]
+        return max(ends if len(ends) == 2 else [*ends, doubt])
+    return 0.0

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from coopt.instance.base import Entry, Tag
 from coopt.instance.catalog import KINDS, entries
-from coopt.instance.doubts import entry_of
+from coopt.instance.doubts import basis_of, entry_of
 from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, toml_text
@@ -76,6 +76,7 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         (
             Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold"),
             figures("", columns, (), _rows(entry, entry)),
+            *_price(kind, entry),
             *_parameters(entry),
         )
         for kind, entry in entries_by_kind.items()
@@ -86,6 +87,18 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         for source in entry.sources
     ]
     return pieces(*shown, TAGS, sources)
+
+
+def _price(kind: str, entry: Entry) -> list[RenderableType]:
+    """On what basis a price of the catalog stands; nothing of other entries."""
+    basis = basis_of(kind, entry)
+    if basis is None:
+        return []
+    ends = [
+        f"{word} ${end:,.0f}" for word, end in (("from", basis.least), ("to", basis.most)) if end
+    ]
+    known = f"; known {' '.join(ends)} ({basis.source})" if ends else ""
+    return [f"Price: {basis.basis}, {basis.date}{known}."]
 
 
 def _parameters(entry: Entry) -> list[RenderableType]:

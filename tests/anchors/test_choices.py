@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coopt.instance.base import Table
-from coopt.instance.catalog import entries, find
+from coopt.instance.catalog import KINDS, entries, find
 from coopt.instance.couplings import Discount
-from coopt.instance.doubts import price_doubt
+from coopt.instance.doubts import price_bases, price_doubt, price_of
 from coopt.instance.existing import Existing
 from coopt.instance.hardware import Gpu, HbDomain, Optic, Switch
 from coopt.instance.mixers import Attention, Encoder, ScanLayers
@@ -273,6 +274,29 @@ def test_margins_that_are_not_said_are_those_of_the_reference() -> None:
 def test_prices_of_own_products_are_in_no_doubt() -> None:
     nic = {"name": "own", "gbit_s": 400, "usd": 1000, "w": 20}
     assert price_doubt(question(network=QUESTION["network"] | {"nics": nic}), ("nic", "own")) == 0.0
+
+
+def test_every_price_of_the_catalog_has_a_basis() -> None:
+    priced = {(kind, name): price_of(entry) for kind in KINDS for name, entry in entries(kind).items()}
+    assert {product for product, usd in priced.items() if usd} == price_bases().keys()
+    for product, basis in price_bases().items():
+        assert (basis.least or 0) <= priced[product] <= (basis.most or math.inf), product
+        assert bool(basis.source) == bool(basis.least or basis.most), product
+
+
+@pytest.mark.parametrize(
+    ("switch", "doubt"),
+    [
+        ("51t", 150_000 / 88_832 - 1),
+        ("128x400g", 150_000 / 88_832 - 1),
+        ("64x400g", 0.25),
+        ({"extends": "51t", "name": "51t", "usd": 60_000}, 0.0),
+    ],
+)
+def test_prices_are_in_doubt_as_far_as_others_are_known(switch: Any, doubt: float) -> None:
+    name = switch if isinstance(switch, str) else switch["name"]
+    asked = question(network=QUESTION["network"] | {"switches": switch})
+    assert price_doubt(asked, ("switch", name)) == pytest.approx(doubt)
 
 
 def test_a_link_of_a_rounded_rate_is_one_link() -> None:
