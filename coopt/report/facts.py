@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
 
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
@@ -252,27 +251,30 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     return f"{promised_text} with the confidence asked for, {workload.duration(mean_s)} on average"
 
 
-def pace_days(run: WorkloadPlan, workload: Workload) -> float:
-    """Days for `PACE_TOKENS` tokens; infinite where a workload makes no progress."""
-    return workload.days_for(PACE_TOKENS, run.elapsed_s(run.uptime.goodput if run.uptime else 1.0))
+def whole_batches(
+    instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
+) -> list[tuple[WorkloadPlan, Workload]]:
+    """Runs with what all sites that train one model do together, where each has a part of it."""
+    whole = {workload.name: workload for workload in instance.workload if instance.cluster.shares}
+    return [(run, whole.get(run.name, workload)) for run, workload in pairs]
 
 
-def pace_text(pairs: Iterable[tuple[WorkloadPlan, Workload]]) -> str:
+def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]) -> str:
     """`1 trillion tokens in 17.6 days (language) and 3.1 days (code) if nothing fails`, of the
     slowest run of each workload; nothing of those that have tokens of their own, of which days are
     told, or that make no progress.
     """
     days: dict[str, float] = {}
-    disturbed = False
-    for run, workload in pairs:
-        if workload.train_tokens is None and math.isfinite(pace := pace_days(run, workload)):
+    for run, workload in whole_batches(instance, pairs):
+        elapsed_s = run.elapsed_s(run.uptime.goodput if run.uptime else 1.0)
+        pace = workload.days_for(PACE_TOKENS, elapsed_s)
+        if workload.train_tokens is None and math.isfinite(pace):
             days[run.name] = max(days.get(run.name, 0.0), pace)
-            disturbed = run.uptime is not None
     shown = [
         f"{words.in_days(pace)}{f' ({name})' if len(days) > 1 else ''}"
         for name, pace in [*days.items()][:MOST_PACES]
     ]
-    undisturbed = "" if disturbed else " if nothing fails"
+    undisturbed = "" if instance.availability else " if nothing fails"
     return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
 
 
@@ -441,8 +443,8 @@ ON_SCREEN = (
     "Split",
     "Schedule",
     "Iteration",
-    "Training",
     "Goodput",
+    "Training",
 )
 """Facts of the only network and of its only workload that the first screen shows."""
 
@@ -531,14 +533,14 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     pairs = [
         (label(plan, part, run), run, workload)
         for part in plan.parts
-        for run, workload in asked_of(instance, part)
+        for run, workload in whole_batches(instance, asked_of(instance, part))
     ]
     ranked = sorted(pairs, key=lambda pair: pair[1].slack)
     for name, run, workload in ranked[:MOST_RUNS]:
         of = f" of {name}" if len(pairs) > 1 else ""
         took, bound = words.seconds(run.iteration_time_s), words.seconds(run.bound_s)
         unit, value = "s", run.iteration_time_s
-        pace = pace_text([(run, workload)]) or trained_text(run, workload)
+        pace = pace_text(instance, [(run, workload)]) or trained_text(run, workload)
         if workload.train_days is not None:
             unit, value = "days", workload.days(run.promised_s)
             pace = f"{took} an iteration"
@@ -594,7 +596,11 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
         yield fact("slack", run.slack, "share", words.free(run.slack, run.bound_s))
     yield from network_facts(instance, part.name, network)
     yield PlanFact("network", part.name, "Power", part.power_w, "W", words.power(part.power_w))
-    yield from chain(*(run_facts(label(plan, part, run), run, asked_of) for run, asked_of in runs))
+    for run, workload in runs:
+        name = label(plan, part, run)
+        yield from run_facts(name, run, workload)
+        if pace := pace_text(instance, [(run, workload)]):
+            yield PlanFact("run", name, "Training", pace)
 
 
 def network_facts(
@@ -693,7 +699,6 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
-        *([fact("Training", pace)] if (pace := pace_text([(run, workload)])) else []),
         fact("Asked", workload.required_s, "s", words.required_bound(workload)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),

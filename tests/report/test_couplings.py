@@ -137,6 +137,8 @@ def test_sites_that_train_together_have_shares_channels_and_one_bound() -> None:
     rate = {"max_iteration_time_s": None, "min_tokens_per_s": workload.tokens_per_iteration / workload.bound_s}
     asked = instance.model_copy(update={"workload": (workload.model_copy(update=rate),)})
     slowest_s = max(run.iteration_time_s for run in plan.runs)
+    days = 1e12 / workload.tokens_per_iteration * slowest_s / 86400
+    assert f"1 trillion tokens in {days:,.4g} days" in text_of(instance, plan)
     said = f"131,072 tokens/s; this plan reaches {workload.tokens_per_iteration / slowest_s:,.0f} tokens/s."
     assert said in text_of(asked, plan)
 
