@@ -220,5 +220,5 @@ def least_s(workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplink
 def every_mapping(workload: Workload, gpu: Gpu, hb: HbDomain, site: DomainSet, discipline: Discipline) -> Pool:
     """Every mapping that fits into memory with every placement; networks of the same domains have the same ones."""
     whole, _ = mappings(workload, site.gpus)
-    fits = memory_bytes(workload, whole) <= gpu.hbm_gb * 1e9
+    fits = memory_bytes(workload, whole) <= gpu.usable_bytes
     return in_orders(place(workload, gpu, hb, site, whole.take(fits)), discipline)

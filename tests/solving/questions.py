@@ -15,7 +15,7 @@ from coopt.network.space import families
 from tests.conftest import DISCIPLINES, question, small_model
 from tests.solving.every_optic import with_every_optic
 from tests.solving.interrupted import failures, in_days
-from tests.solving.oracle import FEW_TIMED, answers, disciplined, instances, load
+from tests.solving.oracle import FEW_TIMED, answers, disciplined, enumerated, instances, load
 
 RATE = 400
 
@@ -296,6 +296,37 @@ def in_turn(draw: st.DrawFn) -> Instance:
     availability = draw(failures()) | {"confidence": None} if draw(st.integers(0, 2)) == 0 else None
     limits = table["limits"] | {"train_days_total": total}
     return Instance.model_validate(table | {"workload": workloads, "limits": limits, "availability": availability})
+
+
+@st.composite
+def tolerant(draw: st.DrawFn) -> Instance:
+    """One workload with a margin on its days, memory or ports, whose batch may differ and whose GPUs may stand idle."""
+    drawn, gpus = draw(instances(32)), draw(st.sampled_from([14, 16, 20, 22, 26, 28, 33]))
+    table, batch = drawn.model_dump(by_alias=True), draw(st.sampled_from([11, 13, 22, 26, 34]))
+    tolerance = draw(st.sampled_from([0.0, 0.05, 0.1]))
+    workload = table["workload"][0] | {"global_batch": batch, "batch_tolerance": tolerance}
+    workload["mapping"] |= FEW_TIMED
+    seconds = workload["max_iteration_time_s"] * draw(st.sampled_from([1.0, 3.0]))
+    keep = {
+        "time": draw(st.sampled_from([0.0, 0.1])),
+        "memory": draw(st.sampled_from([0.0, 0.1, 0.8])),
+        "ports": draw(st.sampled_from([0.0, 0.25])),
+        "ties": "fastest",
+    }
+    changes = {"workload": [in_days(workload, seconds)], "limits": {}, "margin": keep}
+    cluster = {"gpus": gpus, "idle_gpus": draw(st.sampled_from([False, True, 3]))}
+    return Instance.model_validate(table | changes | {"cluster": table["cluster"] | cluster})
+
+
+def least_of_batches(instance: Instance) -> float:
+    """The least objective with each batch that the question may choose."""
+    table = instance.model_dump(by_alias=True)
+    (workload,) = table["workload"]
+    return min(
+        enumerated(Instance.model_validate(table | {"workload": [fixed]}))
+        for batch in instance.workload[0].batches or (workload["global_batch"],)
+        for fixed in [workload | {"global_batch": batch, "batches": (), "batch_tolerance": 0.0}]
+    )
 
 
 @st.composite

@@ -32,7 +32,16 @@ from tests.solving.fleets import (
     wishes,
 )
 from tests.solving.oracle import instances
-from tests.solving.questions import capped, in_turn, interrupted, planar, racked, twin_ported
+from tests.solving.questions import (
+    capped,
+    in_turn,
+    interrupted,
+    least_of_batches,
+    planar,
+    racked,
+    tolerant,
+    twin_ported,
+)
 from tests.solving.sites import oracle as sites
 
 ALL: dict[str, Any] = {"cores": True, "doubts": True, "losses": True}
@@ -88,6 +97,7 @@ KINDS = {
     "domains filled where fewer do": Kind(FEWEST, 25, least=oracle.enumerated),
     "interruptions": Kind(interrupted(), 200, 4),
     "ties": Kind(instances(32).map(lambda one: changed(one, margin=TIED)), 200, 4, oracle.enumerated),
+    "margins, tolerances and idle GPUs": Kind(tolerant(), 300, 3, least_of_batches),
     "days in turn": Kind(in_turn(), 300, 4, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
     "growth": Kind(clusters(), 100, 4, whole=True),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),
