@@ -62,7 +62,11 @@ class CableList:
         self.origin, self.rows, self.models = origin, rows, models
         servers = sorted(device for device in models if models[device] in hb_domains)
         if not servers:
-            raise InstanceError(f"{origin}: has no HB domain, needs cables to servers")
+            found = both(map(repr, sorted({*models.values()})))
+            raise InstanceError(
+                f"{origin}: has no HB domain among {found}, needs cables to servers, and"
+                ' existing[0].names for other models, as { dgx = "hgx-h100-8" }'
+            )
         self.hb_domain = self._single(servers, models, "HB domains")
         self.size, self.servers = hb_domains[self.hb_domain], servers
         self._check_ports()

@@ -114,7 +114,7 @@ def test_a_list_of_other_names_is_planned_on(tmp_path):
         ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y'"),
         (CABLES[:-1], "'s1' has 7 cables and 's0' 8"),
         (CABLES[:1] + CABLES[2:9:2], "'s0' has 4 cables, needs a multiple of the 8 GPUs"),
-        ([CABLES[0], "leaf,qm9700,1,spine,qm9700,1"], "has no HB domain"),
+        ([CABLES[0], "leaf,qm9700,1,spine,qm9700,1"], "has no HB domain among 'qm9700', needs"),
         (CABLES[:1], "lists no cables, needs the columns a_device, a_port, b_device, b_port; side_a_device"),
         ([line.replace("qm9700", "qm97") for line in CABLES], "the catalog has no switch of this name"),
     ],
