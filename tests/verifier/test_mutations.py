@@ -105,9 +105,9 @@ CROSSING = (1004, 1010, 1011, 1029, 1115)
 MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
     **{name: (case, 4) for name, case in CASES.items()},
     **{f"partition, {name}": (case, 12) for name, case in PARTITIONS.items()},
-    **{f"phases, {name}": (case, 20) for name, case in PHASED.items()},
-    **{f"fleet, {name}": (case, 45) for name, case in FLEETS.items()},
-    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 8),
+    **{f"phases, {name}": (case, 15) for name, case in PHASED.items()},
+    **{f"fleet, {name}": (case, 33) for name, case in FLEETS.items()},
+    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 6),
     "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 3),
     "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 4),
     "a lost domain": (lambda: small(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 4),
