@@ -33,6 +33,7 @@ from coopt.perf.mapping import (
     distinct_rows,
     expert_ranks,
     replicas_together,
+    split_copies,
     tp_of_experts,
     uneven_replicas,
 )
@@ -308,7 +309,7 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
         placements = Placements(
             **dict(zip((f.name for f in fields(Placements)), table.T, strict=True))
         )
-    rows, placements = keeping_groups(workload, rows, placements)
+    rows, placements = keeping_groups(workload, mappings, rows, placements)
     if site.gpus_per_nic > 1:  # GPUs that share a NIC are of one stage
         one_stage_rows = np.flatnonzero(site.active // site.gpus_per_nic % placements.pp == 0)
         rows, placements = rows[one_stage_rows], placements.take(one_stage_rows)
@@ -322,21 +323,30 @@ def _part_of_tp(workload: Workload) -> int:
 
 
 def keeping_groups(
-    workload: Workload, rows: Ints, placements: Placements
+    workload: Workload, mappings: Mappings, rows: Ints, placements: Placements
 ) -> tuple[Ints, Placements]:
     """Return the placements, with their mappings, of which groups that must share a domain do: TP
-    ranks of which some split an expert.
+    ranks of which some split an expert, and ranks that share out a copy of what ZeRO shards.
     """
-    part = _part_of_tp(workload)
-    if part == 1:
+    part, copies = _part_of_tp(workload), workload.options.dp_replicate
+    if part == copies == 1:
         return rows, placements
-    kept = np.flatnonzero(placements.tp % part == 0)
+    kept = placements.tp % part == 0
+    if copies > 1:
+        m = mappings.take(rows)
+        ends = [(placements.cp * placements.dp, placements.dp_across(m))]
+        if workload.model.experts:
+            expert_tp = workload.options.expert_tp
+            ends.append(expert_ranks(m, placements, expert_tp=expert_tp)[2:])
+        kept &= (placements.cp == m.cp) & (placements.dp_domains is None)
+        for inside, across in ends:
+            kept &= split_copies(inside, across, copies)[0][1] == 1
     return rows[kept], placements.take(kept)
 
 
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     """Count the placements of each mapping on a site; shape (n,)."""
-    if site.alike and _part_of_tp(workload) == 1:
+    if site.alike and _part_of_tp(workload) == workload.options.dp_replicate == 1:
         return split_counts(mappings, site.active, tp_across=not workload.tp_inside)
     rows, _ = placed_on(workload, mappings, site)
     return np.bincount(rows, minlength=len(mappings))
@@ -428,7 +438,7 @@ def degrees(workload: Workload, gpus: int) -> Iterator[tuple[int, int, int, int]
                 d = gpus // (t * c * p)
                 if (
                     chunk_counts(workload, p)
-                    and workload.global_batch % d == 0
+                    and workload.global_batch % d == d % workload.options.dp_replicate == 0
                     and (limits.dp is None or d in limits.dp)
                 ):
                     yield t, c, p, d
@@ -440,7 +450,9 @@ def degrees_up_to(workload: Workload, gpus: int) -> Ints:
     Numbers of stages into which the layers cannot be divided are left out.
     """
     model, limits = workload.model, workload.mapping
-    batches = np.array(_allowed(divisors(workload.global_batch), limits.dp), dtype=np.int64)
+    copies = workload.options.dp_replicate
+    replicas = [d for d in divisors(workload.global_batch) if d % copies == 0]
+    batches = np.array(_allowed(replicas, limits.dp), dtype=np.int64)
     most_stages = max(model.layers, len(workload.layout))
     stage_counts = [
         p for p in _allowed(range(1, most_stages + 1), limits.pp) if chunk_counts(workload, p)
@@ -647,8 +659,9 @@ def _zero_stages(workload: Workload, ranks: int) -> list[int]:
     shard gradients until both copies of a stage have theirs.
     """
     options = workload.options
+    least = options.dp_replicate > 1
     whole_gradients = options.dp_mode == "stale-1" or options.schedule == "dualpipe"
-    stages = _allowed((0, 1) if whole_gradients else (0, 1, 2, 3), workload.mapping.zero)
+    stages = _allowed(range(least, 2 if whole_gradients else 4), workload.mapping.zero)
     return stages[:1] if ranks == 1 else stages
 
 
@@ -656,7 +669,8 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
     if not workload.model.experts:
         return (1,)
     ranks = c * d * (t // tp_of_experts(t, workload.options.expert_tp))
-    return tuple(x for x in divisors(workload.model.experts) if ranks % x == 0)
+    whole = ranks // workload.options.dp_replicate  # a copy of all experts
+    return tuple(x for x in divisors(workload.model.experts) if whole % x == 0)
 
 
 def allowed_recompute(workload: Workload) -> tuple[str, ...]:

@@ -179,6 +179,15 @@ class Options(Table):
             )
         ),
     ] = False
+    dp_replicate: Annotated[
+        Count,
+        Field(
+            description=(
+                "copies of what ZeRO shards (HSDP): each is shared out inside an HB domain, and"
+                " gradients are added up between copies"
+            )
+        ),
+    ] = 1
     ep_overlap: Annotated[
         bool,
         Field(
@@ -552,6 +561,22 @@ class Workload(Table):
                 f"options.expert_tp = {over}: divides none of mapping.tp = {list(degrees)}, needs a"
                 " divisor of one"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _copies_of_shards(self) -> Self:
+        copies, degrees = self.options.dp_replicate, self.mapping.dp
+        if copies == 1:
+            return self
+        key = f"options.dp_replicate = {copies}"
+        if not any(self.mapping.zero):
+            raise ValueError(f"{key}: ZeRO 0 shards nothing, needs 1, 2 or 3 in mapping.zero")
+        if degrees is not None and all(d % copies for d in degrees):
+            raise ValueError(
+                f"{key}: divides none of mapping.dp = {list(degrees)}, needs a divisor of one"
+            )
+        if all(batch % copies for batch in self.batches or (self.global_batch,)):
+            raise ValueError(f"{key}: does not divide global_batch = {self.global_batch}")
         return self
 
     @model_validator(mode="after")

@@ -35,7 +35,15 @@ from coopt.perf.collectives import (
     tree_levels,
 )
 from coopt.perf.exchanges import Visits, forwards_at_once, started_exchange, visits_of
-from coopt.perf.mapping import Bools, Floats, Ints, Mappings, Placements, expert_ranks
+from coopt.perf.mapping import (
+    Bools,
+    Floats,
+    Ints,
+    Mappings,
+    Placements,
+    expert_ranks,
+    split_copies,
+)
 from coopt.perf.traffic import Replicas, StageTraffic
 
 Extent = tuple[int, int]
@@ -72,11 +80,13 @@ def algorithm_names(
     """
     if workload.options.collectives == "levels":
         return {}
-    names = {}
+    names, copies = {}, workload.options.dp_replicate
     for kind, (x, y) in _extents(workload, mapping, placement).items():
         if x * y > 1:
             algorithm = _fastest_algorithm(algorithms, kind, r) if y > 1 else None
-            names[kind] = _name(workload, gpu, kind, (x, y), _sums(kind, mapping), algorithm)
+            names[kind] = _name(
+                workload, gpu, kind, (x, y), _sums(kind, mapping, copies), algorithm
+            )
     return names
 
 
@@ -113,11 +123,11 @@ def _name(
     return "trees" if steps(x, y) < x - 1 + y - 1 else RINGS
 
 
-def _sums(kind: str, mapping: Mappings) -> bool:
+def _sums(kind: str, mapping: Mappings, copies: int) -> bool:
     """Whether the collectives of a kind are all-reduces rather than pairs of scatter and gather."""
     if kind == "tp":
         return not mapping.sequence_parallel[0]
-    return kind in GRADIENTS and bool(mapping.zero[0] == 0)
+    return kind in GRADIENTS and (copies > 1 or bool(mapping.zero[0] == 0))
 
 
 def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> dict[str, Extent]:
@@ -125,17 +135,23 @@ def _extents(workload: Workload, mapping: Mappings, placement: Placements) -> di
     spans.
     """
     inside, replicas = placement, placement.dp * placement.cp
+    copies, domains = workload.options.dp_replicate, inside.dp_across(mapping)
     extents: dict[str, tuple[Any, Any]] = {
         "tp": (inside.tp, mapping.tp // inside.tp),
         "cp": (inside.cp, mapping.cp // inside.cp),
-        "dp": (replicas, inside.dp_across(mapping) * (mapping.cp // inside.cp)),
+        "dp": _between(replicas, domains * (mapping.cp // inside.cp), copies),
     }
     if workload.model.experts:
-        within, across, *copies = expert_ranks(
+        within, across, *holders = expert_ranks(
             mapping, inside, expert_tp=workload.options.expert_tp
         )
-        extents |= {"ep": (within, across), "edp": (copies[0], copies[1])}
+        extents |= {"ep": (within, across), "edp": _between(holders[0], holders[1], copies)}
     return {kind: (int(x[0]), int(y[0])) for kind, (x, y) in extents.items()}
+
+
+def _between(inside: Any, across: Any, copies: int) -> tuple[Any, Any]:
+    """Ranks in a domain, and domains, of what gradients cross domains among."""
+    return split_copies(inside, across, copies)[1] if copies > 1 else (inside, across)
 
 
 def ring_algorithms(
@@ -262,19 +278,22 @@ def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas)
     )
     if options.collectives == "levels":
         return Algorithms()
-    within, across, *copies = expert_ranks(m, inside, expert_tp=options.expert_tp)
+    within, across, *holders = expert_ranks(m, inside, expert_tp=options.expert_tp)
+    copies = options.dp_replicate
     ranks, domains = inside.dp * inside.cp, inside.dp_across(m) * (m.cp // inside.cp)
     mixed, summed, filled_share = (
         bool(workload.model.experts),
-        m.zero == 0,
+        (m.zero == 0) | (copies > 1),
         inside.dp_at_least / inside.dp,
     )
 
     def gradients(
-        x: Ints, y: Ints, exchanges: tuple[AffineSeconds, AffineSeconds], kind: str
+        x: Ints, y: Ints, exchanges: tuple[AffineSeconds, ...], kind: str
     ) -> tuple[Algorithm, ...]:
+        x, y = _between(x, y, copies)
+        crossing = sum(exchanges[2 * (copies > 1) :], AffineSeconds())
         share = switched_share(y, summed) if links.rail_reduces else 1.0
-        starts = starts_per_byte(replicas.exchanges, exchanges[0] + exchanges[1], kind)
+        starts = starts_per_byte(replicas.exchanges, crossing, kind)
         return sized_algorithms(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp
@@ -292,5 +311,5 @@ def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas)
             if mixed and forwards_at_once(workload)
             else ()
         ),
-        edp=gradients(copies[0], copies[1], replicas.expert_exchange(), "edp") if mixed else (),
+        edp=gradients(holders[0], holders[1], replicas.expert_exchange(), "edp") if mixed else (),
     )

@@ -213,6 +213,15 @@ def expert_ranks(
     return inside, across, ranks_inside // inside, domains // across
 
 
+def split_copies(inside: Any, across: Any, copies: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Extents inside a domain and across of the ranks that share out a copy of what they hold, and
+    of those that hold the same shard; copies are numbered last.
+    """
+    ranks = np.maximum(inside * across // copies, 1)
+    within = np.gcd(ranks, inside)
+    return (within, ranks // within), (inside // within, across // (ranks // within))
+
+
 def chunk_layers(layers: int, mappings: Mappings) -> Ints:
     """Layers of the largest model chunk: ceil(L / (p·v)); shape (n,)."""
     return -(-layers // (mappings.pp * mappings.interleave))

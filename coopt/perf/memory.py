@@ -344,6 +344,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     whole_bytes = sum(sizes) - spread_bytes
     if options.schedule == "dualpipe":
         spread_bytes = spread_bytes / stage_copies(m)
+    spread_bytes = spread_bytes * options.dp_replicate
     parameter_bytes = whole_bytes + spread_bytes / (m.dp * m.cp)
     (t,), at = distinct_rows(m.tp)
     layer, table = layer_parameters(model, t)[at], (vocab_share(model, t) * model.hidden)[at]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from coopt.perf.kernels import BYTES, Device
 from coopt.perf.mapping import (
     FULL,
     NORM_FFN,
+    Bools,
     Floats,
     Ints,
     Mappings,
@@ -37,6 +38,7 @@ from coopt.perf.mapping import (
     ffn_share,
     held_expert_parameters,
     held_parameters,
+    split_copies,
     tp_of_experts,
     vocab_share,
 )
@@ -262,6 +264,18 @@ class StageTraffic:
         return total * (np.where(hidden, OVERLAP_COST, 1.0) * (m.pp > 1))
 
 
+class _Step(NamedTuple):
+    """A collective of replicas: bytes, times an iteration, ranks in a domain, domains, and whether
+    it is half of an all-reduce.
+    """
+
+    size_bytes: Floats
+    times: Ints
+    inside: Ints
+    across: Ints
+    summed: Bools
+
+
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
     """Placed mappings with the parameters on their fullest GPUs; arrays of shape (n,)."""
@@ -277,9 +291,8 @@ class Replicas:
         """T_dp: reduce-scatter of gradients, then all-gather of gradients (ZeRO 0) or of 16-bit
         parameters.
         """
-        scatter, gather_back = self.shared_exchange()
-        experts_scatter, experts_gather_back = self.expert_exchange()
-        return scatter + gather_back + experts_scatter + experts_gather_back + self._twins()
+        exchanges = (*self.shared_exchange(), *self.expert_exchange())
+        return sum(exchanges, AffineSeconds()) + self._twins()
 
     def _twins(self) -> AffineSeconds:
         """Exchange between the two GPUs of a DualPipe pipeline that hold the same two stages.
@@ -303,34 +316,31 @@ class Replicas:
         With `collectives = "levels"` each rank already has its own share; otherwise all data count
         once.
         """
-        m, place, scatters_and_returns = self.mappings, self.placements, self._times
-        groups = [(self.parameters, place.dp * place.cp)]
+        m, place = self.mappings, self.placements
+        groups = [(self.parameters, *self._ends)]
         if self.workload.model.experts:
+            expert_tp = self.workload.options.expert_tp
             groups.append(
-                (
-                    self.expert_parameters,
-                    expert_ranks(m, place, expert_tp=self.workload.options.expert_tp)[2],
-                )
+                (self.expert_parameters, *expert_ranks(m, place, expert_tp=expert_tp)[2:])
             )
-        busy = np.zeros(len(m))
-        for parameters, inside in groups:
-            volumes = zip(self._sent_bytes(parameters), scatters_and_returns, strict=True)
-            share = (
-                (inside - 1) / inside
-                if self.workload.options.collectives == "levels"
-                else inside > 1
-            )
-            busy = busy + share * sum(size_bytes * times for size_bytes, times in volumes)
+        by_level, busy = self.workload.options.collectives == "levels", np.zeros(len(m))
+        for parameters, inside, across in groups:
+            for step in self._steps(parameters, inside, across):
+                share = (step.inside - 1) / step.inside if by_level else step.inside > 1
+                busy = busy + share * step.size_bytes * step.times
         return np.asarray(busy / self.links.hb_byte_s, dtype=np.float64)
 
-    def shared_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
-        """Reduce-scatter and all-gather of all parameters but the experts."""
+    @property
+    def _ends(self) -> tuple[Ints, Ints]:
+        """Replicas of a stage with their context ranks in a domain, and domains that hold some."""
         m, place = self.mappings, self.placements
-        return self._exchange(
-            self.parameters, place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp), "dp"
-        )
+        return place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp)
 
-    def expert_exchange(self) -> tuple[AffineSeconds, AffineSeconds]:
+    def shared_exchange(self) -> tuple[AffineSeconds, ...]:
+        """Reduce-scatter and all-gather of all parameters but the experts."""
+        return self._exchange(self.parameters, *self._ends, "dp")
+
+    def expert_exchange(self) -> tuple[AffineSeconds, ...]:
         """Reduce-scatter and all-gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
             return AffineSeconds(), AffineSeconds()
@@ -341,19 +351,38 @@ class Replicas:
 
     def _exchange(
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
-    ) -> tuple[AffineSeconds, AffineSeconds]:
-        zero, (scattered_bytes, returned_bytes) = self.mappings.zero, self._sent_bytes(parameters)
+    ) -> tuple[AffineSeconds, ...]:
         places = self.placements
         is_even = (
             places.dp_domains is None
         )  # every domain that holds some of the ranks holds as many
         fewest = None if is_even else inside * places.dp_at_least // places.dp
         sized = self.workload.options.collectives != "levels"
-        rates = gather_rates(
-            self.links, inside, across, kind, fewest, summed=zero == 0, sized=sized
-        )
-        scatters, returns = self._times
-        return rates.of(scattered_bytes) * scatters, rates.of(returned_bytes) * returns
+
+        def time_of(step: _Step) -> AffineSeconds:
+            rates = gather_rates(
+                self.links, step.inside, step.across, kind, fewest, summed=step.summed, sized=sized
+            )
+            return rates.of(step.size_bytes) * step.times
+
+        return tuple(map(time_of, self._steps(parameters, inside, across)))
+
+    def _steps(self, parameters: Floats, inside: Ints, across: Ints) -> list[_Step]:
+        """A reduce-scatter and an all-gather; with several copies of the shards also two halves of
+        an all-reduce of each shard between them.
+        """
+        copies, (scatters, returns) = self.workload.options.dp_replicate, self._times
+        scattered_bytes, returned_bytes = self._sent_bytes(parameters)
+        shards, between = split_copies(inside, across, copies)
+        summed = self.mappings.zero == 0
+        steps = [
+            _Step(scattered_bytes, scatters, *shards, summed),
+            _Step(returned_bytes, returns, *shards, summed),
+        ]
+        if copies > 1:
+            size_bytes = scattered_bytes / (shards[0] * shards[1])
+            steps.append(_Step(size_bytes, 2 * scatters, *between, np.ones_like(summed)))
+        return steps
 
     def _sent_bytes(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Bytes of one reduce-scatter of gradients, and of the all-gather of gradients (ZeRO 0) or
@@ -374,9 +403,9 @@ class Replicas:
 
     @property
     def exchanges(self) -> Ints:
-        """Total number of reduce-scatters and all-gathers per iteration."""
+        """Total number of collectives between domains per iteration."""
         scatters, returns = self._times
-        return scatters + returns
+        return scatters + returns if self.workload.options.dp_replicate == 1 else 2 * scatters
 
     def embedding(self) -> AffineSeconds:
         """Sum of the gradients of a tied embedding between the first and the last stage."""
@@ -402,11 +431,12 @@ class Replicas:
     def optimizer(self, device: Device) -> AffineSeconds:
         """Optimizer step over the parameters that a GPU updates."""
         m = self.mappings
-        own_shard, all_parameters = self.parameters / (m.dp * m.cp), self.parameters
+        copies = self.workload.options.dp_replicate
+        own_shard, all_parameters = self.parameters * copies / (m.dp * m.cp), self.parameters
         if self.workload.model.experts:
-            copies = expert_copies(m, expert_tp=self.workload.options.expert_tp)
+            holders = expert_copies(m, expert_tp=self.workload.options.expert_tp)
             own_shard, all_parameters = (
-                own_shard + self.expert_parameters / copies,
+                own_shard + self.expert_parameters * copies / holders,
                 all_parameters + self.expert_parameters,
             )
         if self.workload.options.schedule == "dualpipe":

@@ -63,6 +63,7 @@ PLACES = {
         "ddp.use_distributed_optimizer",
         "optimizer.use_distributed_optimizer",
     ),
+    "num-distributed-optimizer-instances": ("ddp.num_distributed_optimizer_instances",),
     "use-precision-aware-optimizer": ("optimizer.use_precision_aware_optimizer",),
     "use-megatron-fsdp": ("dist.use_megatron_fsdp", "ddp.use_megatron_fsdp"),
     "data-parallel-sharding-strategy": ("ddp.data_parallel_sharding_strategy",),

@@ -206,6 +206,7 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
     modules, full = _recomputed_modules(workload, mapping), mapping.recompute == "full"
     granularity = "selective" if modules else mapping.recompute
     offloads, sharded = mapping.offload_percent > 0, sharded_fully(mapping)
+    copies = workload.options.dp_replicate
     narrow_moments = software.state_bytes == NARROW_STATES
     overlaps = workload.options.dp_mode == "overlap" or sharded
     sends_wait = mapping.interleave > 1 and mapping.pp > 2 and not software.pp_overlap
@@ -222,6 +223,7 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
         "--offload-modules": _offloaded_modules(model, mapping) if offloads else None,
         "--activation-offload-fraction": mapping.offload_percent / 100 if offloads else None,
         "--use-distributed-optimizer": mapping.zero > 0,
+        "--num-distributed-optimizer-instances": copies if copies > 1 else None,
         "--use-precision-aware-optimizer": narrow_moments,
         "--exp-avg-dtype": "bf16" if narrow_moments else None,
         "--exp-avg-sq-dtype": "bf16" if narrow_moments else None,

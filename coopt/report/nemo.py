@@ -132,6 +132,7 @@ def _distributed(split: RankGrid, mapping: MappingChoice) -> Values:
     recomputes = {"activation_checkpointing": "full" if mapping.recompute == "full" else False}
     if mapping.zero == 0 and mapping.dp > 1:
         return {"strategy": "ddp", **recomputes}
+    copies = split.workload.options.dp_replicate
     reshards = {"reshard_after_forward": mapping.zero == 3}
     pipeline: Values = {
         "pp_schedule": "Interleaved1F1B" if mapping.interleave > 1 else "1F1B",
@@ -147,6 +148,7 @@ def _distributed(split: RankGrid, mapping: MappingChoice) -> Values:
     return {
         "strategy": "fsdp2",
         "dp_size": mapping.dp,
+        **({"dp_replicate_size": copies} if copies > 1 else {}),
         "tp_size": mapping.tp,
         "cp_size": mapping.cp,
         "pp_size": mapping.pp,

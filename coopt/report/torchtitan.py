@@ -60,7 +60,7 @@ def _converters(workload: Workload) -> list[str]:
 def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
     """What the builders take, by the names of their arguments."""
     workload, model = split.workload, split.workload.model
-    replicates, pipelined = mapping.zero == 0, mapping.pp > 1
+    copies, pipelined = copies_of(workload, mapping), mapping.pp > 1
     return {
         "NAME": workload.name,
         "MODEL": {
@@ -90,8 +90,8 @@ def _facts(split: RankGrid, mapping: MappingChoice) -> dict[str, Any]:
             "disable_cuda_graphs": workload.options.software.graphs != "full",
         },
         "PARALLELISM": {
-            "data_parallel_replicate_degree": mapping.dp if replicates else 1,
-            "data_parallel_shard_degree": 1 if replicates else mapping.dp,
+            "data_parallel_replicate_degree": copies,
+            "data_parallel_shard_degree": mapping.dp // copies,
             "fsdp_reshard_after_forward": "always" if mapping.zero == 3 else "never",
             "tensor_parallel_degree": mapping.tp,
             "enable_sequence_parallel": mapping.sequence_parallel,
@@ -169,7 +169,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     workload = split.workload
     model, options, software = workload.model, workload.options, workload.options.software
     splits_experts = mapping.tp > 1 and model.experts > 0
-    shards = (1 if mapping.zero == 0 else mapping.dp) * mapping.cp * mapping.tp
+    shards = mapping.dp // copies_of(workload, mapping) * mapping.cp * mapping.tp
     reasons = {
         (
             f"extra_predictions = {model.extra_predictions}: TorchTitan has further predictions"
@@ -297,6 +297,11 @@ def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoi
         "# Data, tokenizer, learning rate and steps stand for yours.",
         *(f"# Not set by this file: {remark}." for remark in _remarks(split, mapping)),
     ]
+
+
+def copies_of(workload: Workload, mapping: MappingChoice) -> int:
+    """Copies of the states that DP ranks hold: one of each where nothing is sharded."""
+    return mapping.dp if mapping.zero == 0 else workload.options.dp_replicate
 
 
 def local_batch(workload: Workload, mapping: MappingChoice) -> int:

@@ -41,7 +41,7 @@ GRID = (
     "th",
 )  # slowest first: rank = domain · K + rank in the domain
 TURNED = ("dl", "cl", "pl", "tl", *GRID[4:])  # replicas outermost
-Group = Literal["tp", "cp", "dp", "ep", "copies", "etp"]
+Group = Literal["tp", "cp", "dp", "ep", "copies", "etp", "dp shards", "copies shards"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,12 +140,13 @@ def groups(split: RankGrid, group: Group) -> Ints:
 
     Replicas present in every domain come first in a domain. Groups without a rank are left out.
     `dp` holds the replicas of a stage with their context ranks, `ep` the ranks that share experts,
-    `copies` those with the same experts, `etp` those that split each of theirs.
+    `copies` those with the same experts, `etp` those that split each of theirs. Where ZeRO keeps
+    several copies, `dp` and `copies` are those with the same shard, beside the `shards` of each.
     """
     if group in ("tp", "cp"):
         return _with_ranks(split, _table(split, [f"{group[0]}l"], [f"{group[0]}h"]))
-    if group == "dp":
-        return _table(split, ["dl", "cl"], ["dh", "ch"])
+    if group in ("dp", "dp shards"):
+        return _of_copies(split, _table(split, ["dl", "cl"], ["dh", "ch"]), group)
     expert_tp = split.workload.options.expert_tp
     x_h, x_l, copies_inside, copies_across = (
         int(n[0]) for n in expert_ranks(split.mapping, split.placement, expert_tp=expert_tp)
@@ -163,7 +164,21 @@ def groups(split: RankGrid, group: Group) -> Ints:
     table = table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, x_l, copies_inside, x_h)
     if group == "ep":
         return _with_ranks(split, table.transpose(0, 1, 3, 2, 4).reshape(-1, x_l, x_h))
-    return table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
+    table = table.transpose(0, 2, 4, 1, 3).reshape(-1, copies_across, copies_inside)
+    return _of_copies(split, table, group)
+
+
+def _of_copies(split: RankGrid, table: Ints, group: Group) -> Ints:
+    """Divide groups that hold the same into those of a copy, or those of a shard in all copies."""
+    copies = split.workload.options.dp_replicate
+    if copies == 1:
+        return table
+    _, domains, ranks = table.shape
+    shards = domains * ranks // copies  # which lie in a domain
+    table = table.reshape(-1, domains, ranks // shards, shards)
+    if group.endswith("shards"):
+        return table.reshape(-1, 1, shards)
+    return table.transpose(0, 3, 1, 2).reshape(-1, domains, ranks // shards)
 
 
 def _with_ranks(split: RankGrid, table: Ints) -> Ints:

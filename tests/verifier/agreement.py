@@ -147,8 +147,9 @@ def _made_of(draw: Random, asked: Workload) -> Workload:
     narrow = {"parameter_bytes": draw.choice([1, 2]), "fp8_head": asked.precision in ("fp8", "fp4")}
     software = asked.options.software.model_copy(update=scoped | narrow)
     copying = {"software": software, "dispatch_multiprocessors": draw.choice([None, 1, 4, 24])}
-    options = asked.options.model_copy(update=copying)
-    return asked.model_copy(update={"options": options, "balance": draw.choice(["forced", "trained", 1.3])})
+    balance = draw.choice(["forced", "trained", 1.3])
+    options = asked.options.model_copy(update=copying | {"dp_replicate": draw.choice([1, 1, 2])})
+    return asked.model_copy(update={"options": options, "balance": balance})
 
 
 def _bits(draw: Random) -> dict[str, Any]:

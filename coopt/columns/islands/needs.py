@@ -107,7 +107,7 @@ def rows_of(
     GPU, those of some sites after the other.
     """
     every, placements, site = _placements_on(candidates, sites, tp_across=not workload.tp_inside)
-    keeping, placements = keeping_groups(workload, np.arange(len(site)), placements)
+    keeping, placements = keeping_groups(workload, every, np.arange(len(site)), placements)
     mappings, site = every.take(keeping), site[keeping]
     hb_gbyte_s = np.array([hb.gbyte_s for hb in network.hb_domains], dtype=np.float64)
     if len(site) > BLOCK:

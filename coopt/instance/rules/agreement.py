@@ -542,6 +542,11 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             " their own, needs \"levels\" or fabrics without 'direct'",
         ),
         (
+            direct and instance.workload[0].options.dp_replicate > 1,
+            "workload.options.dp_replicate: direct links carry whole gradients, needs 1 or fabrics"
+            " without 'direct'",
+        ),
+        (
             direct and not rates & {nic.gbit_s for nic in network.nics},
             f"network.optics: no optic of a NIC's rate reaches the {reach_m:g} m of a direct link"
             " (second in network.link_reach_m), needs one that does",

@@ -24,9 +24,14 @@ from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import LayerTraffic, Speeds
 from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
 from coopt.verifier.training.iteration import (
+    copy_group,
     exchanges,
+    in_copy,
     iteration_s,
     layer_traffic,
+    replica_ends,
+    shard_ranks,
+    summed_between,
     ways_of_replicas,
 )
 from coopt.verifier.training.mappings import ScalarMapping, divisors, simpler
@@ -458,10 +463,7 @@ class PlacedTimes:
 
     def data_s(self, work: Work, place: Placement) -> float:
         """Gradients and parameters of an iteration."""
-        ends = {
-            "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-            "edp": (place.copies_in, place.copies_across),
-        }
+        ends = replica_ends(place)
         return sum(
             self._data_s(work, kind, number, *ends[kind])
             for kind, _, number in self._replicas(work)
@@ -481,10 +483,16 @@ class PlacedTimes:
     @kept(lambda self, work, *replicas: (_of_replicas(work), *replicas))
     def _data_s(self, work: Work, kind: str, number: float, inside: int, across: int) -> float:
         speed, s_byte = self._speed, getattr(self._speed, f"{kind}_s_byte")
-        ways = ways_of_replicas(work, kind, across, speed.other_ways)
-        group = Group(inside, across, speed.inside_byte_s, s_byte, ways, fewest=inside)
-        summed = summed_by_replicas(work.split)
-        return gathers_s(exchanges(work, number), group, work.links, summed)
+        ways, ranks = ways_of_replicas(work, kind, across, speed.other_ways), inside * across
+        shard = shard_ranks(work, inside, across)
+        if ranks > 1 and inside % shard:  # no copy lies in a domain
+            return math.inf
+        same = inside // shard
+        group = Group(same, across, speed.inside_byte_s, s_byte, ways, fewest=same)
+        of_copy = copy_group(work, shard, speed.inside_byte_s)
+        return gathers_s(
+            exchanges(work, number, ranks), group, work.links, summed_between(work)
+        ) + gathers_s(in_copy(work, number), of_copy, work.links)
 
     def _ends(self, degree: int) -> list[Ends]:
         """Ranks of a group inside a domain and across."""

@@ -32,7 +32,6 @@ from coopt.verifier.training.gathers import (
     Summed,
     collective_steps,
     gather_ways,
-    summed_by_replicas,
     summed_by_tp,
 )
 from coopt.verifier.training.iteration import (
@@ -42,7 +41,9 @@ from coopt.verifier.training.iteration import (
     hardware_flop_per_token,
     iteration_s,
     model_flop_per_token,
+    replica_ends,
     replica_groups,
+    summed_between,
     tp_group,
     utilisation,
 )
@@ -432,7 +433,7 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     """
     if not work.links.overlap:
         return {}
-    data, byte_s = summed_by_replicas(work.split), speed.inside_byte_s
+    data, byte_s, ends = summed_between(work), speed.inside_byte_s, replica_ends(place)
     s_byte = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
     replicas = replica_groups(work, place, byte_s, s_byte, speed.other_ways)
     over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
@@ -440,10 +441,15 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     kinds: dict[str, tuple[Group, list[Repeated], Summed]] = {
         "tp": (over_tp, [Repeated(1, work.traffic.gathered_bytes)], summed_by_tp(work.split)),
         "cp": (over_cp, [Repeated(*sent) for sent in work.traffic.over_cp], "nothing"),
-        "dp": (replicas["dp"], exchanges(work, work.parameters.common), data),
+        "dp": (
+            replicas["dp"],
+            exchanges(work, work.parameters.common, math.prod(ends["dp"])),
+            data,
+        ),
     }
     if work.parameters.experts:
-        kinds["edp"] = (replicas["edp"], exchanges(work, work.parameters.experts), data)
+        sent = exchanges(work, work.parameters.experts, math.prod(ends["edp"]))
+        kinds["edp"] = (replicas["edp"], sent, data)
     names = {
         # keys and values go round by their nature, and TP ranks that split experts too keep to
         # rings

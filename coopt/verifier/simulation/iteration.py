@@ -187,7 +187,7 @@ class IterationSimulation:
             lambda kind: carrier.other_ways(all_phases[kind], members[kind]),
         )
         twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(TIED))
-        return gradient_segments(self.work, groups, phases, twins_s)
+        return gradient_segments(self.work, place, groups, phases, twins_s)
 
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,11 +15,17 @@ from coopt.verifier.training.gathers import (
     Group,
     gather_s,
     halving_shares,
-    summed_by_replicas,
     summed_by_tp,
     taken_ways,
 )
-from coopt.verifier.training.iteration import exchanges, experts_s, tp_group
+from coopt.verifier.training.iteration import (
+    exchanges,
+    experts_s,
+    replica_ends,
+    shards_s,
+    summed_between,
+    tp_group,
+)
 from coopt.verifier.training.kernels import Pass, machine_of, predicting
 from coopt.verifier.training.layer import LayerTimes, layer_pass, logits_pass
 from coopt.verifier.training.placing import Placement, expert_share, layer_shares
@@ -227,23 +234,28 @@ def _segments(
 
 
 def gradient_segments(
-    work: Work, groups: Mapping[str, Group], phases: Mapping[str, str], twins_s: float = 0.0
+    work: Work,
+    place: Placement,
+    groups: Mapping[str, Group],
+    phases: Mapping[str, str],
+    twins_s: float = 0.0,
 ) -> list[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from
     other sites.
 
     Parameters
     ----------
-    groups, phases
+    place, groups, phases
         The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp`
         (experts).
     twins_s
         What two GPUs of a pipeline exchange that hold the same stages.
     """
-    segments = [PassSegment("dp", twins_s, None, 0.0)] if twins_s else []
-    summed = summed_by_replicas(work.split)
+    alone_s = (twins_s, shards_s(work, place, groups["dp"].byte_s))
+    segments = [PassSegment("dp", seconds, None, 0.0) for seconds in alone_s if seconds]
+    summed, ends = summed_between(work), replica_ends(place)
     for name, number in (("dp", work.parameters.common), ("edp", work.parameters.experts)):
-        group, collectives = groups[name], exchanges(work, number)
+        group, collectives = groups[name], exchanges(work, number, math.prod(ends[name]))
         if collectives and number and group.inside * group.across > 1:
             ways = taken_ways(collectives, group, work.links, summed)
             rounds = [collective.times for collective in collectives]

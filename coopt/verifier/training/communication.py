@@ -258,6 +258,8 @@ class GpuTraffic(NamedTuple):
     gradient_bytes: int
     """g"""
     parameter_bytes: int
+    copies: int
+    """of what is sharded"""
     reductions: float
     """times gradients are gathered or scattered"""
     refreshes: float
@@ -353,6 +355,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         ),
         gradient_bytes=options.software.gradient_bytes,
         parameter_bytes=options.software.parameter_bytes,
+        copies=options.dp_replicate,
         reductions=reductions,
         refreshes=refreshes,
         embedding_bytes=(

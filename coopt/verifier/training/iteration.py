@@ -22,6 +22,7 @@ from coopt.verifier.training.communication import (
 from coopt.verifier.training.gathers import (
     Group,
     Repeated,
+    Summed,
     gather_s,
     gathers_s,
     summed_by_replicas,
@@ -224,10 +225,19 @@ def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
     s_byte = {kind: rates[kind] for kind, number in numbers.items() if number}
     groups = replica_groups(work, place, speed.inside_byte_s, s_byte, speed.other_ways)
-    summed = summed_by_replicas(work.split)
-    return twins_s + sum(
-        gathers_s(exchanges(work, numbers[kind]), group, work.links, summed)
-        for kind, group in groups.items()
+    ends = replica_ends(place)
+    return (
+        twins_s
+        + shards_s(work, place, speed.inside_byte_s)
+        + sum(
+            gathers_s(
+                exchanges(work, numbers[kind], math.prod(ends[kind])),
+                group,
+                work.links,
+                summed_between(work),
+            )
+            for kind, group in groups.items()
+        )
     )
 
 
@@ -251,18 +261,62 @@ def replica_groups(
     other_ways: Callable[[str], OtherWays],
 ) -> dict[str, Group]:
     """The ranks that hold the same parameters, and those that hold the same experts, as far as
-    rates are given.
+    rates are given; of several copies those with the same shards.
     """
-    ends = {
-        "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-        "edp": (place.copies_in, place.copies_across),
-    }
     groups = {}
     for kind, kind_s_byte in s_byte.items():
-        inside, across = ends[kind]
+        inside, across = replica_ends(place)[kind]
+        inside //= shard_ranks(work, inside, across)
         kind_ways = ways_of_replicas(work, kind, across, other_ways)
         groups[kind] = Group(inside, across, byte_s, kind_s_byte, kind_ways, place.fewest(inside))
     return groups
+
+
+def replica_ends(place: Placement) -> dict[str, tuple[int, int]]:
+    """Ranks in a domain, and domains, that hold the same parameters, and the same experts."""
+    return {
+        "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
+        "edp": (place.copies_in, place.copies_across),
+    }
+
+
+def shard_ranks(work: Work, inside: int, across: int) -> int:
+    """Ranks of a domain that share out one of several copies; 1 where there is a single one."""
+    copies = work.traffic.copies
+    return max(inside * across // copies, 1) if copies > 1 else 1
+
+
+def shards_s(work: Work, place: Placement, byte_s: float) -> float:
+    """Seconds in which ranks of a domain scatter and gather one of several copies."""
+    numbers = {"dp": work.parameters.common, "edp": work.parameters.experts}
+    return sum(
+        gathers_s(in_copy(work, numbers[kind]), copy_group(work, ranks, byte_s), work.links)
+        for kind, ends in replica_ends(place).items()
+        if numbers[kind] and (ranks := shard_ranks(work, *ends)) > 1
+    )
+
+
+def copy_group(work: Work, ranks: int, byte_s: float) -> Group:
+    """Ranks of a domain that share out a copy; as messages of gradients elsewhere, theirs may be
+    sent in the way that suits their size.
+    """
+    ways = OtherWays(math.inf, math.inf) if work.links.overlap else None
+    return Group(ranks, 1, byte_s, 0.0, ways)
+
+
+def in_copy(work: Work, number: float) -> list[Repeated]:
+    """What is scattered and gathered of so many parameters: gradients, then parameters."""
+    traffic = work.traffic
+    collectives = (
+        Repeated(traffic.reductions, traffic.gradient_bytes * number),
+        Repeated(traffic.refreshes, traffic.parameter_bytes * number),
+    )
+    return [collective for collective in collectives if collective.times]
+
+
+def summed_between(work: Work) -> Summed:
+    """What `exchanges` add up."""
+    return "gradients" if work.traffic.copies > 1 else summed_by_replicas(work.split)
 
 
 def ways_of_replicas(
@@ -274,14 +328,15 @@ def ways_of_replicas(
     return _other_ways(other_ways, kind, across) if work.links.overlap else None
 
 
-def exchanges(work: Work, number: float) -> list[Repeated]:
-    """What is scattered and gathered of so many parameters: gradients, then parameters."""
+def exchanges(work: Work, number: float, ranks: int) -> list[Repeated]:
+    """What is exchanged between domains of so many parameters that so many ranks hold; of several
+    copies the gradients of a shard, in both halves of an all-reduce.
+    """
     traffic = work.traffic
-    collectives = (
-        Repeated(traffic.reductions, traffic.gradient_bytes * number),
-        Repeated(traffic.refreshes, traffic.parameter_bytes * number),
-    )
-    return [collective for collective in collectives if collective.times]
+    if traffic.copies == 1:
+        return in_copy(work, number)
+    shard = number * traffic.copies / ranks
+    return [Repeated(2 * traffic.reductions, traffic.gradient_bytes * shard)]
 
 
 def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
@@ -370,15 +425,17 @@ def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
     gathered, but for what a rank has itself where one level follows the other.
     """
     busy_s = 0.0
-    common, experts = work.parameters.common, work.parameters.experts
-    for ranks, number in ((place.dp_in * place.cp_in, common), (place.copies_in, experts)):
-        # in one ring through all ranks everything passes each rank; level by level its own part
-        # stays where it is
-        passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
-        sent_bytes = sum(
-            collective.times * collective.size_bytes for collective in exchanges(work, number)
-        )
-        busy_s += passed * sent_bytes / (work.links.hb * inside_byte_s)
+    numbers = {"dp": work.parameters.common, "edp": work.parameters.experts}
+    for kind, (inside, across) in replica_ends(place).items():
+        shard = shard_ranks(work, inside, across)
+        sent = [(inside // shard, exchanges(work, numbers[kind], inside * across))]
+        sent += [(shard, in_copy(work, numbers[kind]))] if work.traffic.copies > 1 else []
+        for ranks, collectives in sent:
+            # in one ring through all ranks everything passes each rank; level by level its own
+            # part stays where it is
+            passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
+            sent_bytes = sum(one.times * one.size_bytes for one in collectives)
+            busy_s += passed * sent_bytes / (work.links.hb * inside_byte_s)
     return busy_s
 
 

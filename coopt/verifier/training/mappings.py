@@ -133,6 +133,7 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
             if (
                 (p > workload.model.layers and not workload.layout)
                 or batch % d
+                or d % workload.options.dp_replicate
                 or not (_allows(limits.pp, p) and _allows(limits.dp, d))
             ):
                 continue
@@ -193,7 +194,11 @@ def mapping_sizes(workload: Workload, limit: int) -> list[int]:
     ranks = {t * c for t, c in _layer_degrees(workload)}
     most_stages = max(layers, len(workload.layout))
     stages = [p for p in range(1, most_stages + 1) if _allows(limits.pp, p)]
-    copies = [d for d in divisors(workload.global_batch) if _allows(limits.dp, d)]
+    copies = [
+        d
+        for d in divisors(workload.global_batch)
+        if _allows(limits.dp, d) and d % workload.options.dp_replicate == 0
+    ]
     sizes = {n * p * d for n, p, d in product(ranks, stages, copies) if n * p * d <= limit}
     return sorted(sizes, reverse=True)
 
@@ -246,7 +251,8 @@ def expert_room(workload: Workload, stage: int, t: int) -> int:
     """
     if not workload.model.experts:
         return 1
-    return math.gcd(workload.model.experts, stage // ranks_of_expert(workload, t))
+    holders = stage // ranks_of_expert(workload, t)
+    return math.gcd(workload.model.experts, holders // workload.options.dp_replicate)
 
 
 def _styles(workload: Workload, t: int, ranks: int) -> list[list[Any]]:
@@ -279,7 +285,8 @@ def _possible_stages(workload: Workload) -> tuple[int, ...]:
     whole_gradients = (
         workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
     )
-    return (0, 1) if whole_gradients else (0, 1, 2, 3)
+    stages = (0, 1) if whole_gradients else (0, 1, 2, 3)
+    return stages[workload.options.dp_replicate > 1 :]
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
@@ -406,6 +413,8 @@ def _stage_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the batch divides into micro-batches, and these go round the stages."""
     p, d, b, v = mapping.pp, mapping.dp, mapping.micro_batch, mapping.interleave
+    if d % workload.options.dp_replicate:
+        return f"dp = {d} is no multiple of the copies of shards, {workload.options.dp_replicate}."
     if workload.global_batch % (d * b):
         return (
             f"dp = {d} times micro_batch = {b} does not divide the batch of"

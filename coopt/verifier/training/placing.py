@@ -128,9 +128,22 @@ def placements(
 
 
 def _keeps_part(workload: Workload, place: Placement) -> bool:
-    """Whether TP ranks that split an expert, if they are not all, share a domain."""
-    over = workload.options.expert_tp
-    return over is True or place.tp_in % max(over, 1) == 0
+    """Whether TP ranks that split an expert, if they are not all, share a domain, and so do all
+    that share out one of several copies.
+    """
+    over, copies = workload.options.expert_tp, workload.options.dp_replicate
+    if over is not True and place.tp_in % max(over, 1):
+        return False
+    if copies == 1:
+        return True
+    holders = [(place.cp_in * place.dp_in, place.dp_across)]
+    if workload.model.experts:
+        holders.append((place.copies_in, place.copies_across))
+    # a domain holds whole copies, as many as all copies over the domains
+    whole = all(
+        copies % across == 0 and inside % (copies // across) == 0 for inside, across in holders
+    )
+    return whole and place.cp_across == 1 and not place.dp_fewest
 
 
 def may_turn(workload: Workload, place: Placement) -> bool:
@@ -164,7 +177,11 @@ def placement_of(
             return None
         parts = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
         return next(
-            (place for place in _uneven_placements(degrees, rooms) if place[: len(parts)] == parts),
+            (
+                place
+                for place in _uneven_placements(degrees, rooms)
+                if place[: len(parts)] == parts and _keeps_part(workload, place)
+            ),
             None,
         )
     if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
@@ -441,7 +458,7 @@ def stage_copies(workload: Workload, split: ScalarMapping) -> int:
 def sharded_parameters(
     workload: Workload, parameters: HeldParameters, split: ScalarMapping
 ) -> float:
-    """Q: parameters of a GPU when the ranks that hold the same ones share them out."""
-    return parameters.common / (split.dp * split.cp) + parameters.experts / expert_copies(
-        workload, split
-    )
+    """Q: parameters of a GPU when the ranks that hold the same ones share out each copy of them."""
+    shared = parameters.common / (split.dp * split.cp)
+    shared += parameters.experts / expert_copies(workload, split)
+    return shared * workload.options.dp_replicate
