@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.parts import cost_of, least_worth, price
-from coopt.network.space import families
+from coopt.network.space import Space
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.parts import Cost, Design, WorkloadPlan
@@ -33,6 +34,7 @@ from coopt.plan.schema import Alternative, Cliff, NextBest, Plan
 from coopt.plan.store import decided, placed_as
 from coopt.solving.days import ROUNDED
 from coopt.solving.fronts.designs import PacedDesigns, all_designs
+from coopt.solving.shared import site_floor
 from coopt.solving.turns import Turn
 
 LITTLE = 0.05
@@ -309,8 +311,13 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
 
 def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
     """The families with those of their uplinks that are worth no more than a limit."""
-    kind = question.objective.minimize
-    for family in families(question):
+    kind, space = question.objective.minimize, Space(instance=question)
+    sites = [
+        site
+        for site in space.all_sites()
+        if question.stands or site_floor(space, *site) <= most * (1.0 + TIES)
+    ]
+    for family in chain.from_iterable(space.families(*site, space.nic_options) for site in sites):
         # most families are out of reach with their fewest uplinks already
         if least_worth(question, family, kind) <= most * (1.0 + TIES):
             choices = np.array(family.uplink_choices)

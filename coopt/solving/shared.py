@@ -158,7 +158,7 @@ def up_to_cheapest(
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
     sites = list(space.all_sites())
-    floors = [_floor(space, *site) for site in sites]
+    floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
     site_families: dict[int, tuple[Family, ...]] = {}
     tables: list[Columns] = []
@@ -183,7 +183,7 @@ def up_to_cheapest(
     ), _joint_table(tables)
 
 
-def _floor(space: Space, gpus: int, hb: HbDomain, domains: int) -> float:
+def site_floor(space: Space, gpus: int, hb: HbDomain, domains: int) -> float:
     """What GPUs, HB domains and the cheapest NICs of a site are worth; several domains have all
     their NICs.
     """

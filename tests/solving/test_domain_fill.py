@@ -25,7 +25,7 @@ from coopt.plan.parts import Design, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report.csv_files import ranks_csv
 from coopt.solving.arrays import viable
-from coopt.solving.shared import _floor, _is_quick
+from coopt.solving.shared import _is_quick, site_floor
 from coopt.traffic.flows import demand
 from coopt.traffic.ranks import RankGrid, groups, rank_table, split_of
 from tests.conftest import accepted, ask, example_count, small_model, switch
@@ -98,7 +98,7 @@ def test_no_network_is_worth_less_than_the_floor_of_its_site(instance: Instance,
     space = Space(instance=asked)
     for family in families(filled(asked, "any")):
         worth = price(asked, family, kind).at(family, family.uplink_choices[0])
-        assert _floor(space, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
+        assert site_floor(space, family.gpus, family.hb, family.domains) <= worth * (1 + 1e-12)
 
 
 @settings(max_examples=example_count(40))
