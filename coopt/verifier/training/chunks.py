@@ -11,9 +11,9 @@ from coopt.verifier.training.steps import Channel, GradientExchange, PipelineSha
 
 ENDS_FORWARD = 1 / 3
 """Of logits and further predictions: one of the three products of a matrix."""
-PARTLY_UNPAIRED = 0.6
-"""Of the hops an odd ring of equal stages waits for, those that unequal ones do; fitted to the
-simulation of passes.
+PARTLY_UNPAIRED, SOMETIMES_SECOND = 0.6, 1.4
+"""Of the hops an odd ring of equal stages waits for, those that unequal ones do; and hops that a
+message takes that may be the second one. Fitted to the simulation of passes.
 """
 
 
@@ -38,6 +38,7 @@ class _Wait(NamedTuple):
     stage: int
     own: int
     own_hops: float
+    others_hops: float
     others: tuple[int, ...]
 
 
@@ -91,7 +92,9 @@ def _events(p: int, v: int, m: int) -> tuple[_Work | _Wait | int, ...]:
     steps = [PipelineShape(p, v, m).steps(stage) for stage in range(p)]
     posted, moments = dict[tuple[Channel, int, str], int](), 0
     counts = dict[tuple[Channel, str], int]()
-    waiting: list[tuple[int, float, list[tuple[Channel, int, str]]] | None] = [None] * p
+    waiting: list[tuple[int, tuple[float, float], list[tuple[Channel, int, str]]] | None] = [
+        None
+    ] * p
     events: list[_Work | _Wait | int] = []
     moved = True
     while moved:
@@ -100,11 +103,11 @@ def _events(p: int, v: int, m: int) -> tuple[_Work | _Wait | int, ...]:
             while True:
                 wait = waiting[stage]
                 if wait is not None:
-                    own, own_hops, expected = wait
+                    own, hops, expected = wait
                     if not all(message in posted for message in expected):
                         break
                     events.append(
-                        _Wait(stage, own, own_hops, tuple({posted[one] for one in expected}))
+                        _Wait(stage, own, *hops, tuple({posted[one] for one in expected}))
                     )
                     waiting[stage] = None
                 step = next(steps[stage], None)
@@ -122,7 +125,7 @@ def _events(p: int, v: int, m: int) -> tuple[_Work | _Wait | int, ...]:
                     expected.append((channel, number, other))
                 busy = max(len(step.sends), len(step.receives))
                 events.append(stage)
-                waiting[stage] = moments, _own_hops(p, v, busy), expected
+                waiting[stage] = moments, _hops(p, v, busy), expected
                 moments += 1
     return tuple(events)
 
@@ -133,11 +136,14 @@ def _messages(step: GradientExchange) -> Iterator[tuple[Channel, str, str]]:
     yield from ((channel, "receiver", "sender") for channel in step.receives)
 
 
-def _own_hops(p: int, v: int, messages: int) -> float:
-    """Hops that messages of one stage take one after the other."""
-    if messages < 2 or p % 2 == 0:
-        return messages
-    return messages + PARTLY_UNPAIRED * (2 / (p - 1) - 2 / (p * v))
+def _hops(p: int, v: int, messages: int) -> tuple[float, float]:
+    """Hops that messages of one stage take one after the other, and the last one of a neighbour."""
+    if messages < 2:
+        return messages, 1.0
+    if p == 2:  # both are messages of the same two stages
+        return 2.0, 2.0
+    unpaired = 2 / (p - 1) - 2 / (p * v) if p % 2 else 0.0
+    return 2 + PARTLY_UNPAIRED * unpaired, SOMETIMES_SECOND
 
 
 @lru_cache(maxsize=1 << 14)
@@ -164,7 +170,7 @@ def laid_out_s(layout: Layout, p: int, v: int, m: int, seconds: LaidOut) -> floa
         elif isinstance(event, _Work):
             now[event.stage] += (backward_s if event.is_backward else forward_s)[event.chunk]
         else:
-            others_s = [moments[other] + hop_s for other in event.others]
+            others_s = [moments[other] + event.others_hops * hop_s for other in event.others]
             now[event.stage] = max(moments[event.own] + event.own_hops * hop_s, *others_s, 0.0)
     return max(now)
 
