@@ -19,7 +19,7 @@ import numpy as np
 
 from coopt.instance.texts import write_text
 from coopt.instance.transformer import Software
-from coopt.perf import collectives, iterations, kernels, layer, mixers, traffic
+from coopt.perf import collectives, kernels, layer, mixers, traffic, work
 from coopt.validation.calibration import UnseenError, calibration_of
 from coopt.validation.comparison import Comparison, comparison_of
 from coopt.validation.facts import published_facts
@@ -41,7 +41,7 @@ ROWS = HERE.parent / "benchmarks" / "published.csv"
 CALIBRATION = HERE.parent / "benchmarks" / "calibration.csv"
 UNSEEN = HERE.parent / "benchmarks" / "left_out.csv"
 WORST = 5
-MODULES = (iterations, kernels, layer, mixers, traffic)
+MODULES = (kernels, layer, mixers, traffic, work)
 FIGURES = (  # passages of the page with figures of the code, each of which stands there once
     "heads of {REFERENCE_HEAD}, long",
     "time, {OVERLAP_COST}: it takes",
