@@ -449,7 +449,7 @@ def _is_called_here(item: Mapping[str, Any]) -> bool:
 
 
 def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
-    place = key_path(item["loc"]) or "the whole file"
+    place = key_path(item["loc"])
     kind, value = item["type"], item.get("input")
     if kind == "extra_forbidden":
         yield f"{place}: unknown key, needs {_known_keys(item['loc'], value, root)}"
@@ -467,8 +467,12 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
         length = item["ctx"]["actual_length"]
         yield f"{place}: {'more' if length is None else length} entries, {_need(item)}"
     else:
-        value_text = f" = {_excerpt(value)}" if not isinstance(value, Mapping) else " = a table"
-        yield f"{place}{value_text}: {_need(item)}"
+        value_text = _excerpt(value) if not isinstance(value, Mapping) else "a table"
+        yield (
+            f"{place} = {value_text}: {_need(item)}"
+            if place
+            else f"holds {value_text}, {_need(item)}"
+        )
 
 
 def _need(item: Mapping[str, Any]) -> str:

@@ -136,6 +136,28 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def exact(number: float) -> str:
+    """`94,306,304`, or `6.90` and `37.975` where it is not whole: for bills."""
+    if number == round(number):
+        return f"{number:,.0f}"
+    # Two decimals at least, as money has, and more only where they are not zeros.
+    integer, decimals = f"{number:,.4f}".split(".")
+    return f"{integer}.{decimals[:2]}{decimals[2:].rstrip('0')}"
+
+
+def exact_amount(kind: str, value: float | None) -> str:
+    """`$181,888`, `2,310.50 W`: a value of the objective `kind` in full, with its unit."""
+    if value is None or not math.isfinite(value):
+        return "no amount" if value is None else "no finite amount"
+    texts = {
+        "time": f"{value:.9g} s an iteration",
+        "usd_per_token": f"${1e6 * value:,.9g} per million tokens",
+        "carbon": f"{exact(value)} kg of CO2",
+        "power": f"{exact(value)} W",
+    }
+    return texts.get(kind, f"{'-' if value < 0 else ''}${exact(abs(value))}")
+
+
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:
     """Replace row numbers by names: `workload['chat'].gpus` in place of `workload[1].gpus`.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from coopt.instance.texts import InstanceError, broken
+from coopt.instance.texts import InstanceError, alternatives, broken
 from coopt.network.direct_graphs import (
     MOST_DOMAINS,
     cell_name,
@@ -224,7 +224,8 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
         form.example.partition(" ")[0] for form in FORMS.values()
     ]
     raise InstanceError(
-        f"graph {text!r}: unknown shape, needs {', '.join(forms)} or a .graphml file"
+        f"graph {text!r}: unknown shape, needs a form such as {alternatives(forms)}, or a .graphml"
+        " file"
     )
 
 

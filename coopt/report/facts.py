@@ -686,9 +686,9 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     ways = ", ".join(f"{COLLECTIVES[kind]}: {way}" for kind, way in run.collectives.items())
     slowest = max(run.routes.values(), default=0.0)
     routes = (
-        f"traffic takes up to {slowest:.3g} times as long"
+        f"traffic takes up to {slowest:.3g} times as long as without shared links"
         if slowest > 1
-        else "no traffic is slowed"
+        else "no traffic is slowed by shared links"
     )
     goodput = (
         [] if uptime is None else [fact("Goodput", uptime.goodput, "share", uptime_text(uptime))]

@@ -486,14 +486,14 @@ def parts_table(plan: Plan, known: Sequence[PlanFact]) -> FigureTable:
     """Every part with its domains, its GPUs, and its workload with the least slack, in order."""
     purchases_usd = plan.couplings.purchases_usd
     sited = len({part.site for part in plan.parts}) > 1
-    title = "Parts by site" if sited else "Parts and their workloads"
+    title = "Networks by site" if sited else "Networks and their workloads"
     rows = of_group(known, "row")
     if len(purchases_usd) == len(plan.parts):  # one network: what a phase buys is bought for it
         rows += [
             PlanFact("row", part.name, "buys $", usd, "USD", words.exact(round(usd)))
             for part, usd in zip(plan.parts, purchases_usd, strict=True)
         ]
-    return compared("Parts by year" if purchases_usd else title, "Part", rows)
+    return compared("Networks by year" if purchases_usd else title, "Part", rows)
 
 
 def run_tables(plan: Plan, known: Sequence[PlanFact]) -> dict[str, tuple[FactTable, FigureTable]]:

@@ -170,6 +170,11 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     model, options, software = workload.model, workload.options, workload.options.software
     splits_experts = mapping.tp > 1 and model.experts > 0
     shards = mapping.dp // copies_of(workload, mapping) * mapping.cp * mapping.tp
+    expert_split = (
+        "splits no expert over TP ranks where ep > 1, needs expert_tp = false"
+        if mapping.ep > 1
+        else "splits every expert over all TP ranks where ep = 1, needs expert_tp = true"
+    )
     reasons = {
         (
             f"extra_predictions = {model.extra_predictions}: TorchTitan has further predictions"
@@ -195,8 +200,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             software.graphs == "scoped"
             or (software.graphs == "full" and (mapping.pp > 1 or mapping.ep > 1))
         ),
-        f"tp = {mapping.tp} and ep = {mapping.ep}: TorchTitan splits experts over TP only where"
-        " ep = 1, needs expert_tp = true there and false elsewhere": (
+        f"tp = {mapping.tp} and ep = {mapping.ep}: TorchTitan {expert_split}": (
             splits_experts
             and tp_of_experts(mapping.tp, options.expert_tp)
             != (1 if mapping.ep > 1 else mapping.tp)

@@ -43,8 +43,8 @@ ADDED = {
         "Gradients are reduced along two binary trees across domains, each with half of the data."
     ),
     "halving": (
-        "Gradients are reduced by halving and doubling across domains; half of the bytes go to"
-        " the neighbour."
+        "Gradients are reduced by halving and doubling across domains: the first exchange"
+        " carries half of the data, each further one half of the one before."
     ),
 }
 """How gradients are added, where not round a ring."""

@@ -25,6 +25,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.texts import alternatives as alternatives
 from coopt.instance.texts import both as both
 from coopt.instance.texts import counted as counted
+from coopt.instance.texts import exact as exact
 from coopt.instance.workload import LONGEST_S, Workload
 from coopt.plan.parts import Design, DirectLinks, NearestRun, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress
@@ -90,15 +91,6 @@ def with_unit(value: float, unit: str) -> str:
 def byte_scale(size_bytes: float) -> tuple[float, str]:
     """Bytes of the largest unit that goes into a number of bytes, and its name."""
     return next(pair for pair in BYTES if size_bytes >= pair[0] or pair[0] == 1.0)
-
-
-def exact(number: float) -> str:
-    """`94,306,304`, or `6.90` and `37.975` where it is not whole: for bills."""
-    if number == round(number):
-        return f"{number:,.0f}"
-    # Two decimals at least, as money has, and more only where they are not zeros.
-    integer, decimals = f"{number:,.4f}".split(".")
-    return f"{integer}.{decimals[:2]}{decimals[2:].rstrip('0')}"
 
 
 def seconds(s: float) -> str:

@@ -284,8 +284,15 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
         )
     if not splits_tensors(workload, t):
         return f"--tp = {t}: does not divide heads, widths and experts of {name}"
+    if workload.model.seq % c:
+        return (
+            f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}"
+        )
     if not splits_sequences(workload, t, c):
-        return f"--cp = {c}: does not divide the sequence and heads of {name}"
+        return (
+            f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
+            f" attention or state-space layers of {name}"
+        )
     if p * int(values.get("interleave", 1)) > workload.model.layers:
         return f"--pp = {p}: {name} has {workload.model.layers} layers"
     named = ", ".join(f"{key} {value}" for key, value in values.items())

@@ -201,9 +201,9 @@ def _of_json(text: str, name: str) -> _Output:
             f"{name}: no JSON of nccl-tests ({error}), needs the whole file"
         ) from None
     except (KeyError, TypeError, IndexError, AttributeError) as error:
-        lacking = f"lacks {error}" if isinstance(error, KeyError) else "lacks a value"
+        fault = f"lacks {error}" if isinstance(error, KeyError) else f"has another form ({error})"
         raise InstanceError(
-            f"{name}: nccl-tests: {lacking} as version 3 of its JSON has it, needs the whole file"
+            f"{name}: the JSON of nccl-tests {fault}, needs a whole file of its version 3"
         ) from None
     return _Output(results, ranks, started, wrong)
 

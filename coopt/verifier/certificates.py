@@ -20,7 +20,7 @@ from typing import Self
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, instance_of, require_billed
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, both, exact_amount
 from coopt.instance.variants import with_tp
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan, Proof
@@ -284,7 +284,9 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         )
         if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
-                plan, f"the best design at other prices does not cost the stated {best_value:,.2f}"
+                plan,
+                "the best design in a price scenario does not cost the stated"
+                f" {exact_amount(kind, best_value)}",
             )
     question = certain_question(instance)
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
@@ -154,8 +155,9 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"The design takes {pace:.6g} times as long at {1 + cost:.6g} times the cost, but the"
-        f" plan says {cliff.pace:.6g} times. It has to gain 5% or more for less than 5%.",
+        f"The design takes {pace:.6g} times as long as the plan at {1 + cost:.6g} times the cost,"
+        f" but the plan says {cliff.pace:.6g} times as long. One of time and cost has to fall by 5%"
+        " or more, and the other to rise by 5% or less.",
     )
     ledger.turn_to()
 
@@ -179,7 +181,9 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
     ledger.turn_to("The next best choice", aside=True)
     ledger.take(beside.checks)
     faults = list(faults_of_next_best(instance, plan, claim))
-    ledger.holds("next-best", not faults, claim.product, None, f"{'; '.join(faults)}.")
+    ledger.holds(
+        "next-best", not faults, claim.product, None, f"The next best choice: {'; '.join(faults)}."
+    )
     ledger.turn_to()
 
 
@@ -251,8 +255,9 @@ def _check_island(
         fine and years == tuple(fleet.year(t) for t in parts),
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
-        f"The island is at {claimed_sites} in {years}. It needs one site of the instance, if it"
-        " has sites, and the instance's phases.",
+        f"The island is at {both(str(site or 'no site') for site in claimed_sites)}"
+        f" in the phases {both('none' if year is None else f'{year:g}' for year in years)}. An"
+        " island needs one site of the instance, if the instance has sites, and its phases.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.

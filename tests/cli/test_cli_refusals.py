@@ -166,7 +166,7 @@ def test_a_name_too_long_for_a_file_is_refused(coopt, written, words):
         ("{", "not JSON"),
         ("schema = 1", "holds TOML"),
         ("", "not JSON"),
-        ("[]", "the whole file = []: needs a table"),
+        ("[]", "holds [], needs a table"),
         ("{}", "instance: is missing"),
         ("[" * 100_000, "nested too deeply"),
         (b"\xff\xfe\x00", "not UTF-8 text"),

@@ -175,10 +175,10 @@ def test_modules_of_links_into_a_core_are_told_where_cages_are_too_few(cored: tu
     (shared,) = plan.couplings.cores
     modules = -(-shared.core.ports // shared.core.switches)
     told = " ".join(rendered(plan_screen(same, plan)).split())
-    assert f"of the core has 32 cages for {modules} modules" in told
+    assert f"of the core has only 32 cages for {modules} modules" in told
     leaves, (joined,) = plan.parts[0].design.fabric.tier[0], shared.core.islands
     both = leaves.down_ports + leaves.uplinks_per_switch + joined.per_leaf
-    assert f"of tier 1 has 32 cages for {both} modules" in told
+    assert f"of tier 1 has only 32 cages for {both} modules" in told
     own = " ".join(rendered(plan_screen(*cored)).split())
     assert "of the core has" not in own
 
@@ -289,7 +289,7 @@ def test_a_plan_with_more_modules_than_cages_is_rejected_where_they_are_kept_and
     assert plan.design is not None
     assert other.design is not None
     notes = " ".join(order_notes_of_parts(single, {"network": plan.design}))
-    assert "has 32 cages" in notes
+    assert "has only 32 cages" in notes
     assert "network.buildable = true" in notes
     assert "cages for" not in " ".join(order_notes_of_parts(kept(single), {"network": other.design}))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coopt.instance.schema import Instance, load
+from coopt.instance.texts import exact
 from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan
 from coopt.plan.store import read_plan
 from coopt.report.explanation import verdict_headline
@@ -61,7 +62,7 @@ def check_doubted(asked: Instance, claim: Plan, rival: float, said: str) -> None
     assert said in verdict_headline(verdict)
     assert verdict_headline(verdict).endswith(f"rests on {SOLVERS_WORD}.")
     (source,) = (str(check.recomputed) for check in verdict.checks if check.name == "bound-source")
-    assert source.startswith(f"undecided: a design worth {rival:,.2f} with ")
+    assert source.startswith(f"undecided: a design at ${exact(rival)} with ")
     assert verdict.undecided.value == rival
     page = PageCase(instance=asked, plan=claim, verdict=verdict, origin=ORIGIN)
     assert opening(page)[1].startswith("Claimed, but not confirmed ")

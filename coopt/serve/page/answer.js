@@ -24,7 +24,7 @@ export function showDecision(root, plan, verdict, apply) {
 function choice(picks, apply) {
   const pick = (event) => apply(picks[event.target.value].changes);
   const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
-  return h("label", { class: "pick" }, "The best choice; select another to fix it ", h("select", { id: "choice", change: pick },
+  return h("label", { class: "pick" }, "Best choice; select another one to fix it in the question ", h("select", { id: "choice", change: pick },
     none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from coopt.instance.doubts import price_doubt
 from coopt.instance.reserves import published_failures
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.plan.parts import Item
 from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -35,9 +36,16 @@ def check_assumptions(
             agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
             claim.time_ratio,
             ratio,
-            f"With {claim.key}, workload {claim.workload} takes {ratio} times as long, but the"
-            f" plan says {claim.time_ratio}.",
+            f"With {claim.key}, workload {claim.workload!r} {_slowdown_text(ratio)}, but the plan"
+            f" says that it {_slowdown_text(claim.time_ratio)}.",
         )
+
+
+def _slowdown_text(ratio: float | None) -> str:
+    """How a workload fares that takes so many times as long; below 0 for one that is not told."""
+    if ratio is None:
+        return "hardly ever ends"
+    return "does not run as described" if ratio < 0 else f"takes {ratio:.6g} times as long"
 
 
 def _ratio(
@@ -106,11 +114,12 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
     }
     swing_usd = sum(abs(usd) * price_doubt(question, of) for of, usd in more_usd.items())
     if not agree(claim.value, claim.cost.of(kind)):
-        yield f"the bill of the next best choice adds up to {claim.cost.of(kind):,.6g}"
+        yield f"its bill adds up to {exact_amount(kind, claim.cost.of(kind))}"
     if claim.close != (swing_usd >= missing_usd):
         yield (
-            f"uncertain prices may shift the comparison by {swing_usd:,.6g} USD and the choices"
-            f" differ by {missing_usd:,.6g} USD, which contradicts the plan's `close`"
+            f"uncertain prices may shift the comparison by {exact_amount('capex', swing_usd)} and"
+            f" the choices differ by {exact_amount('capex', missing_usd)}, so `close` has to be"
+            f" {'false' if claim.close else 'true'}"
         )
     if claim.product:
         turning = [of for of in products if of[1] == claim.product]
@@ -118,7 +127,7 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
         if not any(agree(missing_usd, missing_usd - rise) for rise in rises):
             yield (
                 "at the stated price the two choices still differ by"
-                f" {min(rises, default=0.0):,.6g} USD"
+                f" {exact_amount('capex', min(rises, default=0.0))}"
             )
         if claim.doubt not in [price_doubt(question, of) for of in turning]:
             yield "the uncertainty of that price is not that of its source"

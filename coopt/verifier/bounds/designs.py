@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import counted
+from coopt.instance.texts import both, counted, exact_amount
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
     billed,
@@ -69,7 +69,9 @@ def _rival(
 ) -> Counterexample | None:
     """The cheapest feasible design worth less than a bound."""
     design = _cheapest_design(instance, kind, bound, stands, margin)
-    return None if design is None else Counterexample(design_text(design), float(design.value))
+    return (
+        None if design is None else Counterexample(design_text(design, kind), float(design.value))
+    )
 
 
 @lru_cache(maxsize=64)
@@ -112,9 +114,9 @@ def _feasible(
     return designs_below(instance, kind, bound, margin=margin)
 
 
-def design_text(design: FoundDesign) -> str:
+def design_text(design: FoundDesign, kind: ObjectiveKind) -> str:
     """A design in a few words."""
-    family, ports, value = design.family, design.ports, float(design.value)
+    family, ports, value = design.family, design.ports, exact_amount(kind, float(design.value))
     attachment = family.attachment
     fabric = (
         f"{attachment.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
@@ -122,7 +124,7 @@ def design_text(design: FoundDesign) -> str:
         else "no network"
     )
     return (
-        f"{value:,.2f} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs"
+        f"{value} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs"
         f" each, {fabric}"
     )
 
@@ -160,8 +162,9 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         holds,
         objective.bound,
         min(proven, default=None),
-        f"The bound is {objective.bound}, but the bounds with direct links and with switches"
-        f" are {proven}.",
+        f"The bound of the plan is {exact_amount(objective.kind, objective.bound)}, but has to be"
+        " the lowest of its value and of the bounds with direct links and with switches, of which"
+        f" it states {both(exact_amount(objective.kind, bound) for bound in proven) or 'none'}.",
         TOLERANCE,
     )
     value = rivals.switched.value
@@ -176,7 +179,7 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
             exists,
             value,
             exists,
-            f"No feasible cluster with switches costs {value:,.2f}.",
+            f"No feasible cluster with switches costs {exact_amount(objective.kind, value)}.",
             TOLERANCE,
         )
 
@@ -281,8 +284,8 @@ def check_order(
         cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else float(cheaper.value)
         fault = (
-            f"A feasible design is missing before runner-up {rank}. It costs {value}, less than"
-            " the runner-up's bound."
+            f"A feasible design that costs {exact_amount(kind, value)} is missing before runner-up"
+            f" {rank}, whose bound is {exact_amount(kind, bound)}."
         )
         text = "no other design costs less" if value is None else value
         ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
@@ -290,7 +293,7 @@ def check_order(
             note_undecided(
                 ledger,
                 plan,
-                f"a design ranked before runner-up {rank}, at {design_text(undecided)}",
+                f"a design ranked before runner-up {rank}, at {design_text(undecided, kind)}",
             )
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
@@ -300,7 +303,7 @@ def check_order(
             unlisted is None,
             "no other design",
             value,
-            f"A feasible design at {value} is missing from the list.",
+            f"A feasible design that costs {exact_amount(kind, value)} is missing from the list.",
         )
 
 

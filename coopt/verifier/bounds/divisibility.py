@@ -40,7 +40,8 @@ def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: C
             fault is None,
             claim.value,
             None,
-            f"{claim.key}, {claim.value} in place of {claim.now}: {fault}.",
+            f"The plan suggests {claim.key} = {claim.value:,} in place of {claim.now:,}, but"
+            f" {fault}.",
         )
 
 
@@ -50,20 +51,20 @@ def _faults(
     """What is wrong with such a number."""
     index, kind = _place(instance, claim)
     if index is None or run is None:
-        yield "this workload has no such key"
+        yield f"workload {claim.workload!r} has no such key to change"
         return
     workload, family = instance.workload[index], part.family
     numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
     now = (numbers | run.mapping.model_dump())[kind]
     if claim.now != now:
-        yield f"the number in the plan is {now}"
+        yield f"the plan itself runs with {now:,}"
     rise = claim.value - now
     near = {
         "batch_tolerance": 0 < abs(rise) <= NEAR * now,
         "idle_gpus": 0 < -rise <= MOST_IDLE * now,
     }
     if not near.get(kind, claim.value in (2 * now, 4 * now)):
-        yield "the suggested number is too far from that of the instance"
+        yield "the suggested number is too far from the one in use"
         return
     changed = workload
     if kind == "batch_tolerance":
@@ -76,12 +77,15 @@ def _faults(
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
-        yield f"the suggested number saves a share of {saved:.6g} of the time"
+        yield f"this saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
         if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
-            yield f"an iteration then takes {min(times):.9g} s"
+            yield (
+                f"an iteration then takes {min(times):.9g} s, where the plan says"
+                f" {claim.iteration_time_s:.9g} s"
+            )
         return
     least_s = min(
         (
@@ -92,7 +96,10 @@ def _faults(
         default=math.inf,
     )
     if claim.iteration_time_s < least_s * (1 - TOLERANCE):
-        yield f"an iteration then takes at least {least_s:.9g} s"
+        yield (
+            f"an iteration then takes at least {least_s:.9g} s, where the plan says"
+            f" {claim.iteration_time_s:.9g} s"
+        )
 
 
 def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:

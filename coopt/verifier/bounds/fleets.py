@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import Counterexample, check_claims, note_source, note_undecided
@@ -89,7 +90,11 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         size = max([abs(bound), *(scenario.best for scenario in scenarios)])
         floor = bound - ROUNDING * size if math.isfinite(bound) else bound
         value = choices.least_value(scenarios, floor, margin)
-        return Counterexample(f"{value:,.10g}", value) if value < floor else None
+        return (
+            Counterexample(exact_amount(plan.objective.kind, value), value)
+            if value < floor
+            else None
+        )
 
     check_claims(ledger, plan, find, "choice of islands")
 
@@ -113,7 +118,8 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check what the best plan is worth at every scenario, within limits at the prices of the
     instance.
     """
-    choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
+    kind = plan.objective.kind
+    choices = FleetChoices(hopeful_question(instance), kind)
     for factors, best_value in scenario_bests(plan):
         ceiling = best_value * (1 + 2 * TOLERANCE) + TOLERANCE
         scenario = [ScenarioBest(factors, 0.0)]
@@ -126,16 +132,24 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             is_best = _is_claim(lenient_value, best_value) or is_below(lenient_value, best_value)
             if is_below(lenient_value, best_value):
                 note_undecided(
-                    ledger, plan, f"at other prices a choice of islands worth {lenient_value:,.10g}"
+                    ledger,
+                    plan,
+                    "in a price scenario, a choice of islands at"
+                    f" {exact_amount(kind, lenient_value)}",
                 )
-        prices = ", ".join(f"{kind} x {factor:g}" for kind, factor in factors.items())
+        prices = ", ".join(f"{product} x {factor:g}" for product, factor in factors.items())
+        fault = (
+            f"no fleet costs as little as the {exact_amount(kind, best_value)} that the plan states"
+            if math.isinf(least_value)
+            else f"the best fleet costs {exact_amount(kind, least_value)}, but the plan says"
+            f" {exact_amount(kind, best_value)}"
+        )
         ledger.holds(
             "turns",
             is_best,
             best_value,
             least_value,
-            f"At {prices} the best fleet costs {least_value:,.2f}, but the plan says"
-            f" {best_value:,.2f}.",
+            f"With the prices of {prices}, {fault}.",
             TOLERANCE,
         )
 

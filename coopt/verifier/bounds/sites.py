@@ -22,6 +22,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Limits, Site, Wan
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
@@ -347,12 +348,15 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         )
     elif instance.limits == Limits():
         note_undecided(
-            ledger, plan, f"sites worth {float(lenient_value):,.10g}", float(lenient_value)
+            ledger,
+            plan,
+            f"a choice of sites at {exact_amount(kind, float(lenient_value))}",
+            float(lenient_value),
         )
     else:
         text = (
-            f"a choice of sites worth {float(lenient_value):,.10g} may keep the limits of all"
-            f" sites; only {SOLVERS_WORD} says that it does not"
+            f"a choice of sites at {exact_amount(kind, float(lenient_value))} may keep the limits"
+            f" of all sites; only {SOLVERS_WORD} says that this choice exceeds one"
         )
         note_source(ledger, plan, text, float(lenient_value))
     name, claim = (
@@ -361,11 +365,17 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     value = (
         "no feasible choice of sites costs less" if strict_value is None else float(strict_value)
     )
+    amount = exact_amount(kind, None if strict_value is None else float(strict_value))
+    stated = (
+        "but the plan says that none is feasible"
+        if bound is None
+        else f"less than the lower bound of the plan, {exact_amount(kind, bound)}"
+    )
     ledger.holds(
         name,
         strict_value is None,
         claim,
         value,
-        f"The best choice of sites within every limit costs {value}, but the plan says {claim}.",
+        f"The best choice of sites within every limit comes to {amount}, {stated}.",
         ROUNDING,
     )

@@ -79,16 +79,18 @@ def _fault(
                 " tie"
             )
         if (one.error or 0.0) >= (fast.error or 0.0):
-            return "The slower of the tied mappings is no nearer to published runs"
+            return (
+                "The slower of the tied mappings is no nearer to published runs than the faster one"
+            )
     if is_timed and claim is not fast:
-        return "The instance asks for the fastest plan, but the plan takes the slower mapping"
+        return "The instance asks for the fastest plan, but the plan has the slower tied mapping"
     index = [workload.name for workload in question.workload].index(run.workload.name)
     below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
     reach = reach_of(part.family, part.ports)
     quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
     # where ports are out at times, the fastest on average counts
     if quicker_s < below_s and not question.availability:
-        return f"Another mapping is faster, with {quicker_s:.9g} s an iteration"
+        return f"A mapping with {quicker_s:.9g} s an iteration is faster than that of the plan"
     limits = [(claim, min(tied_s, bound_s))]
     if claim is fast:
         # days in turn may have no room for one that is within its own bound
@@ -98,7 +100,10 @@ def _fault(
         below = (kept.error or 0.0) * (1.0 - TOLERANCE)
         found_s = _least_s(question, part, run, limit_s, below)
         if found_s < limit_s * (1.0 - TOLERANCE):
-            return f"A mapping nearer to published runs takes only {found_s:.9g} s an iteration"
+            return (
+                f"A mapping that is nearer to published runs than one of the plan's takes"
+                f" {found_s:.9g} s an iteration, within the limit of {limit_s:.9g} s"
+            )
     return ""
 
 

@@ -17,6 +17,7 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -123,7 +124,8 @@ def check_timed_value(
             value is not None and agree(value, recomputed),
             value,
             recomputed,
-            f"The {kind} of the design is {recomputed:.9g}, but the objective says {value}.",
+            f"The {kind} of the design is {exact_amount(kind, recomputed)}, but the plan states"
+            f" {exact_amount(kind, value)}.",
             TOLERANCE,
         )
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import UnknownNameError
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, overridden
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both, exact_amount
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Couplings, Part
 from coopt.plan.schema import ObjectiveClaim, Plan
@@ -131,16 +131,19 @@ def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
     claim, question = plan.instance, instance
     replaced = plan.overrides.replaced
-    override_text = (
-        f" It was solved with values replaced by --set ({replaced})." if replaced else ""
+    fault = (
+        f"The plan was made for instance {claim.name!r}, not for {question.name!r}."
+        if claim.name != question.name
+        else f"The plan was made for an instance {claim.name!r} with other contents than this one."
     )
+    if replaced:
+        fault += f" It was solved with --set, so give the same --set here: {replaced}."
     is_same = ledger.holds(
         "instance",
         claim.name == question.name and claim.sha256 == question.sha256,
         f"{claim.name} {claim.sha256}",
         f"{question.name} {question.sha256}",
-        f"The plan was made for instance {claim.name!r}, which differs from this one"
-        f" ({question.name!r}) in content or name." + override_text,
+        fault,
     )
     return is_same and _check_replaced(ledger, instance, plan)
 
@@ -278,9 +281,11 @@ def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
     if lacking:
         return f"Status {plan.status!r} requires a plan, but {', '.join(lacking)} is missing."
     if plan.status == "optimal":
-        if objective.gap is None or not objective.gap <= target + TOLERANCE:
+        if objective.gap is None:
+            return "The plan has status optimal, but states no gap."
+        if not objective.gap <= target + TOLERANCE:
             return (
-                f"The plan has status optimal with a gap of {objective.gap}, above the target of"
+                f"The plan has status optimal with a gap of {objective.gap:g}, above the target of"
                 f" {target:g}."
             )
     elif objective.gap is not None and objective.gap <= target + TOLERANCE:
@@ -296,7 +301,8 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     objective = plan.objective
     value, bound, gap = objective.value, objective.bound, objective.gap
     if value is None or bound is None:
-        ledger.same("gap", gap, None, f"A gap of {gap} is given without both a value and a bound.")
+        fault = "The plan states a gap, but not both a value and a bound."
+        ledger.same("gap", gap, None, fault)
         return
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
@@ -306,8 +312,9 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         holds,
         gap,
         recomputed,
-        f"The value {value:,.2f} and the bound {bound:,.2f} give a gap of {recomputed:.6g}, but"
-        f" the plan says {gap}.",
+        f"The value of {exact_amount(objective.kind, value)} and the bound of"
+        f" {exact_amount(objective.kind, bound)} give a gap of {recomputed:.6g}, but the plan"
+        f" states {'none' if gap is None else f'{gap:.6g}'}.",
         TOLERANCE,
     )
 
@@ -463,8 +470,9 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             powers_w.append(drawn_w[part.phase])
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
         fault = (
-            f"The plan says this part draws {part.power_w:,.2f} W, but by its bill and phase it"
-            f" draws {powers_w} W."
+            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but its"
+            " bill and its phase add up to"
+            f" {both(dict.fromkeys(exact_amount('power', power_w) for power_w in powers_w))}."
         )
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
         ledger.holds(

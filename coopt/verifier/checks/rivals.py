@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from coopt.instance.texts import exact_amount
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
 
@@ -52,17 +53,17 @@ def check_no_rival(
     endless = math.isinf(bound)
     nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
     found = "" if rival is None else rival.text
-    fault = f"A feasible {subject} exists, worth {found}, but the plan says that {nothing}"
+    fault = f"A feasible {subject} exists, at {found}, but the plan says that {nothing}"
     ledger.holds(
         name,
         rival is None,
         nothing if endless else bound,
         nothing if rival is None else rival.value,
-        f"{fault}." if endless else f"{fault} than {bound:,.2f}.",
+        f"{fault}." if endless else f"{fault} than {exact_amount(plan.objective.kind, bound)}.",
         None if endless else ROUNDING,
     )
     if lenient_rival is not None and rival is None:
-        note_undecided(ledger, plan, f"a {subject} worth {lenient_rival.text}", lenient_rival.value)
+        note_undecided(ledger, plan, f"a {subject} at {lenient_rival.text}", lenient_rival.value)
 
 
 def note_source(ledger: Ledger, plan: Plan, source: str, rival: float | None = None) -> None:
@@ -88,7 +89,7 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     confirms a claim.
     """
     source = (
-        f"undecided: {text} is within rounding of a bound, and only {SOLVERS_WORD} says that it"
-        " misses the bound"
+        f"undecided: {text} is within rounding of a bound on time or a limit, and only"
+        f" {SOLVERS_WORD} says that this bound or limit is missed"
     )
     note_source(ledger, plan, source, rival)

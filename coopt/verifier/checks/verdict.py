@@ -354,7 +354,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
     (
         "uplinks",
-        "the uplinks of a leaf respect the radix, the allowed oversubscription and even bundles",
+        (
+            "the uplinks of a leaf fit its ports and the allowed oversubscription, and go to the"
+            " switches above in equal bundles"
+        ),
     ),
     (
         "pod-ports",
@@ -367,8 +370,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "optics",
         (
-            "the optics at every level fit, mate and reach, and are the cheapest that do; any"
-            " fitting ones where optics are free to choose or are not counted"
+            "the optics at every level fit the ports, work with each other and reach far enough;"
+            " they are the cheapest such optics, unless the plan may choose or the bill leaves"
+            " them out"
         ),
     ),
     ("tier-switches", "the number of switches of each level is that of the network graph"),

@@ -13,7 +13,7 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Network
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import alternatives, counted
+from coopt.instance.texts import alternatives, counted, exact
 from coopt.plan.couplings import CorePlan
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
@@ -347,7 +347,7 @@ def check_cores(
             "core-power",
             core.power_w,
             power_w,
-            f"The core draws {power_w:,.2f} W, but the plan says {core.power_w:,.2f} W.",
+            f"The core draws {exact(power_w)} W, but the plan says {exact(core.power_w)} W.",
         )
     ledger.turn_to()
 

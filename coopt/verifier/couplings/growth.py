@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache, partial
 from coopt.instance.couplings import Limits
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import Counterexample, check_claims
@@ -129,7 +130,11 @@ def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
     def find(bound: float, margin: float) -> Counterexample | None:
         value = least_growth_below(growths, bound, margin)
-        return None if value is None else Counterexample(f"{float(value):,.10g}", float(value))
+        return (
+            None
+            if value is None
+            else Counterexample(exact_amount(plan.objective.kind, float(value)), float(value))
+        )
 
     check_claims(ledger, plan, find, "network that grows")
 

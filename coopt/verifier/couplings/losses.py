@@ -304,15 +304,15 @@ def _check_job(
     text = f"{claim.gpus} GPUs, {active_gpus} in each domain"
     need = (
         f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of"
-        f" {family.hb.size}"
+        f" {counted(family.hb.size, 'GPU')}"
     )
     if ledger.holds(
         "place-left",
         fits,
         text,
         need,
-        f"After the loss of a domain, workload {workload.name!r} trains on {text}. It may use"
-        f" {need}, evenly filled and each more than half used.",
+        f"After the loss of a domain, workload {workload.name!r} trains on {text}, but may use"
+        f" {need}. Every domain in use must train on equally many GPUs, more than half of its own.",
     ):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)

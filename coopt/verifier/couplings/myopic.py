@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -171,8 +172,8 @@ def _networks_after(
         holds,
         step.capex_usd,
         least_usd,
-        f"Planning {step.year:g} on its own adds at least {least_usd:,.2f} USD, but the plan"
-        " states another amount or design.",
+        f"Planning the phase of {step.year:g} on its own adds at least"
+        f" {exact_amount('capex', least_usd)}, but the plan states another amount or design.",
         TOLERANCE,
     )
     return as_priced if holds else []
@@ -214,7 +215,8 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds,
         claim.value,
         total_usd,
-        f"Planned on their own, the phases cost {total_usd} in all, {saving} more than the plan,"
-        " but the plan states other figures.",
+        f"Planned one after the other, the phases cost {exact_amount('capex', total_usd)} in all,"
+        f" which is {exact_amount('capex', saving)} more than the plan, but the plan states"
+        f" {exact_amount('capex', value)} and {exact_amount('capex', claim.saving)}.",
         TOLERANCE,
     )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from coopt.instance.texts import both, exact
 from coopt.plan.couplings import Couplings, PhaseSpending
 from coopt.plan.parts import Cost, Item
 from coopt.verifier.checks.verdict import Ledger
@@ -102,7 +103,8 @@ def check_orders(
             claimed_years == years,
             claimed_years,
             years,
-            f"The instance has phases {', '.join(years)}, but the plan has {claimed_years}.",
+            f"The instance has the phases {both(years) or 'none'}, but the plan has"
+            f" {both(claimed_years) or 'none'}.",
         )
     units_by_place = standing_units(fleet, islands)
     units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()
@@ -130,7 +132,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"The plan uses more than it has bought so far: {', '.join(lacking)}.",
+            f"The plan uses more units than it has bought so far of {both(lacking)}.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -144,7 +146,7 @@ def check_orders(
             "phase-work",
             phase.work_usd,
             usd,
-            f"Labour and support cost {usd:,.2f} USD, but the plan says {phase.work_usd:,.2f}.",
+            f"Labour and support cost ${exact(usd)}, but the plan says ${exact(phase.work_usd)}.",
         )
     ledger.turn_to()
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
@@ -175,8 +177,8 @@ def _check_totals(
         "cheapest-orders",
         capex_usd,
         least_total.capex_usd,
-        f"Everything in use can be bought for {least_total.capex_usd:,.2f} USD, but the plan"
-        f" spends {capex_usd:,.2f}.",
+        f"Everything in use can be bought for ${exact(least_total.capex_usd)}, but the plan spends"
+        f" ${exact(capex_usd)}.",
     )
     sums = least_total
     if growth:
@@ -306,25 +308,26 @@ def _check_spent(
         "phase-capex",
         phase.capex_usd,
         spent_usd,
-        f"This phase costs {spent_usd:,.2f} USD, but the plan says {phase.capex_usd:,.2f}.",
+        f"This phase costs ${exact(spent_usd)}, but the plan says ${exact(phase.capex_usd)}.",
     )
     ledger.close(
         "phase-power",
         phase.power_w,
         power_w,
-        f"Everything in use draws {power_w:,.2f} W, but the plan says {phase.power_w:,.2f} W.",
+        f"Everything in use draws {exact(power_w)} W, but the plan says {exact(phase.power_w)} W.",
     )
     ledger.close(
         "phase-energy",
         phase.energy_usd,
         electricity_usd,
-        f"Electricity costs {electricity_usd:,.2f} USD, but the plan says {phase.energy_usd:,.2f}.",
+        f"Electricity costs ${exact(electricity_usd)}, but the plan says"
+        f" ${exact(phase.energy_usd)}.",
     )
     ledger.close(
         "phase-years",
         phase.years,
         years,
-        f"The phase lasts {years:g} years, but the plan says {phase.years:g}.",
+        f"In years, the phase lasts {years:g}, but the plan says {phase.years:g}.",
     )
 
 

@@ -196,13 +196,13 @@ def check_limit(ledger: Ledger, instance: Instance, key: str, value: float | Non
     limit, unit = instance.limits.given.get(key), LIMITED[key][1]
     if limit is not None:
         holds = value is not None and value <= limit * (1 + TOLERANCE)
-        value_text = "something unknown" if value is None else f"{value:,.10g}"
+        value_text = "an unknown number" if value is None else f"{value:,.10g}"
         ledger.holds(
             limit_check(key),
             holds,
             limit,
             value,
-            f"The limit is {limit:,.10g} {unit}, but the plan needs {value_text}.",
+            f"In {unit}, limits.{key} is {limit:,.10g}, but the plan needs {value_text}.",
             TOLERANCE,
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_efficiency, at_prices
 from coopt.plan.couplings import PriceScenario
 from coopt.plan.schema import Plan
@@ -117,7 +118,8 @@ def _check_regret(
         holds,
         value,
         regret,
-        f"The largest regret is {regret:,.2f}, but the plan says {value}.",
+        f"The largest regret is {exact_amount(plan.objective.kind, regret)}, but the plan states"
+        f" {exact_amount(plan.objective.kind, value)}.",
         TOLERANCE,
     )
 
@@ -148,7 +150,8 @@ def check_fleet_value(
             "list-value",
             claim.list_value,
             value,
-            f"At list prices the plan costs {value:,.2f}, but it says {claim.list_value:,.2f}.",
+            f"At list prices the plan costs {exact_amount(fleet.kind, value)}, but it states"
+            f" {exact_amount(fleet.kind, claim.list_value)}.",
         )
         values = [value_at(scenario, fleet, islands) for scenario in scenario_questions(instance)]
         if _check_scenarios(ledger, instance, claim.turns, values) and values:

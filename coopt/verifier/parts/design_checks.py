@@ -330,7 +330,8 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
         racks_at_most,
-        f"The HB domains fill {counted(racks_at_most, 'rack')}, but the plan says {design.racks}.",
+        f"The HB domains fill {counted(racks_at_most, 'rack')}, but the plan says"
+        f" {'nothing of racks' if design.racks is None else design.racks}.",
         TOLERANCE,
     )
 

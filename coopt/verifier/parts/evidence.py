@@ -205,7 +205,8 @@ def check_evidence(
         claim.error is not None and agree(claim.error, error),
         "none" if claim.error is None else claim.error,
         error,
-        f"The error of the time of {subject} is {error:.6g}, but the plan says {claim.error}.",
+        f"The expected error of the time of {subject} is {error:.6g}, but the plan states"
+        f" {'none' if claim.error is None else f'{claim.error:.6g}'}.",
         TOLERANCE,
     )
     fault = _fault_of_nearest(own, claim.nearest)
@@ -241,4 +242,8 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, run in runs.items() if key(run) < furthest)
     unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
-    return f"Published run {unnamed[0]} is nearer to the plan than those named." if unnamed else ""
+    return (
+        f"Published run {unnamed[0]} is nearer to the plan than those that it names."
+        if unnamed
+        else ""
+    )

@@ -158,7 +158,8 @@ def check_network(
             "bundles",
             0,
             uneven,
-            f"Links down are uneven on {uneven} top switches of the network graph.",
+            f"On {counted(uneven, 'top switch')} of the network graph, the downlinks are not spread"
+            " evenly over the switches below.",
         )
     _groups(ledger, family, ports, wiring, runs)
     return switch_levels

@@ -12,7 +12,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
-from coopt.instance.texts import counted
+from coopt.instance.texts import counted, exact_amount
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
 from coopt.plan.schema import Plan
@@ -174,17 +174,17 @@ def check_bill(ledger: Ledger, lines: Iterable[CountedItem], sums: BillTotal, co
 
 def check_sums(ledger: Ledger, sums: BillTotal, cost: Cost) -> None:
     """Check purchase, power and total cost."""
-    for name, claimed_sum, recomputed, unit in (
-        ("capex", cost.capex_usd, sums.capex_usd, "USD"),
-        ("power", cost.power_w, sums.power_w, "W"),
-        ("tco", cost.tco_usd, sums.tco_usd, "USD"),
+    for name, claimed_sum, recomputed in (
+        ("capex", cost.capex_usd, sums.capex_usd),
+        ("power", cost.power_w, sums.power_w),
+        ("tco", cost.tco_usd, sums.tco_usd),
     ):
         ledger.close(
             name,
             claimed_sum,
             recomputed,
-            f"The {name} of the bill is {recomputed:,.2f} {unit}, but the plan says"
-            f" {claimed_sum:,.2f}.",
+            f"The {name} of the bill is {exact_amount(name, recomputed)}, but the plan says"
+            f" {exact_amount(name, claimed_sum)}.",
         )
 
 
@@ -261,6 +261,7 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
         value is not None and agree(value, recomputed),
         value,
         recomputed,
-        f"The {objective.kind} of the design is {recomputed:,.2f}, but the objective says {value}.",
+        f"The {objective.kind} of the design is {exact_amount(objective.kind, recomputed)}, but the"
+        f" plan states {exact_amount(objective.kind, value)}.",
         TOLERANCE,
     )

@@ -364,8 +364,8 @@ def check_uptime(
             claim is expected,
             claim is not None,
             expected is not None,
-            f"Failures are {'not ' if expected is None else ''}part of the question, but the"
-            f" plan says the opposite for {subject}.",
+            f"The instance {'does not ask' if expected is None else 'asks'} about failures, but the"
+            f" plan states {'some' if expected is None else 'no'} interruptions of {subject}.",
         )
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()

@@ -409,13 +409,13 @@ def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
         claim.memory_gib,
         need,
         f"The fullest GPU of {subject} needs {need:.6g} GiB, but the plan says"
-        f" {claim.memory_gib:.6g}.",
+        f" {claim.memory_gib:.6g} GiB.",
     )
     ledger.close(
         "memory-capacity",
         claim.memory_limit_gib,
         room,
-        f"{gpu.name!r} holds {room:.6g} GiB, but the plan says {claim.memory_limit_gib:.6g}.",
+        f"{gpu.name!r} holds {room:.6g} GiB, but the plan says {claim.memory_limit_gib:.6g} GiB.",
     )
     ledger.holds(
         "memory-fits",

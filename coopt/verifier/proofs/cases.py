@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
 from coopt.verifier.bounds.fleets import has_room, value_of
@@ -389,8 +390,8 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
             reason = (
-                "the proof does not show that the best plan at other prices costs"
-                f" {best_value:,.2f}"
+                "the proof does not show that the best plan of a price scenario costs"
+                f" {exact_amount(kind, best_value)}"
             )
             return ProvenCases(-math.inf, leaves, opened, reason)
     outcome = certain.proven(scenarios, bound, proof.cases)

@@ -142,7 +142,7 @@ class LeafPrices:
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
         if sum(self._weights) > 1 or (terms.scenarios and not leaf.costs and any(self._weights)):
-            raise NothingProvenError("the weights of a case's scenarios add up to more than 1")
+            raise NothingProvenError("the weights of its price scenarios add up to more than 1")
         if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())
@@ -170,7 +170,7 @@ class LeafPrices:
         names = names and len(leaf.outlooks) == len(self._terms.scenarios)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError(
-                "a case of the proof is about other products, limits, sites, phases or scenarios"
+                "its products, limits, sites, phases or price scenarios are not in the instance"
             )
 
     def _multiplier(
@@ -229,11 +229,11 @@ class LeafPrices:
         if switch is None:
             if prices[phase, LINKS]:
                 raise NothingProvenError(
-                    "a case of the proof prices links into a core that the question does not have"
+                    "it has a multiplier for links into a core, which the instance does not have"
                 )
         elif switch.radix * prices[phase, LINKS] > prices.get((phase, f"switch {switch.name}"), 0):
             raise NothingProvenError(
-                "a case of the proof prices the ports of a core switch above the switch itself"
+                "the multipliers of the ports of a core switch add up to more than its own"
             )
 
     def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
@@ -279,7 +279,9 @@ class LeafPrices:
 
     def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:
-            raise NothingProvenError("a case of the proof prices a limit that is not set")
+            raise NothingProvenError(
+                "it has a multiplier for a limit that the instance does not set"
+            )
         # plans may be over a limit by the rounding of their sums, and a bound is to hold for them
         # as well
         return price * cap * (1 + SLACK) if price and cap is not None else Fraction()
@@ -322,7 +324,7 @@ def least_excess(
     at.
     """
     if purchase.limit is None and usd[-1] < worth:
-        raise NothingProvenError("a case of the proof prices a unit above its last price")
+        raise NothingProvenError("the multiplier of a product is above its lowest price")
     ends = {purchase.fewest, *([] if purchase.limit is None else [purchase.limit])}
     ends |= {
         end
@@ -334,7 +336,7 @@ def least_excess(
         if end >= purchase.fewest and (purchase.limit is None or end <= purchase.limit)
     }
     if purchase.limit is not None and purchase.limit < purchase.fewest:
-        raise NothingProvenError("a case of the proof has an empty range of units")
+        raise NothingProvenError("the range that it allows for the units of a product is empty")
     return min(
         exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends
     )
