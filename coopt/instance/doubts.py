@@ -37,7 +37,7 @@ def price_bases() -> dict[tuple[str, str], PriceBasis]:
 
 def price_of(entry: Entry) -> float:
     """The price of a product, or of one of its GPUs or ports, with the servers (USD)."""
-    return sum(getattr(entry, field, 0.0) for field in PRICES)
+    return sum(getattr(entry, field, None) or 0.0 for field in PRICES)
 
 
 def basis_of(kind: str, entry: Entry) -> PriceBasis | None:
