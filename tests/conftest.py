@@ -127,6 +127,11 @@ FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
 """Lists of a mapping that keep a search short."""
 
 
+PLAIN = {"hb": 0.75, "hb_own": 0, "hb_short": 1, "long_s": 0, "latency_s": 8e-6, "step_s": 1e-6}
+PLAIN_H100 = PLAIN | {"gemm": 0.68, "hbm": 0.599, "kernel_s": 5.28e-6, "hb_reduce": 0.97}
+"""Shares of a GPU whose collectives have one protocol and copy nothing, as anchors of other mechanisms have them."""
+
+
 def question(**changes: Any) -> dict[str, Any]:
     """A small instance as a table; dotted keys in `changes` replace values (`network__max_tiers=2`)."""
     table: dict[str, Any] = {

@@ -403,7 +403,10 @@ class Software(Entry):
     narrow_inputs: Annotated[
         bool,
         Field(
-            description="inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits"
+            description=(
+                "inputs of products in 8 or 4 bits are kept for the backward pass in 8 bits, and TP"
+                " gathers them as they are multiplied"
+            )
         ),
     ] = True
     wide_layers: Annotated[

@@ -481,7 +481,7 @@ class LinkRates:
         Parameters
         ----------
         alone
-            Whether the group lies in one domain; others start the long protocol while they wait.
+            Whether the group lies in one domain; others always start the long protocol.
         """
         if self.short == 1.0:
             return moved_s
@@ -572,8 +572,9 @@ def gather_rates(
         + \lambda + \alpha\,n
 
     In a group that lies in one domain a rank copies a share c of its own data as well, so that the
-    first term has x - 1 + c, and is that of the faster protocol (`LinkRates.protocol_s`). Half of
-    an all-reduce pays half of the start-up where protocols are told apart (`LinkRates.short`).
+    first term has x - 1 + c, and is that of the faster protocol (`LinkRates.protocol_s`); others
+    start the protocol for long messages. Half of an all-reduce pays half of the start-up where
+    protocols are told apart (`LinkRates.short`).
 
     Parameters
     ----------
@@ -599,7 +600,8 @@ def gather_rates(
         across = across * switched_share(y, summed)
     count = min_steps(x, y) if sized else steps(x, y)
     part = np.where(summed, 0.5, 1.0) if links.short < 1.0 else 1.0
-    start = np.where(x * y > 1, links.latency_s * part + links.step_s * count, 0.0)
+    latency_s = links.latency_s + links.long_s * (y > 1)
+    start = np.where(x * y > 1, latency_s * part + links.step_s * count, 0.0)
     alone = (x > 1) & (y == 1)
     inside = (x - 1 + links.own_share * alone) / (x * byte_s)
     return GatherRates(kind, links, inside, across, start, alone, part)

@@ -63,9 +63,11 @@ class Visits:
         """Whether multiprocessors bound the exchange."""
         return bool(np.all(np.isfinite(self.copied_byte_s)))
 
-    def start_s(self, links: LinkRates) -> float:
-        """Return the start-up time of an exchange (s)."""
-        return COPYING_START_S if self.is_copied else links.latency_s
+    def start_s(self, links: LinkRates, y: Any) -> Any:
+        """Return the start-up time of an exchange over y domains (s)."""
+        if self.is_copied:
+            return COPYING_START_S
+        return links.latency_s + (0.0 if self.once else links.long_s * (y > 1))
 
 
 def visits_of(workload: Workload) -> Visits:
@@ -97,7 +99,7 @@ def all_to_all(links: LinkRates, data_bytes: Any, x: Any, y: Any, visits: Visits
     data_bytes
         D: bytes of the copies of all tokens, one copy for each expert that a token visits.
     """
-    start_s = np.where(x * y > 1, visits.start_s(links), 0.0)
+    start_s = np.where(x * y > 1, visits.start_s(links, y), 0.0)
     return started_exchange(links, data_bytes, x, y, visits) + AffineSeconds(start_s)
 
 

@@ -41,16 +41,30 @@ from coopt.perf.mapping import (
     split_copies,
     tp_of_experts,
     vocab_share,
+    wide_share,
 )
 from coopt.perf.memory import expert_copies, shard_rounds, stage_copies
 from coopt.perf.mixers import RING_PASSES, SWITCH_PASSES, MixerLaw, laws_of
 
 # share of a hidden transfer that still costs time: memory bandwidth, processors (judgement)
 OVERLAP_COST = 0.33
+# of the bytes of a number in 16 bits; in 4 bits 16 numbers share a scale of 8 bits
+GATHERED = {"fp8": 0.5, "fp4": 4.5 / 16}
 FULL_REPEATS, FFN_REPEATS, EXCHANGES = 4, 2, 4
 # HBM traffic per updated parameter: 30 bytes by Adam, as much by norm, clipping and copies
 # (judgement)
 OPTIMIZER_BYTES = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class TpCounts:
+    """TP collectives of the mean layer by pass, each counted as the share of an all-gather in 16
+    bits that its bytes are; repeated ones with those that gather inputs for weight gradients.
+    """
+
+    forward: Floats
+    repeated: Floats
+    backward: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,14 +124,32 @@ class StageTraffic:
         """Whether each mapping recomputes the forward pass of its experts."""
         return self.repeats_forward | (self.mappings.recompute == NORM_FFN)
 
-    @property
-    def repeated_gathers(self) -> Any:
-        """Number of TP all-gathers per layer that recomputation repeats: those of the forward pass,
-        or of the feed-forward part.
-        """
-        model = self.workload.model
+    @cached_property
+    def tp_counts(self) -> TpCounts:
+        """TP collectives of a layer."""
+        options, model, narrow = self.workload.options, self.workload.model, self._narrow_shares
+        blocks, sync = block_share(model), options.tp_sync_fraction
+        inputs, gradients = (np.where(self.mappings.sequence_parallel, of, 1.0) for of in narrow)
         feed_forward = FFN_REPEATS * ffn_share(model) * (self.mappings.recompute == NORM_FFN)
-        return FULL_REPEATS * block_share(model) * self.repeats_forward + feed_forward
+        again = FULL_REPEATS * blocks * self.repeats_forward + feed_forward
+        each = sync * (1 + inputs) / 2  # every second one gathers, the others scatter in 16 bits
+        partial = options.tp_sync_backward if sync < 1.0 else 1.0
+        return TpCounts(
+            forward=4 * blocks * each,
+            repeated=again * each + 2.0 * blocks * inputs * self.mappings.sequence_parallel,
+            backward=4 * blocks * sync * partial * (1 + gradients) / 2,
+        )
+
+    @property
+    def _narrow_shares(self) -> tuple[float, float]:
+        """Bytes of the inputs and of the gradients that TP gathers in the format of products,
+        relative to 16 bits; gradients in two layouts, along rows and columns.
+        """
+        share = GATHERED.get(self.workload.precision, 1.0)
+        if not self.workload.options.software.narrow_inputs:
+            return 1.0, 1.0
+        wide = wide_share(self.workload)
+        return wide + (1 - wide) * share, wide + (1 - wide) * min(1.0, 2 * share)
 
     @cached_property
     def tp(self) -> AffineSeconds:
@@ -128,14 +160,9 @@ class StageTraffic:
     def _tp_passes(self) -> Floats:
         """Number of TP collectives per layer, weighted by the share of each that is not hidden."""
         # n_AG of docs/model.md, Traffic of a mapping
-        options, m, forward = self.workload.options, self.mappings, self._forward_cost
-        blocks = block_share(self.workload.model)
-        backward = OVERLAP_COST if options.software.tp_overlap else 1.0
-        partial = options.tp_sync_backward if options.tp_sync_fraction < 1.0 else 1.0
-        passes: Floats = (
-            4 * blocks + self.repeated_gathers
-        ) * forward + 4 * blocks * partial * backward
-        return options.tp_sync_fraction * passes + 2.0 * blocks * forward * m.sequence_parallel
+        counts = self.tp_counts
+        cost = OVERLAP_COST if self.workload.options.software.tp_overlap else 1.0
+        return (counts.forward + counts.repeated) * self._forward_cost + counts.backward * cost
 
     @property
     def _forward_cost(self) -> Floats:
@@ -148,10 +175,7 @@ class StageTraffic:
     @property
     def forward_shares(self) -> tuple[Floats, Floats, Floats]:
         """Shares of the TP, CP and EP traffic of a layer in its forward pass; shape (n,) each."""
-        gathers_ahead = (
-            4 * block_share(self.workload.model) * self.workload.options.tp_sync_fraction
-        )
-        ahead = gathers_ahead * self._forward_cost / self._tp_passes
+        ahead = self.tp_counts.forward * self._forward_cost / self._tp_passes
         return (
             ahead,
             1.0 / (RING_PASSES + self.repeats_forward),

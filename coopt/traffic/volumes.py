@@ -14,7 +14,6 @@ import numpy as np
 from coopt.perf.collectives import AffineSeconds, LinkRates
 from coopt.perf.mapping import (
     FULL,
-    block_share,
     encoded_rows,
     further_exchanges,
     micro_batches,
@@ -72,9 +71,9 @@ def collective_volumes(split: RankGrid) -> Iterator[Volume]:
 def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
     sequence, workload = bool(split.mapping.sequence_parallel[0]), split.workload
     gather, further = traffic.tp_gather, workload.model.extra_predictions
-    predicting = _gathers(replace(traffic, workload=prediction_of(workload)), sequence)
+    predicting = _gathers(replace(traffic, workload=prediction_of(workload)))
     for phase, times, further_gathers in zip(
-        ("forward", "backward"), _gathers(traffic, sequence), predicting, strict=True
+        ("forward", "backward"), _gathers(traffic), predicting, strict=True
     ):
         yield _volume("tp", phase, "tp", gather * (m * times), "layers")
         yield _volume("tp", phase, "tp", gather * (m * (1 + further)), "last stage")
@@ -84,15 +83,14 @@ def _tensor(split: RankGrid, traffic: StageTraffic, m: int) -> Iterator[Volume]:
         yield _volume("pp", "backward", "tp", gather * m, "backward hops")
 
 
-def _gathers(traffic: StageTraffic, sequence: bool) -> tuple[float, float]:
+def _gathers(traffic: StageTraffic) -> tuple[float, float]:
     """Return the number of collectives of the mean layer, forward and backward."""
-    options, blocks = traffic.workload.options, block_share(traffic.workload.model)
-    fraction = options.tp_sync_fraction
-    backward = options.tp_sync_backward if fraction < 1.0 else 1.0
-    repeated_gathers = float(np.ravel(traffic.repeated_gathers)[0])
-    with_encoders = 1 + encoded_rows(traffic.workload.model)
-    behind = fraction * (repeated_gathers + 4 * blocks * backward) + 2 * blocks * sequence
-    return fraction * 4.0 * blocks * with_encoders, behind * with_encoders
+    counts, with_encoders = traffic.tp_counts, 1 + encoded_rows(traffic.workload.model)
+    forward, behind = (
+        float(np.ravel(count)[0]) * with_encoders
+        for count in (counts.forward, counts.repeated + counts.backward)
+    )
+    return forward, behind
 
 
 def _context(traffic: StageTraffic, m: int, repeats: bool) -> Iterator[Volume]:

@@ -70,9 +70,15 @@ UNITS = {  # SMs (compute units of AMD), GB/s to the host one way
     "vr200": (224, None),
 }
 JUDGED = {  # what no published run fixes alone, by generation; docs/model.md has the reasons
-    # k0; share of NVLink, of NICs in a collective and in a send; seconds of a collective, a step and a send
-    "ampere": (337, 0.70, 0.50, 0.80, 8e-6, 1e-6, 1.59e-3),  # rail: 12.9 TB/s of 2104.04473, section 5.9
-    "hopper": (96, 0.75, 0.75, 0.75, 8e-6, 1e-6, 1e-4),  # k0: the uncalibrated 96 that works without a fit
+    # k0; share of NICs in a collective and in a send; seconds of a send
+    "ampere": (337, 0.50, 0.80, 1.59e-3),  # rail: 12.9 TB/s of 2104.04473, section 5.9
+    "hopper": (96, 0.75, 0.75, 1e-4),  # k0: the uncalibrated 96 that works without a fit
+}
+INSIDE = {  # collectives in a domain as benchmarks/measured.csv has them, of Ampere by judgement
+    # hb, hb_own, hb_short, long_s, latency_s, step_s
+    "ampere": (0.70, 0.0, 1.0, 0.0, 8e-6, 1e-6),
+    "hopper": (0.77, 0.45, 0.43, 13.5e-6, 4.9e-6, 0.93e-6),
+    "blackwell": (0.72, 0.42, 0.43, 15.2e-6, 8.2e-6, 1.4e-6),
 }
 ATTENTION = {  # share of peak and slowness of softmax; 0.62 and 1 of cuDNN on a H200 for all others
     "a100-80g": (0.73, 1.0),  # FlashAttention-2, abstract of arXiv 2307.08691
@@ -82,14 +88,13 @@ ATTENTION = {  # share of peak and slowness of softmax; 0.62 and 1 of cuDNN on a
 }
 FITTED = {  # eg, em and seconds between kernels that `coopt calibrate` reports, for Blackwell of a GB200
     ("ampere", "bf16"): (0.866, 0.70, 0.0),
-    ("hopper", "bf16"): (0.680, 0.599, 5.28e-6),
-    ("hopper", "fp8"): (0.630, 0.574, 7.28e-6),
-    ("blackwell", "bf16"): (0.5495, 0.553, 5.59e-6),
-    ("blackwell", "fp8"): (0.5808, 0.634, 8.27e-6),
-    ("blackwell", "fp4"): (0.5816, 0.628, 8.42e-6),
+    ("hopper", "bf16"): (0.685, 0.604, 5.17e-6),
+    ("hopper", "fp8"): (0.626, 0.588, 7.24e-6),
+    ("blackwell", "bf16"): (0.557, 0.556, 5.48e-6),
+    ("blackwell", "fp8"): (0.584, 0.639, 8.10e-6),
+    ("blackwell", "fp4"): (0.5608, 0.628, 8.38e-6),
 }
 MEASURED_LIKE = {"cdna3": "hopper", "cdna4": "hopper", "rubin": "blackwell"}  # carried over, not measured there
-SHARP = 480 / 370  # bus GB/s of an all-reduce in NVLink switches over that of a ring on 8 H100, nccl-tests issue 212
 
 
 def gpu(name: str) -> Gpu:
@@ -140,8 +145,9 @@ def test_shares_reached_are_those_of_the_generation(name: str) -> None:
     efficiency, generation = gpu(name).efficiency, gpu(name).generation
     generation = MEASURED_LIKE.get(generation, generation)
     judged = JUDGED.get(generation, JUDGED["hopper"])
-    reached = (efficiency.gemm_k0, efficiency.hb, efficiency.rail, efficiency.send)
-    assert (*reached, efficiency.latency_s, efficiency.step_s, efficiency.send_s) == pytest.approx(judged)
+    assert (efficiency.gemm_k0, efficiency.rail, efficiency.send, efficiency.send_s) == pytest.approx(judged)
+    names = ("hb", "hb_own", "hb_short", "long_s", "latency_s", "step_s")
+    assert tuple(getattr(efficiency, name) for name in names) == INSIDE[generation]
     assert (efficiency.attention, efficiency.softmax) == ATTENTION.get(name, (0.62, 1.0))
 
 
@@ -172,8 +178,5 @@ def test_own_figures_of_narrow_precisions_are_where_runs_were_published() -> Non
 
 @pytest.mark.parametrize("name", PEAKS)
 def test_reductions_in_nvlink_switches_gain_what_nccl_measures(name: str) -> None:
-    """Hopper 480/370 of a ring; Blackwell 0.74/0.85 of Hopper (nvlsEfficiency of NCCL's tuning.cc)."""
-    expected = {"hopper": 0.75 * SHARP, "blackwell": 0.75 * SHARP * 0.74 / 0.85}.get(gpu(name).generation)
-    found = gpu(name).efficiency.hb_reduce
-    assert (found is None) == (expected is None)
-    assert found == (None if expected is None else pytest.approx(expected, abs=4e-3))
+    expected = {"hopper": 0.88, "blackwell": 0.81}.get(gpu(name).generation)
+    assert gpu(name).efficiency.hb_reduce == expected

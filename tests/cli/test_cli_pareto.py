@@ -39,7 +39,7 @@ def test_what_is_not_found_has_an_exit_code_of_its_own(coopt, written):
     assert done.exit_code == 3
     first, second, *_ = done.stdout.splitlines()
     assert first.endswith("proven infeasible.")
-    assert "0.69" in second
+    assert "0.70" in second
     late = coopt("pareto", written(), "--time-limit", 1e-9)
     assert late.exit_code == 4
     assert "(time limit)" in late.stdout

@@ -105,10 +105,14 @@ def test_nccl_takes_what_nvidia_measured(
         assert 2 * float(half.fixed) == pytest.approx(reduced_s, rel=0.17)
 
 
-def test_more_domains_are_bound_by_their_rails_whatever_the_protocol() -> None:
+def test_more_domains_start_the_protocol_for_long_messages_and_are_bound_by_rails() -> None:
     plain = replace(MEASURED, own_share=0.0, short=1.0, long_s=0.0)
     for x, y in ((8, 2), (1, 8)):
-        assert gather(MEASURED, 1e6, x, y, "dp").parts == gather(plain, 1e6, x, y, "dp").parts
+        later = gather(MEASURED, 1e6, x, y, "dp") - gather(plain, 1e6, x, y, "dp")
+        assert [float(part) for part in later.parts] == [pytest.approx(13.5e-6), *[0.0] * (len(later.parts) - 1)]
+    for data_bytes in (1e3, 1e6, 1e9):
+        alone, across = (gather(MEASURED, data_bytes, x, 8 // x, "tp") for x in (8, 4))
+        assert alone.fixed < across.at(Reciprocals.everywhere(1 / 50e9))
 
 
 @pytest.mark.parametrize("byte_s", [450e9, 900e9])

@@ -77,7 +77,7 @@ def test_shards_that_every_micro_batch_sends_hide_only_where_asked(zero: int) ->
 @pytest.mark.parametrize(("recompute", "passes", "forward"), [("none", 3, 1), ("full", 4, 2)])
 def test_a_ring_hides_behind_as_much_of_the_attention_core_as_there_is(recompute, passes, forward) -> None:
     """Two context ranks across domains: 8 layers, 64 micro-batches, keys and values of 2,048 tokens."""
-    device = gpu(latency_s=0.0, step_s=0.0, kernel_s=0.0)
+    device = gpu(latency_s=0.0, step_s=0.0, long_s=0.0, kernel_s=0.0)
     parts = run(training(), mapped(cp=2, recompute=recompute), device, tp=1)
     pairs = [32 * 1024 * (1088 + 2 * start) + 132 * 64 * (2048 + 2 * start) for start in (160, 300)]
     flop = 2 * (forward * 336 * pairs[0] + 900 * pairs[1]) * 256 / 336

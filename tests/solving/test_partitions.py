@@ -322,7 +322,7 @@ def test_sites_that_an_earlier_search_looked_at_are_kept_for_other_prices_and_no
     changes: list[dict[str, Any]] = [
         {},
         {"network__hb_domains": [domain | {"usd_per_gpu": 900}]},
-        {"network__hb_domains": [domain | {"gbyte_s": 1}]},
+        {"network__hb_domains": [domain | {"gbyte_s": 2}]},
         {"workload": [slow]},
         {"workload": [slow | {"max_iteration_time_s": 0.25}]},
         {"margin": {"time": 0.5}},
@@ -418,7 +418,7 @@ def test_a_larger_factor_is_advised_where_it_helps() -> None:
     def asked(slower: float) -> Plan:
         instance = two(robust={"survive": ["nic"], "slower": slower})
         large, small = instance.workload
-        hasty = large.model_copy(update={"max_iteration_time_s": 0.0306})
+        hasty = large.model_copy(update={"max_iteration_time_s": 0.03072})
         return coopt.solve(instance.model_copy(update={"workload": (hasty, small)}))
 
     (said,) = asked(1.0).explanation

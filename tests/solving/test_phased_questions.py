@@ -14,7 +14,7 @@ from coopt.network.growth import lines
 from coopt.network.parts import cost_of
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from tests.conftest import ask, small_model, switch
+from tests.conftest import PLAIN_H100, ask, small_model, switch
 
 FIRST: dict[str, Any] = {"year": 2026, "gpus": 32}
 LAST: dict[str, Any] = {"year": 2028, "gpus": 64}
@@ -97,11 +97,12 @@ def test_bounds_that_ask_for_two_networks_are_told_from_a_bound_nobody_meets() -
     wide = shape | {"name": "wide", "max_iteration_time_s": 0.47, "mapping": {"tp": 16, "micro_batch": 1}}
     domains = [_domain(8, 900), _domain(16, 450)]
     phases = FIRST | {"workloads": "narrow"}, LAST | {"workloads": "wide"}
-    text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains))
+    gpu = {"extends": "h100-sxm", "efficiency": PLAIN_H100}
+    text = told(growing(*phases, workload=[narrow, wide], network__hb_domains=domains, cluster__gpu=gpu))
     assert text.startswith("no network meets")
     factor = float(text.split("needs bounds ")[1].split(" times")[0])
     longer = [one | {"max_iteration_time_s": factor * one["max_iteration_time_s"]} for one in (narrow, wide)]
-    eased = growing(*phases, workload=longer, network__hb_domains=domains)
+    eased = growing(*phases, workload=longer, network__hb_domains=domains, cluster__gpu=gpu)
     assert solve(eased).status == "optimal"
 
 

@@ -201,6 +201,7 @@ def planned(**mapping: object) -> tuple[Instance, Plan]:
         network__switches="64x400g",
         network__oversubscription=1.0,
         workload__0__max_iteration_time_s=100.0,
+        workload__0__allow_tp_across=False,
         workload__0__mapping={"tp": 8, "pp": 1, "zero": 0, **mapping},
     )
     return instance, solve(instance)

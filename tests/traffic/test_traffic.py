@@ -40,6 +40,7 @@ def chosen(split: dict[str, object], gpus: int = 64, **model: object) -> tuple[I
         network__fabrics="rail-only",
         network__switches="64x400g",
         network__oversubscription=1.0,
+        workload__0__allow_tp_across=False,
         workload__0__model=small_model(**model),
         workload__0__mapping={"zero": 0, "recompute": "none", "micro_batch": 1, **split},
     )

@@ -9,7 +9,12 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.workload import Workload
 from coopt.verifier.simulation.fabric_flows import along_trees, halving
-from coopt.verifier.training.communication import OVERLAP_COST, LinkShares, OtherWays, forward_cost
+from coopt.verifier.training.communication import (
+    OVERLAP_COST,
+    LinkShares,
+    OtherWays,
+    forward_gathers,
+)
 from coopt.verifier.training.gathers import (
     GatherWay,
     Group,
@@ -28,7 +33,7 @@ from coopt.verifier.training.iteration import (
 )
 from coopt.verifier.training.kernels import Pass, machine_of, predicting
 from coopt.verifier.training.layer import LayerTimes, layer_pass, logits_pass
-from coopt.verifier.training.placing import Placement, expert_share, layer_shares
+from coopt.verifier.training.placing import Placement, expert_share
 from coopt.verifier.training.steps import StagePass
 from coopt.verifier.training.work import Work
 
@@ -86,15 +91,10 @@ class PassTimes:
         size_bytes = work.traffic.gathered_bytes
         self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
         self._received_s = gather_s(size_bytes, over_tp, work.links)
-        # n_AG has 4 forward, and all others belong to the pass backward, repeated ones too
-        layer_gathers = workload.options.tp_sync_fraction * 4 * layer_shares(workload.model).blocks
-        forward_gathers = layer_gathers * forward_cost(workload, split) if split.tp > 1 else 0.0
-        self._gathers = Pass(forward_gathers, work.traffic.gathers - forward_gathers)
-        further_forward = (
-            layer_shares(further_workload.model).blocks
-            / layer_shares(workload.model).blocks
-            * forward_gathers
-        )
+        # all of n_AG that are not forward belong to the pass backward, repeated ones too
+        ahead = forward_gathers(workload, split) if split.tp > 1 else 0.0
+        self._gathers = Pass(ahead, work.traffic.gathers - ahead)
+        further_forward = forward_gathers(further_workload, split) if split.tp > 1 else 0.0
         j = max(work.traffic.further_layers, 1)
         # `logits_gathers` are 2 for the logits of each prediction, and those of a layer for each
         # further one

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Gpu
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.verifier.training.kernels import predicting
+from coopt.verifier.training.kernels import layers_in_16_bits, predicting
 from coopt.verifier.training.mappings import ScalarMapping, ranks_of_expert
 from coopt.verifier.training.mixers import mixer_shares, sent_keys, switched_columns
 from coopt.verifier.training.placing import (
@@ -151,7 +151,9 @@ def exchange_s(
     """
     if inside * across == 1:
         return 0.0
-    inside_s, start_s = 0.0, COPYING_START_S if copies.copying_s_byte else links.latency_s
+    inside_s, start_s = 0.0, links.latency_s + (links.long_s if across > 1 else 0.0)
+    if copies.copying_s_byte:
+        start_s = COPYING_START_S
     if inside > 1:
         kept_bytes, rate = copies.inside * size_bytes, links.hb * byte_s
         sent_s = (
@@ -367,9 +369,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
 
 
 def _ahead(workload: Workload, split: ScalarMapping, gathers: float) -> AheadShares:
-    blocks = layer_shares(workload.model).blocks
-    forward = 4 * blocks * workload.options.tp_sync_fraction * forward_cost(workload, split)
-    forward *= _with_encoders(workload.model)
+    forward = forward_gathers(workload, split) * _with_encoders(workload.model)
     repeated = split.recompute in ("full", "norm+ffn")
     return AheadShares(
         gathers=forward / gathers if gathers else 0.0,
@@ -424,15 +424,39 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
     if split.tp == 1:
         return 0.0
     options, share = workload.options, layer_shares(workload.model)
-    sync_fraction = options.tp_sync_fraction
-    backward = 4 * share.blocks * (options.tp_sync_backward if sync_fraction < 1 else 1.0)
+    repeats = {"full": 2 * share.blocks, "norm+ffn": share.experts + share.plain}
+    repeated = repeats.get(split.recompute, 0) * _pair(workload, split)
+    inputs = gathered_share(workload, split, 1) if split.sequence_parallel else 0.0
+    again = options.tp_sync_fraction * repeated + 2 * share.blocks * inputs
+    backward = 2 * share.blocks * _pair(workload, split, layouts=2)
+    if options.tp_sync_fraction < 1:
+        backward *= options.tp_sync_fraction * options.tp_sync_backward
     if options.software.tp_overlap:
         backward *= OVERLAP_COST
-    repeats = {"full": 4 * share.blocks, "norm+ffn": 2 * (share.experts + share.plain)}
-    forward = forward_cost(workload, split)
-    inputs = 2 * share.blocks * forward if split.sequence_parallel else 0.0
-    own = (4 * share.blocks + repeats.get(split.recompute, 0)) * forward + backward
-    return (sync_fraction * own + inputs) * _with_encoders(workload.model)
+    ahead = forward_gathers(workload, split) + again * forward_cost(workload, split)
+    return (ahead + backward) * _with_encoders(workload.model)
+
+
+def forward_gathers(workload: Workload, split: ScalarMapping) -> float:
+    """Those of n_AG in the pass forward, without encoders."""
+    pairs = 2 * layer_shares(workload.model).blocks * workload.options.tp_sync_fraction
+    return pairs * _pair(workload, split) * forward_cost(workload, split)
+
+
+def _pair(workload: Workload, split: ScalarMapping, layouts: int = 1) -> float:
+    """A scatter in 16 bits and a gather."""
+    return 1 + gathered_share(workload, split, layouts)
+
+
+def gathered_share(workload: Workload, split: ScalarMapping, layouts: int) -> float:
+    """What TP gathers with sequence parallelism, over the bytes in 16 bits: numbers as products
+    take them, in one layout or in two, with a scale of 8 bits for 16 numbers of 4 bits.
+    """
+    bits = {"fp8": 8, "fp4": 4 + 8 / 16}.get(workload.precision)
+    if bits is None or not (workload.options.software.narrow_inputs and split.sequence_parallel):
+        return 1.0
+    unchanged = layers_in_16_bits(workload)
+    return unchanged + (1 - unchanged) * min(16.0, layouts * bits) / 16
 
 
 def _with_encoders(model: Transformer) -> float:

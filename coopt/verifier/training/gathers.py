@@ -41,8 +41,11 @@ class GatherWay(NamedTuple):
         return moved_s + self.start_s(links)
 
     def start_s(self, links: LinkShares) -> float:
-        """Start, or the share of it that a half of an all-reduce has, and steps."""
-        return links.latency_s * self.start_share + links.step_s * self.steps
+        """Start, or the share of it that a half of an all-reduce has, and steps; between domains
+        the start of long messages.
+        """
+        begun_s = links.latency_s + (links.long_s if self.across_bytes else 0.0)
+        return begun_s * self.start_share + links.step_s * self.steps
 
 
 class Group(NamedTuple):

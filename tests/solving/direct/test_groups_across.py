@@ -61,7 +61,9 @@ def test_what_crosses_domains_is_simulated_told_proven_and_needs_its_routes(answ
     assert crossing - {"embedding"} <= {"dp", "pp", "tp", "cp", "ep", "edp"}
     assert across - {"cp", "dp"} <= crossing
     assert "edp" not in listed or instance.workload[0].model.experts
-    assert {"dp" if kind == "edp" else kind for kind in listed} == crossing
+    # sends inside domains are followed by gathers over TP ranks, which the simulation lists with those of TP
+    sends = {"pp"} if run.placement["pp"][1] == 1 else set()
+    assert {"dp" if kind == "edp" else kind for kind in listed} == crossing - sends
     found = coopt.certify(instance, plan)
     assert found.ok is (sorted(crossing - {"embedding"}) != ["cp", "dp", "ep"])  # whose lengths do not suffice
     links = plan.parts[0].links

@@ -25,7 +25,7 @@ from coopt.solving.direct.lengths import FlowProgram, _distances, _filled
 from coopt.solving.direct.rows import Row
 from coopt.solving.runs import Run, backend_of
 from formulations.links_data import LinksData, keeps, on_orbits
-from tests.conftest import example_count
+from tests.conftest import PLAIN, example_count
 from tests.formulations.links import enumerated, highest_pace, without_symmetry
 
 SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"
@@ -234,6 +234,7 @@ def test_an_interrupt_ends_exchanges_with_the_best_links() -> None:
 
 
 DEEPSEEK = {
+    "cluster.gpu": {"extends": "gb200", "efficiency": PLAIN | {"gemm": 0.5495, "hbm": 0.553, "kernel_s": 5.59e-6}},
     "cluster.gpus": 1024,
     "workload.0.model": "deepseek-v3",
     "workload.0.global_batch": 7680,
