@@ -200,17 +200,18 @@ def _workload(
         balance="trained" if row.balance == "trained" else "forced",
         max_iteration_time_s=measured_s,
         mapping=MappingLimits(pipeline_layout=row.pipeline_layout),
-        options=_options(row, framework, expert_tp=split.expert_tp),
+        options=_options(row, framework, split),
     )
 
 
-def _options(row: Measurement, framework: Framework, *, expert_tp: int) -> Options:
+def _options(row: Measurement, framework: Framework, split: MeasuredSplit) -> Options:
     """Return the options of a run: as stated, else as its framework usually does."""
     table = {
         "attention": row.attention_kernel or framework.attention,
         "dp_mode": framework.dp_mode,
         "schedule": row.schedule or "1f1b",
-        "expert_tp": expert_tp,
+        "expert_tp": split.expert_tp,
+        "dp_replicate": split.dp_replicate if split.zero else 1,
         "ep_overlap": bool(row.ep_overlap),
     }
     try:

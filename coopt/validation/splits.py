@@ -45,6 +45,7 @@ class MeasuredSplit:
     expert_tp: int
     inside: tuple[int, int, int, int]
     offload_percent: int = 0
+    dp_replicate: int = 1
 
 
 def split_of(
@@ -57,6 +58,7 @@ def split_of(
     etp = _expert_tp(row, model, t, assumptions)
     ep = _expert_parallel(row, model, t * c * d // int(tp_of_experts(t, etp)))
     b, m = _micro_batches(row, d)
+    inside = ranks_inside((t, c, d, p), size)
     return MeasuredSplit(
         tp=t,
         cp=c,
@@ -70,8 +72,9 @@ def split_of(
         sequence_parallel=t > 1 and _splits_norms(row, framework),
         zero=_zero(row, framework, p, assumptions),
         expert_tp=etp,
-        inside=ranks_inside((t, c, d, p), size),
+        inside=inside,
         offload_percent=_offload_percent(row),
+        dp_replicate=_copies(row, c, d, inside, assumptions),
     )
 
 
@@ -213,10 +216,21 @@ def _offload_percent(row: Measurement) -> int:
     return row.offload_percent or 0
 
 
-def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]) -> int:
+def _copies(
+    row: Measurement, c: int, d: int, inside: tuple[int, int, int, int], assumptions: list[str]
+) -> int:
+    """Copies of what ZeRO shards over part of the data-parallel ranks, inside an HB domain."""
     group = SHARDED_OVER.search(row.notes)
-    if group:
-        assumptions.append(f"ZeRO shards over all data-parallel ranks, not over {group[1]}")
+    shard = int(group[1]) if group else 0
+    if not shard or shard == c * d:
+        return 1
+    if inside[1] == c and c * inside[2] % shard == 0 and shard % c == 0:
+        return c * d // shard
+    assumptions.append(f"ZeRO shards over all data-parallel ranks, not over {shard}")
+    return 1
+
+
+def _zero(row: Measurement, framework: Framework, p: int, assumptions: list[str]) -> int:
     if row.zero is None:
         assumptions.append(f"ZeRO {framework.zero}")
     zero = framework.zero if row.zero is None else row.zero

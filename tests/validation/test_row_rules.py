@@ -99,6 +99,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             )
         ),
         ({}, {"split.sequence_parallel": True}),
+        ({"tp": 1, "pp": 1, "dp": 64, "zero": 3, "notes": "FSDP shard=8"}, {"split.dp_replicate": 8}),
         ({"tp": 1, "dp": 16}, {"split.sequence_parallel": False}),
     ],
     "words of address and notes tell a framework that no column names, those of the id do not": [
