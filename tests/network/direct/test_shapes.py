@@ -76,7 +76,7 @@ def test_a_seed_gives_the_same_regular_graph_and_another_seed_another() -> None:
     ("text", "says"),
     [
         ("tours:4x4", "graph 'tours:4x4': unknown shape"),
-        ("torus", "needs torus:4x4"),
+        ("torus", "needs a form such as torus:4x4"),
         ("", "graph '': unknown shape"),
         ("torus:4", "form torus:4x4"),
         ("torus:4x", "not understood"),
