@@ -272,7 +272,7 @@ def test_fronts_of_coupled_networks_say_what_nothing_keeps_what_time_left_and_wh
     phased = asked("phased")
     slow, late = coopt.pareto(phased, slowest=0.01), coopt.pareto(phased, time_limit_s=1e-9)
     assert (slow.stop_reason, slow.points) == ("infeasible", ())
-    assert "keeps 0.01 times" in slow.explanation[0]
+    assert "0.01 times the bounds" in slow.explanation[0]
     assert (late.stop_reason, late.complete, late.points) == ("time limit", False, ())
     named = r"over = 'third': no workload has this name, needs one of first, second, days, budget"
     with pytest.raises(InstanceError, match=named):
