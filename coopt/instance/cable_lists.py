@@ -5,6 +5,7 @@ and devices, as `coopt cabling` writes them or NetBox imports and exports them.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 import networkx as nx
 
 from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.designs import LEAST_PORTS
+from coopt.instance.hardware import HbDomain
 from coopt.instance.texts import InstanceError, both, read_text
 
 KEYS = ("cables", "devices", "names")
@@ -67,17 +70,25 @@ class CableList:
                 f"{origin}: has no HB domain among {found}, needs cables to servers, and"
                 ' existing[0].names for other models, as { dgx = "hgx-h100-8" }'
             )
-        self.hb_domain = self._single(servers, models, "HB domains")
-        self.size, self.servers = hb_domains[self.hb_domain], servers
-        self._check_ports()
         self.graph: nx.Graph[str] = nx.Graph()
         for row in rows:
             low, high = (end.device for end in row.ends)
             links = self.graph.get_edge_data(low, high, {"links": 0})["links"]
             self.graph.add_edge(low, high, links=links + 1)
-        self.tier_of = nx.multi_source_dijkstra_path_length(
-            self.graph, {*servers}, weight=lambda *_: 1
-        )
+        uncabled = [server for server in servers if server not in self.graph]
+        if uncabled:
+            raise InstanceError(
+                f"{origin}: {uncabled[0]!r} has no cable ({len(uncabled)} of {len(servers)} HB"
+                " domains), needs cables to switches, or no line in existing[0].devices"
+            )
+        self.hb_domain = self._single(servers, models, "HB domains")
+        self.size, self.servers = hb_domains[self.hb_domain], servers
+        self._check_ports()
+        self.tier_of = {
+            device: tier
+            for tier, layer in enumerate(nx.bfs_layers(self.graph, servers))
+            for device in layer
+        }
         self.cables = self._by_tier()
 
     def _single(self, devices: Iterable[str], of: Mapping[str, str], what: str) -> str:
@@ -238,7 +249,13 @@ class CableList:
             row.ends[0].device for row in (self.cables[level] if level < len(self.cables) else ())
         )
         down = Counter(row.ends[1].device for row in self.cables[level - 1])
-        most_down, most_up = (max(count.values(), default=0) for count in (down, up))
+        switches = self._switches(level)
+        fewest, most = min(switches, key=up.__getitem__), max(switches, key=up.__getitem__)
+        if up[fewest] != up[most]:
+            raise InstanceError(
+                f"{self.origin}: {fewest!r} has {up[fewest]} cables up and {most!r} {up[most]},"
+                f" needs as many for each switch of tier {level}"
+            )
         products = [{row.ends[side].product for row in self.cables[level - 1]} for side in (1, 0)]
         for side, found in enumerate(products):
             if len(found) > 1:
@@ -247,11 +264,12 @@ class CableList:
                     f" {both(sorted(map(repr, found)))}, needs one product"
                 )
         optics = zip(("optic", "optic_below"), (found.pop() for found in products), strict=True)
-        switch = self._single(self._switches(level), self.models, f"switches of tier {level}")
+        switch = self._single(switches, self.models, f"switches of tier {level}")
+        most_down = max(down.values())
         return {
-            "ports": max(most_down + most_up, 2),
+            "ports": max(most_down + up[most], LEAST_PORTS),
             "down": most_down,
-            **({"up": most_up} if most_up else {}),
+            **({"up": up[most]} if up[most] else {}),
             **({"switch": switch} if switch else {}),
             **{key: optic for key, optic in optics if optic},
         }
@@ -283,7 +301,7 @@ def design_of_cables(
         columns = "; ".join(", ".join(_columns(form)) for form in FORMS)
         raise InstanceError(f"{origin}: lists no cables, needs the columns {columns}")
     rows = [_cable(line, values, form, origin) for line, values in table]
-    models = _models(row, table, folder, key)
+    models = _models(row, table, rows, folder, key)
     known = {device: str(names.get(model, model)) for device, model in models.items()}
     for cable in rows:
         for end in cable.ends:
@@ -292,9 +310,13 @@ def design_of_cables(
                     f"{origin}: line {cable.line}: the model of {end.device!r} is not listed,"
                     f" needs a line of its own in {key}.devices"
                 )
-    sizes = dict(_hb_domains({*known.values()}, row, network))
+    sizes = dict(_hb_domains({*known.values()}, row, network, key))
     left_out = {device for device, model in models.items() if names.get(model) == ""}
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
+    if not kept:
+        raise InstanceError(
+            f"{origin}: has no cable between devices that {key}.names keeps, needs one"
+        )
     listed = CableList(
         origin, kept, {device: known[device] for device in known if device not in left_out}, sizes
     )
@@ -325,11 +347,15 @@ def _table(folder: Path, file: Any, key: str) -> list[tuple[int, dict[str, str]]
     if not isinstance(file, str):
         raise InstanceError(f"{key} = {file!r}: needs the name of a CSV file")
     text = read_text(folder / file, "a CSV file", "a list that `coopt cabling` or NetBox wrote")
-    reader = csv.DictReader(text.splitlines())
-    return [
-        (reader.line_num, {_plain(name).lower(): _plain(value) for name, value in line.items()})
-        for line in reader
-    ]
+    # cells in quotes may hold ends of lines, of which csv knows fewer than str.splitlines
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        return [
+            (reader.line_num, {_plain(name).lower(): _plain(value) for name, value in line.items()})
+            for line in reader
+        ]
+    except csv.Error as error:
+        raise InstanceError(f"{key} = {file!r}: is no CSV file ({error}), needs one") from None
 
 
 def _plain(cell: object) -> str:
@@ -339,16 +365,17 @@ def _plain(cell: object) -> str:
 
 def _models(
     row: Mapping[str, Any],
-    cables: list[tuple[int, dict[str, str]]],
+    table: list[tuple[int, dict[str, str]]],
+    cables: list[CableRow],
     folder: Path,
     key: str,
 ) -> dict[str, str]:
     """The model of each device: of the list of devices, or as the list of cables has them."""
     if "devices" not in row:
         return {
-            line[f"{side}_device"]: line[f"{side}_model"]
-            for _, line in cables
-            for side in "ab"
+            end.device: line[f"{side}_model"]
+            for (_, line), cable in zip(table, cables, strict=True)
+            for side, end in zip("ab", cable.ends, strict=True)
             if line.get(f"{side}_model")
         }
     listed = _table(folder, row["devices"], f"{key}.devices")
@@ -360,18 +387,31 @@ def _models(
 
 
 def _hb_domains(
-    models: Iterable[str], row: Mapping[str, Any], network: Mapping[str, Any]
+    models: Iterable[str], row: Mapping[str, Any], network: Mapping[str, Any], key: str
 ) -> Iterator[tuple[str, int]]:
     """Which models are HB domains, with their GPUs."""
     entries = network.get("hb_domains", ())
-    entries = [*(entries if isinstance(entries, list | tuple) else [entries]), row.get("hb_domain")]
-    own = {entry["name"]: entry.get("size") for entry in entries if isinstance(entry, Mapping)}
+    entries = entries if isinstance(entries, list | tuple) else [entries]
+    own = {}
+    for n, entry in enumerate([*entries, row.get("hb_domain")]):
+        if not isinstance(entry, Mapping):
+            continue
+        name = entry.get("name", entry.get("extends"))
+        if not isinstance(name, str):
+            place = f"network.hb_domains[{n}]" if n < len(entries) else f"{key}.hb_domain"
+            raise InstanceError(f"{place}.name = {name!r}: needs the name of a model")
+        own[name] = entry.get("size", _size(entry.get("extends")))
     for model in models:
-        size = own.get(model)
+        size = own.get(model, _size(model))
         if isinstance(size, int):
             yield model, size
-            continue
-        try:
-            yield model, getattr(find("hb_domain", model), "size")  # noqa: B009 - of any entry
-        except UnknownNameError:
-            continue
+
+
+def _size(name: Any) -> int | None:
+    """The GPUs of an HB domain of the catalog; None where it has none of this name."""
+    try:
+        entry = find("hb_domain", str(name))
+    except UnknownNameError:
+        return None
+    assert isinstance(entry, HbDomain)
+    return entry.size

@@ -17,6 +17,7 @@ from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles, validated
 from coopt.instance.texts import InstanceError, broken, read_toml
 
+LEAST_PORTS = 2  # of a switch
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
 Counts = Annotated[
     tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)
@@ -26,7 +27,7 @@ Counts = Annotated[
 class TierForm(Table):
     """One tier of a design, with identical switches."""
 
-    ports: Annotated[Whole, Field(ge=2, le=100_000, description="ports of a switch")]
+    ports: Annotated[Whole, Field(ge=LEAST_PORTS, le=100_000, description="ports of a switch")]
     down: Annotated[
         Ports | None, Field(description="most cables down; a spine of two tiers may keep ports so")
     ] = None

@@ -48,11 +48,11 @@ def basis_of(kind: str, entry: Entry) -> PriceBasis | None:
 
 def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
     """The entry of a product by kind and name; None where the instance has none."""
-    return next((entry for _, entry in _entries_of(instance, product)), None)
+    return _entry_of(instance, product)[1]
 
 
-def _entries_of(instance: Instance, product: tuple[str, str]) -> list[tuple[str, Entry]]:
-    """The entry of a product with its kind in the catalog."""
+def _entry_of(instance: Instance, product: tuple[str, str]) -> tuple[str, Entry | None]:
+    """The entry of a product with its kind in the catalog; None where the instance has none."""
     kind, name = product
     network = instance.network
     # panels are billed as switches
@@ -63,12 +63,11 @@ def _entries_of(instance: Instance, product: tuple[str, str]) -> list[tuple[str,
         "switch": [("switch", network.switches), ("panel", network.panels)],
         "gpu": [("gpu", instance.cluster.generations or (instance.cluster.gpu,))],
     }
-    return [
-        (of_kind, entry)
-        for of_kind, listed in lists.get(kind, ())
-        for entry in listed
-        if entry.name == name
-    ]
+    for of_kind, listed in lists.get(kind, ()):
+        for entry in listed:
+            if entry.name == name:
+                return of_kind, entry
+    return kind, None
 
 
 def price_doubt(instance: Instance, product: tuple[str, str]) -> float:
@@ -76,12 +75,13 @@ def price_doubt(instance: Instance, product: tuple[str, str]) -> float:
     that is known of it, or else by how it is known; 0 where no source is named, as for quotes of
     one's own.
     """
-    for kind, entry in _entries_of(instance, product)[:1]:
-        sources = [entry.source_of(field) for field in PRICES]
-        doubt = max((PRICE_DOUBT[source.tag] for source in sources if source), default=0.0)
-        basis, usd = basis_of(kind, entry), price_of(entry)
-        if not doubt or basis is None or not (basis.least or basis.most):
-            return doubt
-        ends = [abs(end / usd - 1.0) for end in (basis.least, basis.most) if end]
-        return max(ends if len(ends) == 2 else [*ends, doubt])
-    return 0.0
+    kind, entry = _entry_of(instance, product)
+    if entry is None:
+        return 0.0
+    sources = [entry.source_of(field) for field in PRICES]
+    doubt = max((PRICE_DOUBT[source.tag] for source in sources if source), default=0.0)
+    basis, usd = basis_of(kind, entry), price_of(entry)
+    if not doubt or basis is None or not (basis.least or basis.most):
+        return doubt
+    ends = [abs(end / usd - 1.0) for end in (basis.least, basis.most) if end]
+    return max(ends if len(ends) == 2 else [*ends, doubt])

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from coopt.instance import cable_lists
-from coopt.instance.cable_lists import design_of_cables
 from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.designs import LEAST_PORTS
+from coopt.instance.hardware import Nic
 from coopt.instance.texts import InstanceError, read_text
 
 KEYS = ("plan", "part")
@@ -54,7 +55,7 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     if "plan" in row:
         return _row(row, network, folder, f"{key}.plan")
     listed = network if isinstance(network, Mapping) else {}
-    design = design_of_cables(row, listed, folder, key)
+    design = cable_lists.design_of_cables(row, listed, folder, key)
     nics = listed.get("nics", ())
     nics = list(nics) if isinstance(nics, list | tuple) else [nics]
     nic = row.get("nic", nics[0] if len(nics) == 1 else None)
@@ -156,11 +157,13 @@ def _rate(nic: Any, origin: str) -> float:
         return float(nic["gbit_s"])
     name = nic.get("extends") if isinstance(nic, Mapping) else nic
     try:
-        return float(getattr(find("nic", str(name)), "gbit_s"))  # noqa: B009 - of any entry
+        found = find("nic", str(name))
     except UnknownNameError:
         raise InstanceError(
             f"{origin}: the catalog has no NIC {name!r}, needs existing[0].nic with its table"
         ) from None
+    assert isinstance(found, Nic)
+    return found.gbit_s
 
 
 def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
@@ -202,8 +205,8 @@ def _ports(design: dict[str, Any]) -> Iterator[dict[str, int]]:
         rails = fabric["planes"] // fabric["nic"]["planes"]
         together = -(-rails * fabric["nic"]["planes"] // tiers[0]["switches"])
         ports = tiers[0]["down_ports"] * together
-        yield {"ports": max(ports, 2), "down": ports}
+        yield {"ports": max(ports, LEAST_PORTS), "down": ports}
         return
     for tier in tiers:
         down, up = tier["down_ports"], tier["uplinks_per_switch"]
-        yield {"ports": max(down + up, 2), "down": down, **({"up": up} if up else {})}
+        yield {"ports": max(down + up, LEAST_PORTS), "down": down, **({"up": up} if up else {})}
