@@ -369,7 +369,7 @@ def _left_out(
         noun for kind, noun in KINDS.items() if kind in named_kinds and kind not in priced_kinds
     ]
     if absent:
-        yield f"the bill of the plan has no {both(absent)}, which both sums leave out."
+        yield f"the bill of the plan has no {both(absent)}, so both sums leave these out."
 
 
 def lines_by_product(items: Iterable[Item]) -> tuple[Item, ...]:

@@ -204,7 +204,7 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -
     ends = design.gpus * design.nic_ports
     if len(tiers) == 1:
         fill = units * unit * (block if is_rail_only else design.domain_ends)
-        _check_single_tier(design, tiers[0], fill)
+        _check_single_tier(design, tiers[0], fill, origin)
         return TierChain(
             ends=ends,
             planes=design.planes,
@@ -242,17 +242,19 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -
     )
 
 
-def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int) -> None:
+def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int, origin: str) -> None:
     """Refuse leaves that would have to be joined."""
     if fill > ports.down:
         raise NotWirableError(
             1, fill, ports.down, "one port for each end point, as no second tier joins the leaves"
         )
+    key = "leaf_domains" if design.leaf_domains else "unit_domains"
     served_domains = design.leaf_domains or design.unit_domains or design.installed
     if served_domains < design.installed:
-        ports_needed = -(-fill * design.installed // served_domains)
-        raise NotWirableError(
-            1, ports_needed, ports.down, "for all HB domains, as no second tier joins the leaves"
+        raise InstanceError(
+            f"{origin}: {key} = {served_domains}: a leaf serves {served_domains:,} of"
+            f" {design.installed:,} HB domains, and no second tier joins the leaves, needs {key} ="
+            f" {design.installed} or a second tier"
         )
 
 

@@ -254,7 +254,7 @@ def checks_table(verdict: Verdict) -> FigureTable:
 
 
 def verdict_headline(verdict: Verdict) -> str:
-    """`Rejected: 2 of 54 checks fail: capex, power.`
+    """`Rejected: 2 of 54 checks fail: 'capex', 'power'.`
 
     One that accepts says the gap, what the run was asked for in place of what the instance says,
     and what was taken on trust; where a rival is not ruled out, the gap that is proven comes first.
@@ -263,7 +263,7 @@ def verdict_headline(verdict: Verdict) -> str:
 
     made = words.counted(len(verdict.checks), "check")
     if not verdict.accepted:
-        names = ", ".join(dict.fromkeys(check.name for check in verdict.failures))
+        names = ", ".join(dict.fromkeys(repr(check.name) for check in verdict.failures))
         return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
     gap = f"the gap is {words.percent(verdict.gap)}" if verdict.gap is not None else ""
     proven, trusted, rival = gap, verdict.on_trust, verdict.undecided

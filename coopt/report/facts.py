@@ -226,6 +226,11 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
 
 
 COLLECTIVES = {"tp": "TP", "cp": "CP", "dp": "DP", "ep": "EP", "edp": "gradients of experts"}
+EXCHANGES = {
+    "exchange": "all-to-all",
+    "exchange on both levels at once": "all-to-all inside and between HB domains at once",
+}
+"""What readers call the algorithms of a plan that its own names do not explain."""
 
 
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
@@ -503,7 +508,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
     networks, phases = len({(part.site, part.slot) for part in plan.parts}), len(plan.parts)
     last = network_of(plan.parts[-1])
     domains = words.times(last.hb_domain.count, last.hb_domain.name)
-    grows = f"; {words.counted(phases, 'phase')} of one network" if phases > 1 else ""
+    grows = f" in the last of {words.counted(phases, 'phase')}" if phases > 1 else ""
     is_best = plan.status == "optimal" and not claim.gap
     proven = "no better plan exists in the model" if is_best else "above the proven lower bound"
     return [
@@ -683,7 +688,9 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     iteration = f"{took}{f' ({trained})' if trained else ''}, {words.model_utilisation(run)}"
     held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
-    ways = ", ".join(f"{COLLECTIVES[kind]}: {way}" for kind, way in run.collectives.items())
+    ways = ", ".join(
+        f"{COLLECTIVES[kind]}: {EXCHANGES.get(way, way)}" for kind, way in run.collectives.items()
+    )
     slowest = max(run.routes.values(), default=0.0)
     routes = (
         f"traffic takes up to {slowest:.3g} times as long as without shared links"

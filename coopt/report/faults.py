@@ -118,7 +118,8 @@ def _required(faults: Faults) -> list[str]:
     )
     missed = any(not workload.within_bound for fault in required for workload in fault.workloads)
     return [
-        f"[robust] makes bounds {longer}; {'not ' if missed else ''}every bound is kept then.",
+        f"[robust] makes time bounds {longer};"
+        f" {'not ' if missed else ''}every time bound is kept then.",
         *(
             f"Without {_part_list([fault.part])}, {run_without(workload.job)}."
             for fault in required

@@ -141,10 +141,11 @@ def headline(instance: Instance, plan: Plan) -> str:
             f"{build}; stopped early ({plan.stop_reason}), best so far: {best}, gap {known},"
             f" {searched}."
         )
-    within = f"proven within {words.percent(gap or 0.0)} of the optimum of the model"
-    proven = "proven optimal within the model" if gap is None or gap < EQUAL else within
+    within = f"proven within {words.percent(gap or 0.0)} of the optimum of coopt's model"
+    proven = "proven optimal in coopt's model" if gap is None or gap < EQUAL else within
     errors = [run.error for run in plan.runs if run.error is not None]
-    proof = f"{proven}, whose times are off by {words.percent(max(errors))}" if errors else proven
+    error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
+    proof = f"{proven}{error_text}"
     if regret:
         return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)

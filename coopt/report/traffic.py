@@ -11,6 +11,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from coopt.report import words
+from coopt.report.facts import EXCHANGES
 from coopt.report.words import Cell, FigureTable, figures, pieces, verdict_word
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ def _traffic(workload: WorkloadTraffic) -> list[RenderableType]:
     if not workload.classes:
         return [headline]
     kinds = COLLECTIVES | {"edp": "gradients of experts"}
-    ways = ", ".join(f"{kinds[kind]} by {way}" for kind, way in workload.collectives.items())
+    ways = ", ".join(
+        f"{kinds[kind]} by {EXCHANGES.get(way, way)}" for kind, way in workload.collectives.items()
+    )
     return pieces(
         headline,
         classes_table(workload),
@@ -175,11 +178,11 @@ def traffic_headline(workload: WorkloadTraffic) -> str:
     inside an HB domain.`
     """
     if not workload.classes:
-        return f"Workload {workload.name}: its GPUs send nothing to each other."
+        return f"Workload {workload.name!r}: its GPUs send nothing to each other."
     pairs, (scale, unit) = workload.gpus * (workload.gpus - 1), _scale(workload.whole_bytes)
     inside_bytes = sum(traffic_class.domain_bytes for traffic_class in workload.classes)
     return (
-        f"Workload {workload.name}: of the {words.count(pairs)} ordered pairs of its"
+        f"Workload {workload.name!r}: of the {words.count(pairs)} ordered pairs of its"
         f" {words.counted(workload.gpus, 'GPU')}, {_share(workload.silent_share)} never"
         f" communicate. It sends {_digits(workload.whole_bytes / scale)} {unit} an iteration, of"
         f" which {_share(inside_bytes / workload.whole_bytes)} stay inside an HB domain."
@@ -301,6 +304,6 @@ def simulation_headline(workload: SimulatedWorkload) -> str:
         time += f" ({least} to {most} by which messages leave first)"
     bound_text = f"its bound of {bound} {'is met' if workload.met else missed}"
     return (
-        f"Workload {workload.name}: simulated {time}, {workload.difference:+.2%} from the closed"
+        f"Workload {workload.name!r}: simulated {time}, {workload.difference:+.2%} from the closed"
         f" form; {bound_text if bound != words.NO_BOUND else 'it has no bound'}."
     )

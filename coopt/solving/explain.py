@@ -261,19 +261,18 @@ def too_many_days(
                 f" needs {ways_out}"
             ),
         )
-    days = [w for w in instance.workload if w.train_days is not None]
-    longer = ", ".join(
-        f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days
-    )
+    # without days of its own a workload has those of all in turn
+    days = [w for w in instance.workload if w.train_days not in (None, total)]
+    longer = [f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days]
+    if total is not None:
+        longer.append(f"{rounded_up(total * share)} days for all workloads in turn")
     confidence = availability.confidence
-    longer += (
-        "" if total is None else f", {rounded_up(total * share)} days for all workloads in turn"
-    )
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
         (
             f"with failures, checkpoints and restarts no design trains in time{among}: the nearest"
-            f" takes {share:.4g} times as long as allowed (on {family.hb.name}), {longer}{odds}:"
+            f" takes {share:.4g} times as long as allowed (on {family.hb.name}),"
+            f" {', '.join(longer)}{odds}:"
             f" needs more days, {ways_out}"
         ),
     )

@@ -137,7 +137,7 @@ def _fixed_keys(design: PublishedDesign) -> str:
         for key in ("down", "up")
         if getattr(tier, key)
     ]
-    return f"; the published design also fixes {', '.join(keys)}" if keys else ""
+    return f"; it ignores the published {', '.join(keys)}" if keys else ""
 
 
 def _not_compared(design: PublishedDesign) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.layouts import layout_fault, layout_of
+from coopt.instance.texts import both
 from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, tp_of_experts
@@ -266,10 +267,9 @@ def _expert_parallel(row: Measurement, model: Transformer, ranks: int) -> int:
         if ep > 1:
             raise UnusableError(f"EP {ep}, but the model is dense")
         return 1
-    if ranks % ep or model.experts % ep:
-        raise UnusableError(
-            f"EP {ep} does not divide both {ranks} ranks and {model.experts} experts"
-        )
+    counts = {"ranks": ranks, "experts": model.experts}
+    if failing := [f"{count} {noun}" for noun, count in counts.items() if count % ep]:
+        raise UnusableError(f"EP {ep} does not divide {both(failing)}")
     return ep
 
 

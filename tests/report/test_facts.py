@@ -133,7 +133,7 @@ def test_many_parts_stand_side_by_side() -> None:
     many = plan.model_copy(update={"parts": parts})
     sections = plan_sections(instance, many, plan_facts(instance, many))
     titles = {name: [getattr(piece, "title", "") for piece in pieces] for name, pieces in sections.items()}
-    assert titles["parts"][:3] == ["Parts and their workloads", "Networks", "Switches"]
+    assert titles["parts"][:3] == ["Networks and their workloads", "Networks", "Switches"]
     assert titles["runs"] == ["Workloads"]
     assert [row[0] for row in sections["parts"][1].rows] == names  # type: ignore[union-attr]
 

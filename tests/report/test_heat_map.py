@@ -50,7 +50,7 @@ def test_silence_makes_no_picture(tmp_path):
     nothing = WorkloadTraffic(
         name="w", gpus=1, all_reduce="ring", talking_pairs=0, silent_share=1.0, whole_bytes=0.0, classes=(), per_gpu=()
     )
-    assert traffic_headline(nothing) == "Workload w: its GPUs send nothing to each other."
+    assert traffic_headline(nothing) == "Workload 'w': its GPUs send nothing to each other."
 
 
 def test_bytes_have_the_largest_unit_that_goes_into_them():

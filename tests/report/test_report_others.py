@@ -39,7 +39,7 @@ def test_a_verdict_says_first_what_it_is_and_what_fails():
     text = text_of(verdict_report(Verdict(accepted=False, checks=(check("power"), wrong, wrong))))
     first, _, table = text.partition("\n")
     assert first.startswith("Rejected: 2 of 3")
-    assert first.endswith(": capex.")
+    assert first.endswith(": 'capex'.")
     assert table.index("Sums to more.") < table.index("power")
     assert "10.000000001234" in table
 

@@ -33,7 +33,7 @@ def network(instance, plan):
 def test_an_optimal_plan_leads_with_decision_price_and_proof(instance, plan):
     assert headline(instance, plan) == (
         "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M without the GPUs;"
-        " proven optimal within the model, whose times are off by 7.1%."
+        " proven optimal in coopt's model (error 7.1% on measured runs)."
     )
     within = changed(plan, objective=changed(plan.objective, gap=0.008))
     assert "0.8%" in headline(instance, within).rpartition(";")[2]

@@ -187,7 +187,7 @@ def test_the_longer_bounds_are_told_of_what_a_plan_has_to_stand_alone() -> None:
     assert asked["plane"][0].workloads[0].iteration_time_s == asked["NIC"][0].workloads[0].iteration_time_s
     text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
     longer = "1.5 times as long without a NIC or a link from NIC to leaf and 2 times as long without a plane"
-    assert f"[robust] makes bounds {longer}; " in text
+    assert f"[robust] makes time bounds {longer}; " in text
 
 
 def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:

@@ -127,5 +127,5 @@ export function showReasons(root, found, apply) {
 /** What is wrong with the question, beside its answer: `lead(path)` brings its field into view. */
 export function showComplaints(root, complaints, lead) {
   show(root, complaints.map(({ sentence, path }) =>
-    h("li", {}, sentence, " ", h("button", { type: "button", class: "try", click: () => lead(path) }, path ? "Show the field" : "Show the text"))));
+    h("li", {}, sentence, " ", h("button", { type: "button", class: "try", click: () => lead(path) }, path ? "Show the field" : "Show it in the file"))));
 }

@@ -162,7 +162,9 @@ function cancel() {
   if (byId("answer").ariaBusy !== "true") return;
   running.stopped = Boolean(running.search || retry.pending);
   stop();
-  if (running.stopped) tell("question", `The search was stopped${answer.plan ? "; the answer below is the last one" : ""}.`);
+  const below = !answer.plan || (answer.text === question.text && answer.verdict) ? ""
+    : answer.text === question.text ? "; the plan below is not verified" : "; the answer below is to the question before the change";
+  if (running.stopped) tell("question", `The search was stopped${below}.`);
   showSought();
   mark();
 }

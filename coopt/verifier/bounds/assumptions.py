@@ -36,16 +36,23 @@ def check_assumptions(
             agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
             claim.time_ratio,
             ratio,
-            f"With {claim.key}, workload {claim.workload!r} {_slowdown_text(ratio)}, but the plan"
-            f" says that it {_slowdown_text(claim.time_ratio)}.",
+            f"The plan says that with {claim.key} workload {claim.workload!r}"
+            f" {_slowdown_text(claim.time_ratio)}, but {_slowdown_found(ratio)}.",
         )
 
 
 def _slowdown_text(ratio: float | None) -> str:
-    """How a workload fares that takes so many times as long; below 0 for one that is not told."""
-    if ratio is None:
-        return "hardly ever ends"
-    return "does not run as described" if ratio < 0 else f"takes {ratio:.6g} times as long"
+    return "makes hardly any progress" if ratio is None else f"takes {ratio:.6g} times as long"
+
+
+def _slowdown_found(ratio: float | None) -> str:
+    """How a workload fares as recomputed; below 0 where the claim cannot be."""
+    if ratio is None or ratio >= 0:
+        return f"it {_slowdown_text(ratio)}"
+    return (
+        "the verifier finds no such assumption with a valid mapping that is as fast as that of the"
+        " plan"
+    )
 
 
 def _ratio(

@@ -17,7 +17,6 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
-from coopt.instance.texts import exact_amount
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -37,7 +36,7 @@ from coopt.verifier.parts.enumeration import (
     fewest_spares,
 )
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
-from coopt.verifier.parts.part_checks import CountedPart
+from coopt.verifier.parts.part_checks import CountedPart, value_fault
 from coopt.verifier.parts.space import DesignFamily, spare_choices
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.timings import Trainer
@@ -124,8 +123,7 @@ def check_timed_value(
             value is not None and agree(value, recomputed),
             value,
             recomputed,
-            f"The {kind} of the design is {exact_amount(kind, recomputed)}, but the plan states"
-            f" {exact_amount(kind, value)}.",
+            value_fault(kind, recomputed, value),
             TOLERANCE,
         )
 

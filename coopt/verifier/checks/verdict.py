@@ -475,7 +475,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the time bound is that of the instance, less the time that interruptions take",
     ),
     ("deadline", "the iteration time is within the bound"),
-    ("time-error", "the error of the iteration time follows from its distance to published runs"),
+    (
+        "time-error",
+        "the error stated for the time is the one expected at its distance from published runs",
+    ),
     (
         "nearest-runs",
         "no published run is nearer to the plan than those named, and they differ as stated",
@@ -671,8 +674,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "growth",
         (
-            "the stated network stands in every phase, and uplinks are never removed"
-            " (docs/phased.md)"
+            "each phase has the network that the plan states, which grows from that of the phase"
+            " before and loses no uplinks (docs/phased.md)"
         ),
     ),
     (

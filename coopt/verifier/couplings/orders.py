@@ -344,5 +344,5 @@ def _check_dated(ledger: Ledger, growth: Sequence[PhaseSpending], cost: Cost) ->
         cost.items == lines,
         len(cost.items),
         len(lines),
-        "The bill does not list what the phases buy, each line with its year.",
+        "The bill differs from what the phases buy, each line with its year.",
     )

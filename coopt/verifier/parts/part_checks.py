@@ -36,6 +36,15 @@ from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, che
 
 Row = tuple[LineKey, float, float, int]
 """What a bill has units of, price (USD) and power (W) of one, and how many there are."""
+OBJECTIVES: dict[ObjectiveKind, str] = {
+    "capex": "purchase price",
+    "tco": "cost of purchase and electricity",
+    "power": "power",
+    "time": "iteration time",
+    "usd_per_token": "cost per token",
+    "carbon": "carbon footprint",
+}
+"""What a sentence calls the value of an objective."""
 
 
 class CountedPart(NamedTuple):
@@ -226,7 +235,7 @@ def check_lines(
         fine and all(map(is_product, items)),
         _texts(claimed),
         _texts(expected),
-        "The bill does not list what the design needs at the instance's prices, including labour"
+        "The bill differs from what the design needs at the instance's prices, including labour"
         " for added links.",
         TOLERANCE,
     )
@@ -251,6 +260,14 @@ def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
+def value_fault(kind: ObjectiveKind, recomputed: float, stated: float | None) -> str:
+    """That a plan states another value of its objective than that of its design."""
+    return (
+        f"The {OBJECTIVES[kind]} of the design is {exact_amount(kind, recomputed)}, but the plan"
+        f" states {exact_amount(kind, stated)}."
+    )
+
+
 def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     """Check that the value is the recomputed cost."""
     objective = plan.objective
@@ -261,7 +278,6 @@ def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
         value is not None and agree(value, recomputed),
         value,
         recomputed,
-        f"The {objective.kind} of the design is {exact_amount(objective.kind, recomputed)}, but the"
-        f" plan states {exact_amount(objective.kind, value)}.",
+        value_fault(objective.kind, recomputed, value),
         TOLERANCE,
     )

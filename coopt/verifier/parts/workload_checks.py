@@ -266,8 +266,8 @@ def check_run_at_speed(
         "knobs",
         claimed_knobs,
         knobs_of_options,
-        f"Workload {run.workload.name!r} departs from ordinary training in {texts[0]}, but the"
-        f" plan says {texts[1]}.",
+        f"The plan has to list how the options of workload {run.workload.name!r} change training"
+        f" ({texts[0]}), but it lists {texts[1]}.",
     )
     work = Clock(run.workload, gpu).work(run.split)
     _collectives(ledger, run, work, speed)

@@ -145,7 +145,7 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 ports \(one port for each end point, .* 64"),
     "units of a single tier": (
         (f'"rail-optimized"\ntiers = {TWO}', '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]'),
-        r".*tier 1 .* 128 ports \(for all HB domains, .* 64",
+        r"unit_domains = 32: a leaf serves 32 of 64 HB domains, .* needs unit_domains = 64 or a second tier",
     ),
     "ends of two rates": (
         (TWO, "[{ ports = 64, up_gbit_s = 400 }, { ports = 64, down_gbit_s = 800 }]"),
