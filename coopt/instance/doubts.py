@@ -70,18 +70,16 @@ def _entry_of(instance: Instance, product: tuple[str, str]) -> tuple[str, Entry 
     return kind, None
 
 
-def price_doubt(instance: Instance, product: tuple[str, str]) -> float:
-    """The share by which the price of a product may be off: to the lowest or the highest price
-    that is known of it, or else by how it is known; 0 where no source is named, as for quotes of
-    one's own.
+def price_doubt(instance: Instance, product: tuple[str, str], *, rises: bool) -> float:
+    """The share by which the price of a product may rise, or fall: to the highest or the lowest
+    price that is known of it, or else by how it is known; 0 where no source is named, as for quotes
+    of one's own.
     """
     kind, entry = _entry_of(instance, product)
     if entry is None:
         return 0.0
     sources = [entry.source_of(field) for field in PRICES]
     doubt = max((PRICE_DOUBT[source.tag] for source in sources if source), default=0.0)
-    basis, usd = basis_of(kind, entry), price_of(entry)
-    if not doubt or basis is None or not (basis.least or basis.most):
-        return doubt
-    ends = [abs(end / usd - 1.0) for end in (basis.least, basis.most) if end]
-    return max(ends if len(ends) == 2 else [*ends, doubt])
+    basis = basis_of(kind, entry)
+    end = basis and (basis.most if rises else basis.least)
+    return abs(end / price_of(entry) - 1.0) if doubt and end else doubt

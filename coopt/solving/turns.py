@@ -20,7 +20,7 @@ NO_DOUBT = 1e-6  # of a price that is a quote
 @dataclass(frozen=True)
 class Turn:
     """What turns a choice of products: `missing_usd` of purchase that another one costs more, what
-    the answer spends more on each product (USD), and the share by which each price may be off.
+    the answer spends more on each product (USD), and the share by which each price may move so.
     """
 
     missing_usd: float
@@ -39,7 +39,8 @@ class Turn:
         return cls(
             missing_usd=(other.of(kind) - cost.of(kind)) / owned,
             more_usd={of: usd for of, usd in more_usd.items() if usd},
-            doubts={of: price_doubt(instance, of) for of in more_usd},
+            # where the answer spends more, a higher price turns the choice, and else a lower one
+            doubts={of: price_doubt(instance, of, rises=usd > 0) for of, usd in more_usd.items()},
         )
 
     @property

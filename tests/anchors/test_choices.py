@@ -25,6 +25,7 @@ from coopt.instance.standing_plans import with_plans
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
 from coopt.instance.workload import Workload
+from coopt.verifier.bounds.assumptions import left_open
 from tests.anchors.test_defaults import GPU, SHAPE
 from tests.anchors.test_units import LLAMA, QUESTION, question
 
@@ -273,7 +274,8 @@ def test_margins_that_are_not_said_are_those_of_the_reference() -> None:
 
 def test_prices_of_own_products_are_in_no_doubt() -> None:
     nic = {"name": "own", "gbit_s": 400, "usd": 1000, "w": 20}
-    assert price_doubt(question(network=QUESTION["network"] | {"nics": nic}), ("nic", "own")) == 0.0
+    asked = question(network=QUESTION["network"] | {"nics": nic})
+    assert price_doubt(asked, ("nic", "own"), rises=True) == 0.0
 
 
 def test_every_price_of_the_catalog_has_a_basis() -> None:
@@ -285,18 +287,21 @@ def test_every_price_of_the_catalog_has_a_basis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "doubt"),
+    ("switch", "falls", "rises"),
     [
-        ("51t", 150_000 / 88_832 - 1),
-        ("128x400g", 150_000 / 88_832 - 1),
-        ("64x400g", 0.25),
-        ({"extends": "51t", "name": "51t", "usd": 60_000}, 0.0),
+        ("51t", 1 - 55_000 / 88_832, 150_000 / 88_832 - 1),
+        ("128x400g", 1 - 55_000 / 88_832, 150_000 / 88_832 - 1),
+        ("256x400g", 1 - 110_000 / 177_664, 0.25),
+        ("64x400g", 0.25, 0.25),
+        ({"extends": "51t", "name": "51t", "usd": 60_000}, 0.0, 0.0),
     ],
 )
-def test_prices_are_in_doubt_as_far_as_others_are_known(switch: Any, doubt: float) -> None:
+def test_prices_are_in_doubt_as_far_as_others_are_known(switch: Any, falls: float, rises: float) -> None:
     name = switch if isinstance(switch, str) else switch["name"]
     asked = question(network=QUESTION["network"] | {"switches": switch})
-    assert price_doubt(asked, ("switch", name)) == pytest.approx(doubt)
+    for share, up in ((falls, False), (rises, True)):
+        assert price_doubt(asked, ("switch", name), rises=up) == pytest.approx(share)
+        assert left_open(asked, ("switch", name), rises=up) == pytest.approx(share)
 
 
 def test_a_link_of_a_rounded_rate_is_one_link() -> None:

@@ -92,7 +92,8 @@ def test_a_choice_turns_at_the_price_that_its_plan_says(kind: str) -> None:
         found = coopt.solve(question(**{best.product: usd})).design
         assert found is not None
         assert found.fabric.switch == chosen.fabric.switch
-    for wrong in ({"turns_at": best.turns_at * 1.01}, {"value": best.value + 1}, {"close": not best.close}):
+    wrongs = {"turns_at": best.turns_at * 1.01, "value": best.value + 1, "close": not best.close, "doubt": 0.1}
+    for wrong in ({key: value} for key, value in wrongs.items()):
         lie = plan.model_copy(update={"next_best": best.model_copy(update=wrong)})
         assert not coopt.verify(question(), lie).accepted
 

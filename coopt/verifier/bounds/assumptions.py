@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coopt.instance.doubts import price_doubt
+from coopt.instance.base import PRICE_DOUBT
+from coopt.instance.catalog import KINDS, entries
+from coopt.instance.doubts import PRICES, entry_of, price_bases
 from coopt.instance.reserves import published_failures
 from coopt.instance.schema import Instance
 from coopt.instance.texts import exact_amount
@@ -119,7 +121,8 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
     more_usd = {
         of: _usd(plan.cost.items, of) - _usd(claim.cost.items, of) for of in sorted(products)
     }
-    swing_usd = sum(abs(usd) * price_doubt(question, of) for of, usd in more_usd.items())
+    shares = {of: left_open(question, of, rises=usd > 0.0) for of, usd in more_usd.items()}
+    swing_usd = sum(abs(usd) * shares[of] for of, usd in more_usd.items())
     if not agree(claim.value, claim.cost.of(kind)):
         yield f"its bill adds up to {exact_amount(kind, claim.cost.of(kind))}"
     if claim.close != (swing_usd >= missing_usd):
@@ -136,8 +139,27 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
                 "at the stated price the two choices still differ by"
                 f" {exact_amount('capex', min(rises, default=0.0))}"
             )
-        if claim.doubt not in [price_doubt(question, of) for of in turning]:
+        if not any(agree(claim.doubt, shares[of]) for of in turning):
             yield "the uncertainty of that price is not that of its source"
+
+
+def left_open(question: Instance, product: tuple[str, str], *, rises: bool) -> float:
+    """By which share what is known of a price lets it rise, or fall."""
+    entry = entry_of(question, product)
+    if entry is None:
+        return 0.0
+    tags = [source.tag for field in PRICES if (source := entry.source_of(field))]
+    by_tag = max((PRICE_DOUBT[tag] for tag in tags), default=0.0)
+    kind = next(kind for kind, form in KINDS.items() if isinstance(entry, form))
+    known = price_bases().get((kind, entry.name))
+    if known is None or not by_tag:
+        return by_tag
+    usd, listed_usd = (
+        sum(getattr(one, field, None) or 0.0 for field in PRICES)
+        for one in (entry, entries(kind)[entry.name])
+    )
+    end_usd = known.most if rises else known.least
+    return by_tag if usd != listed_usd or end_usd is None else abs(end_usd - usd) / usd
 
 
 def _usd(items: tuple[Item, ...], product: tuple[str, str]) -> float:
