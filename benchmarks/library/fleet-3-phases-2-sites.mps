@@ -1,6 +1,6 @@
-* fleet-3-phases-2-sites (18c0c82bce8a1d951f1d88baa5643799a73526c2c06dd06d7127f5dd75c9ebd5), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 208476282.7643904
-* as the search begins, which may add cuts; variables have the names of the mathematics
+* fleet-3-phases-2-sites (d743f3c8b8d3d07bb553e2298dd65732007453bcae33fcc4f85db460489a4c27), formulation 'choice'
+* minimizes tco in USD; the plan is optimal with value 208476282.7643904
+* the program at the start of the search, which may add cuts; variables have the names of docs/mathematics.md
 NAME        coopt
 ROWS
  N  Obj     

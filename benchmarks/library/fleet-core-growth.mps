@@ -1,6 +1,6 @@
-* fleet-core-growth (568051a921df437909f15a7d5a278261e9f3dd673c87cebf1e4045beea55b339), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 44904.859999999404
-* as the search begins, which may add cuts; variables have the names of the mathematics
+* fleet-core-growth (38f99e74e8c6a7995244ed7d55789ba7f1814db5c58a38d1213249cf24e471ad), formulation 'choice'
+* minimizes tco in USD; the plan is optimal with value 44904.859999999404
+* the program at the start of the search, which may add cuts; variables have the names of docs/mathematics.md
 NAME        coopt
 ROWS
  N  Obj     

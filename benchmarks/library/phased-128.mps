@@ -1,6 +1,6 @@
-* phased-128 (8bc7c38a79147e3913849829c70bf7ef56dbf992c6b21a2fce513b608354d978), formulation 'choice'
-* minimizes capex in USD; the plan: optimal, value 343840.0
-* as the search begins, which may add cuts; variables have the names of the mathematics
+* phased-128 (b9f9e6053f3206b553105657afbb3da80aff1e61a8672f13cd44a5c4a600dc77), formulation 'choice'
+* minimizes capex in USD; the plan is optimal with value 343840.0
+* the program at the start of the search, which may add cuts; variables have the names of docs/mathematics.md
 NAME        coopt
 ROWS
  N  Obj     

@@ -1,6 +1,6 @@
-* phased-131k-p3 (918ffcd12657a3c2a37719ece8e8b2eeb7650f29fc4d34deae195ecbe10ebc78), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 516994956.7488
-* as the search begins, which may add cuts; variables have the names of the mathematics
+* phased-131k-p3 (d6f4c4134ef545d6d268875d8a017493f1734cd8c19cf1125573fdbfe8dcfc65), formulation 'choice'
+* minimizes tco in USD; the plan is optimal with value 516994956.7488
+* the program at the start of the search, which may add cuts; variables have the names of docs/mathematics.md
 NAME        coopt
 ROWS
  N  Obj     

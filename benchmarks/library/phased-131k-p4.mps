@@ -1,6 +1,6 @@
-* phased-131k-p4 (5d9cb0a185ad6557c10a6272e6b31831e49606227aa993b098ea1a8944200190), formulation 'choice'
-* minimizes tco in USD; the plan: optimal, value 1105441816.77056
-* as the search begins, which may add cuts; variables have the names of the mathematics
+* phased-131k-p4 (1420fc5e6c5f7aec221c26dcaeaa959e611f018fe562fa8d4f17392bd8dcffff), formulation 'choice'
+* minimizes tco in USD; the plan is optimal with value 1105441816.77056
+* the program at the start of the search, which may add cuts; variables have the names of docs/mathematics.md
 NAME        coopt
 ROWS
  N  Obj     

@@ -1,18 +1,18 @@
-* planes-131k (b7ddc810ad398c31092cafba311672e0d65b9f938ce3db8aa700b5bd9695e587), formulation 'network'
-* minimizes tco in USD; the plan: optimal, value 1567855345.664
-* y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
+* planes-131k (9dd4da4476dd52a332e18c54e814175dbb091919fd28f0a910f392f7862a599d), formulation 'network'
+* minimizes tco in USD; the plan is optimal with value 1567855345.664
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks
 * y_1: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 128 to 128 uplinks
 * y_2: 16384 x hgx-b300-8 (8 active), 2-tier rail-optimized of 51t, 1 x cx8-800g; 256 to 256 uplinks
 * y_3: 16384 x hgx-b300-8 (8 active), 3-tier clos of 51t, 1 x cx8-800g; 64 to 64 uplinks
 * y_4: 16384 x hgx-b300-8 (8 active), 3-tier clos of 51t, 1 x cx8-800g; 128 to 128 uplinks
 * y_5: 16384 x hgx-b300-8 (8 active), 2-tier clos of 51t, 1 x cx8-800g; 256 to 256 uplinks
-* z_0: 'pre-training' on families of context 0, from 3 uplinks
-* z_1: 'pre-training' on families of context 1, from 5 uplinks
-* z_2: 'pre-training' on families of context 2, from 5 uplinks
-* z_3: 'pre-training' on families of context 3, from 5 uplinks
-* z_4: 'pre-training' on families of context 4, from 7 uplinks
-* z_5: 'pre-training' on families of context 5, from 9 uplinks
+* z_0: workload 'pre-training' on families of context 0, with at least 3 uplinks
+* z_1: workload 'pre-training' on families of context 1, with at least 5 uplinks
+* z_2: workload 'pre-training' on families of context 2, with at least 5 uplinks
+* z_3: workload 'pre-training' on families of context 3, with at least 5 uplinks
+* z_4: workload 'pre-training' on families of context 4, with at least 7 uplinks
+* z_5: workload 'pre-training' on families of context 5, with at least 9 uplinks
 NAME        coopt
 ROWS
  N  Obj     

@@ -1,12 +1,12 @@
-* tiny-64 (5f7782f581689bce634528a107384c92435924e7e23c9414bd03f9910b1b1651), formulation 'network'
-* minimizes capex in USD; the plan: optimal, value 181888.0
-* y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
+* tiny-64 (f5197e339186a0603f966239987a9159731dfcb1e30f8858d561a77f78de11e7), formulation 'network'
+* minimizes capex in USD; the plan is optimal with value 181888.0
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used
 * y_0: 8 x hgx-h100-8 (8 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
 * y_1: 8 x hgx-h100-8 (8 active), 1-tier clos of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
 * y_2: 4 x h100-hb16 (16 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
 * y_3: 4 x h100-hb16 (16 active), 1-tier clos of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
-* z_0: 'training' on families of context 0, from 0 uplinks
-* z_1: 'training' on families of context 1, from 0 uplinks
+* z_0: workload 'training' on families of context 0, with at least 0 uplinks
+* z_1: workload 'training' on families of context 1, with at least 0 uplinks
 NAME        coopt
 ROWS
  N  Obj     
