@@ -131,12 +131,14 @@ class StageWork:
 
     @cached_property
     def core_s(self) -> Any:
-        """Time of the attention core behind which ranks exchange keys and values; 0 without context
-        parallelism.
+        """Time of the attention core behind which ranks exchange keys and values, at most that of
+        the layer; 0 without context parallelism.
         """
         if not (self.mappings.cp > 1).any():
             return 0.0
-        return core_passes_s(self.workload, self.device, self.mappings) * (self.mappings.cp > 1)
+        # layers of more bits may take less in all than the core in the precision
+        core_s = np.minimum(core_passes_s(self.workload, self.device, self.mappings), self.layer_s)
+        return core_s * (self.mappings.cp > 1)
 
     @cached_property
     def apart_s(self) -> Floats:

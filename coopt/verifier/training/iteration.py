@@ -177,10 +177,15 @@ def experts_s(
         # the core is left to keys and values, which hide behind it
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
-        row_ranks = math.gcd(traffic.row_ranks, place.tp_in)
+        row_ranks = row_ranks_in_domain(work, place)
         over = Group(row_ranks, traffic.row_ranks // row_ranks, inside_byte_s, tp_s_byte)
         total += traffic.row_gathers * gather_s(traffic.row_bytes, over, links)
     return total
+
+
+def row_ranks_in_domain(work: Work, place: Placement) -> int:
+    """TP ranks of one domain that split the same experts."""
+    return math.gcd(work.traffic.row_ranks, place.tp_in)
 
 
 def layer_traffic(work: Work, place: Placement, speed: Speeds) -> LayerTraffic:
@@ -451,7 +456,7 @@ def inside_window_s(
     if (
         not traffic.hides_exchanges
         and place.ep_across == 1
-        and (place.tp_across == 1 or not traffic.row_gathers)
+        and row_ranks_in_domain(work, place) == traffic.row_ranks
     ):
         traffic_s += step.experts_s
     return work.inside_window_s(traffic_s, busy_inside_s(work, place, inside_byte_s))

@@ -363,7 +363,8 @@ class Clock:
             missing_first=lacks[1],
             layer_s=whole_s,
             forward_s=passes.forward_s,
-            core_s=sum(self.layers.core_pass(split)) if split.cp > 1 else 0.0,
+            # the core in the precision may outlast layers of more bits
+            core_s=min(sum(self.layers.core_pass(split)), whole_s) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * whole_s + added,
             logits_s=(1 + further) * self._logits_s(split)
