@@ -77,7 +77,8 @@ class Reciprocals:
 
     def cases(self) -> Iterator[Reciprocals]:
         """Yield the cases of which the slowest counts: these seconds themselves, or where flows
-        take random paths those in which each set of kinds is unlucky and the others have the mean.
+        take random paths those in which each set of kinds is unlucky and the others have the mean;
+        small sets first.
 
         Of m kinds that are unlucky together each is so by 1/cbrt(m) of what it is alone:
         deviations of independent sums add up as 1/sqrt(m), and whole flows need a little more.
@@ -94,11 +95,10 @@ class Reciprocals:
                 for sure, usual in zip(unlucky._of(kind), mean._of(kind), strict=True)
             )
         ]
+        yield mean
         for count in range(1, len(varying) + 1):
             for kinds in combinations(varying, count):
                 yield mean._towards(unlucky, kinds, 1.0 / math.cbrt(count))
-        if not varying:
-            yield unlucky
 
     def _of(self, kind: str) -> list[Any]:
         """The seconds per byte of a kind, by each of its algorithms."""

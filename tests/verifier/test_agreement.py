@@ -7,6 +7,7 @@ from math import inf, isclose
 from random import Random
 
 import numpy as np
+import pytest
 
 from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool
@@ -29,6 +30,7 @@ from coopt.verifier.training.iteration import breakdown
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock
 from tests.conftest import example_count
+from tests.verifier import agreement
 from tests.verifier.agreement import Question, question
 
 HYBRIDS = example_count(30, usual=12)
@@ -56,9 +58,9 @@ def compare(asked: Question, seed: int) -> Counter[str]:
     parts = iteration(asked.workload, asked.gpu, family.hb.gbyte_s, rows, places, to_nics_gbyte_s=near)
     site = DomainSet(gpus=asked.gpus, hb="hb", domains=asked.gpus // asked.active)
     pool = Pool(workload=asked.workload, site=site, mappings=rows, placements=places, iteration=parts)
-    r = pool.reciprocals(context, uplinks).at_least(parts.to_nics_s_byte)
-    times, cases = pool.time_s(context, uplinks), list(r.cases())
-    slowest = np.argmax([parts.time_s(case) for case in cases], axis=0)
+    r = pool.reciprocals(context, uplinks)
+    times, cases = pool.time_s(context, uplinks), [case.at_least(parts.to_nics_s_byte) for case in r.cases()]
+    slowest = np.argmax([parts.time_s(case) >= times * (1 - EXACT) for case in cases], axis=0)
     seconds_of_cases = [parts.breakdown_s(case) for case in cases]
     used = memory_bytes(asked.workload, rows)
     mfu, hfu, causal = utilisation(asked.workload, asked.gpu, asked.gpus, rows.recompute, times)
@@ -126,6 +128,15 @@ def test_both_models_agree_on_random_runs() -> None:
     named = {name for name in seen if name.startswith("by ")}
     assert len(named) == 9, named
     assert min(count for name, count in seen.items() if name not in slower.keys() | named) > 300 * QUESTIONS / 144, seen
+
+
+def test_both_models_agree_where_gradients_hide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On algorithms where the luck of hidden gradients changes nothing (29), and on what they hide behind where a part
+    of the TP ranks splits experts (63), and where layers take less than the attention core in the precision (130).
+    """
+    monkeypatch.setattr(agreement, "CHARGES", [{"network__routing": "ecmp"}])
+    for seed in (29, 63, 130):
+        assert compare(question(seed, most=30), seed)["rows"] == 30
 
 
 def test_both_models_agree_on_hybrids() -> None:
