@@ -32,6 +32,7 @@ from coopt.perf.mapping import (
     Placements,
     distinct_rows,
     expert_ranks,
+    part_of_tp,
     replicas_together,
     split_copies,
     tp_of_experts,
@@ -316,19 +317,14 @@ def placed_on(workload: Workload, mappings: Mappings, site: DomainSet) -> tuple[
     return rows, placements
 
 
-def _part_of_tp(workload: Workload) -> int:
-    """Number of TP ranks that split an expert, where these are neither one nor all; else 1."""
-    over = workload.options.expert_tp
-    return 1 if over is True else max(over, 1)
-
-
 def keeping_groups(
     workload: Workload, mappings: Mappings, rows: Ints, placements: Placements
 ) -> tuple[Ints, Placements]:
     """Return the placements, with their mappings, of which groups that must share a domain do: TP
     ranks of which some split an expert, and ranks that share out a copy of what ZeRO shards.
     """
-    part, copies = _part_of_tp(workload), workload.options.dp_replicate
+    expert_tp, copies = workload.options.expert_tp, workload.options.dp_replicate
+    part = part_of_tp(expert_tp)
     if part == copies == 1:
         return rows, placements
     kept = placements.tp % part == 0
@@ -336,7 +332,6 @@ def keeping_groups(
         m = mappings.take(rows)
         ends = [(placements.cp * placements.dp, placements.dp_across(m))]
         if workload.model.experts:
-            expert_tp = workload.options.expert_tp
             ends.append(expert_ranks(m, placements, expert_tp=expert_tp)[2:])
         kept &= (placements.cp == m.cp) & (placements.dp_domains is None)
         for inside, across in ends:
@@ -346,7 +341,7 @@ def keeping_groups(
 
 def counts_on(workload: Workload, mappings: Mappings, site: DomainSet) -> Ints:
     """Count the placements of each mapping on a site; shape (n,)."""
-    if site.alike and _part_of_tp(workload) == workload.options.dp_replicate == 1:
+    if site.alike and part_of_tp(workload.options.expert_tp) == workload.options.dp_replicate == 1:
         return split_counts(mappings, site.active, tp_across=not workload.tp_inside)
     rows, _ = placed_on(workload, mappings, site)
     return np.bincount(rows, minlength=len(mappings))
@@ -485,7 +480,7 @@ def splits_tensors(workload: Workload, t: int) -> bool:
     """Whether t ranks can share the heads and widths of every layer evenly."""
     model, expert_tp = workload.model, workload.options.expert_tp
     split = tp_of_experts(t, expert_tp) if model.experts else t
-    if t % _part_of_tp(workload) or model.ffn % split:
+    if t % part_of_tp(expert_tp) or model.ffn % split:
         return False
     widths = [model.shared_ffn, model.dense_ffn]
     widths += [size for e in model.encoders for size in (e.heads, e.ffn, e.projector, e.hidden)]
@@ -659,9 +654,9 @@ def _zero_stages(workload: Workload, ranks: int) -> list[int]:
     shard gradients until both copies of a stage have theirs.
     """
     options = workload.options
-    least = options.dp_replicate > 1
+    lowest = 1 if options.dp_replicate > 1 else 0  # copies are of what ZeRO shards
     whole_gradients = options.dp_mode == "stale-1" or options.schedule == "dualpipe"
-    stages = _allowed(range(least, 2 if whole_gradients else 4), workload.mapping.zero)
+    stages = _allowed(range(lowest, 2 if whole_gradients else 4), workload.mapping.zero)
     return stages[:1] if ranks == 1 else stages
 
 

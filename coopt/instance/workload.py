@@ -69,6 +69,11 @@ EVIDENCE = {
 """What is known of the accuracy of models that were trained with a knob that changes them."""
 
 
+def _split_of_experts(value: object) -> object:
+    """Make one rank false, as it splits nothing; without this 1.0 or "1" would be read as true."""
+    return False if value is not True and value in (1, "1") else value
+
+
 class Options(Table):
     """Options of the training software, and permitted simplifications."""
 
@@ -168,10 +173,7 @@ class Options(Table):
     ] = "1f1b"
     expert_tp: Annotated[
         bool | Count,
-        BeforeValidator(
-            lambda value: value is True or (value != 1 and value),
-            json_schema_input_type=bool | Count,
-        ),
+        BeforeValidator(_split_of_experts, json_schema_input_type=bool | Count),
         Field(
             description=(
                 "TP splits the experts too: over all of its ranks (true), or over so many, which"
@@ -566,6 +568,7 @@ class Workload(Table):
     @model_validator(mode="after")
     def _copies_of_shards(self) -> Self:
         copies, degrees = self.options.dp_replicate, self.mapping.dp
+        batches = self.batches or (self.global_batch,)
         if copies == 1:
             return self
         key = f"options.dp_replicate = {copies}"
@@ -575,8 +578,10 @@ class Workload(Table):
             raise ValueError(
                 f"{key}: divides none of mapping.dp = {list(degrees)}, needs a divisor of one"
             )
-        if all(batch % copies for batch in self.batches or (self.global_batch,)):
-            raise ValueError(f"{key}: does not divide global_batch = {self.global_batch}")
+        if all(batch % copies for batch in batches):
+            raise ValueError(
+                f"{key}: divides none of global_batch = {list(batches)}, needs a divisor of one"
+            )
         return self
 
     @model_validator(mode="after")

@@ -44,7 +44,7 @@ from coopt.perf.mapping import (
     expert_ranks,
     split_copies,
 )
-from coopt.perf.traffic import Replicas, StageTraffic
+from coopt.perf.traffic import ReplicaExchange, Replicas, StageTraffic
 
 Extent = tuple[int, int]
 
@@ -287,13 +287,10 @@ def algorithms_of(workload: Workload, traffic: StageTraffic, replicas: Replicas)
         inside.dp_at_least / inside.dp,
     )
 
-    def gradients(
-        x: Ints, y: Ints, exchanges: tuple[AffineSeconds, ...], kind: str
-    ) -> tuple[Algorithm, ...]:
+    def gradients(x: Ints, y: Ints, exchange: ReplicaExchange, kind: str) -> tuple[Algorithm, ...]:
         x, y = _between(x, y, copies)
-        crossing = sum(exchanges[2 * (copies > 1) :], AffineSeconds())
         share = switched_share(y, summed) if links.rail_reduces else 1.0
-        starts = starts_per_byte(replicas.exchanges, crossing, kind)
+        starts = starts_per_byte(replicas.exchanges, exchange.crossing, kind)
         return sized_algorithms(links, x, y, starts, share, summed, filled_share)
 
     over_tp = inside.tp, m.tp // inside.tp

@@ -169,9 +169,14 @@ def micro_batches(mappings: Mappings, global_batch: int) -> Ints:
     return global_batch // (mappings.dp * mappings.micro_batch)
 
 
+def part_of_tp(expert_tp: int) -> int:
+    """Number of TP ranks that split an expert, where these are neither one nor all; else 1."""
+    return 1 if expert_tp is True else max(expert_tp, 1)
+
+
 def tp_of_experts(t: Any, expert_tp: int) -> Any:
     """t_x: TP ranks of t that split an expert, where all (true), some or none (false) do."""
-    return t if expert_tp is True else np.gcd(t, max(expert_tp, 1))
+    return t if expert_tp is True else np.gcd(t, part_of_tp(expert_tp))
 
 
 def replicas_together(mappings: Mappings, *, expert_tp: int) -> Ints:

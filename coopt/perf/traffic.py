@@ -300,6 +300,27 @@ class _Step(NamedTuple):
     summed: Bools
 
 
+@dataclass(frozen=True)
+class ReplicaExchange:
+    """Collectives of the GPUs that hold the same parameters."""
+
+    scatter: AffineSeconds
+    gather: AffineSeconds
+    between_copies: AffineSeconds | None = None
+    """All-reduces of the shards between several copies; None if there is one."""
+
+    @property
+    def steps(self) -> tuple[AffineSeconds, ...]:
+        """The collectives in turn."""
+        crossing = () if self.between_copies is None else (self.between_copies,)
+        return self.scatter, self.gather, *crossing
+
+    @property
+    def crossing(self) -> AffineSeconds:
+        """What goes between domains: all, or what is between copies, each inside a domain."""
+        return self.scatter + self.gather if self.between_copies is None else self.between_copies
+
+
 @dataclass(frozen=True, kw_only=True)
 class Replicas:
     """Placed mappings with the parameters on their fullest GPUs; arrays of shape (n,)."""
@@ -315,7 +336,7 @@ class Replicas:
         """T_dp: reduce-scatter of gradients, then all-gather of gradients (ZeRO 0) or of 16-bit
         parameters.
         """
-        exchanges = (*self.shared_exchange(), *self.expert_exchange())
+        exchanges = (*self.shared_exchange().steps, *self.expert_exchange().steps)
         return sum(exchanges, AffineSeconds()) + self._twins()
 
     def _twins(self) -> AffineSeconds:
@@ -360,14 +381,14 @@ class Replicas:
         m, place = self.mappings, self.placements
         return place.dp * place.cp, place.dp_across(m) * (m.cp // place.cp)
 
-    def shared_exchange(self) -> tuple[AffineSeconds, ...]:
+    def shared_exchange(self) -> ReplicaExchange:
         """Reduce-scatter and all-gather of all parameters but the experts."""
         return self._exchange(self.parameters, *self._ends, "dp")
 
-    def expert_exchange(self) -> tuple[AffineSeconds, ...]:
+    def expert_exchange(self) -> ReplicaExchange:
         """Reduce-scatter and all-gather among the GPUs that hold the same experts."""
         if not self.workload.model.experts:
-            return AffineSeconds(), AffineSeconds()
+            return ReplicaExchange(AffineSeconds(), AffineSeconds())
         *_, inside, across = expert_ranks(
             self.mappings, self.placements, expert_tp=self.workload.options.expert_tp
         )
@@ -375,7 +396,7 @@ class Replicas:
 
     def _exchange(
         self, parameters: Floats, inside: Ints, across: Ints, kind: RingKind
-    ) -> tuple[AffineSeconds, ...]:
+    ) -> ReplicaExchange:
         places = self.placements
         is_even = (
             places.dp_domains is None
@@ -389,7 +410,7 @@ class Replicas:
             )
             return rates.of(step.size_bytes) * step.times
 
-        return tuple(map(time_of, self._steps(parameters, inside, across)))
+        return ReplicaExchange(*map(time_of, self._steps(parameters, inside, across)))
 
     def _steps(self, parameters: Floats, inside: Ints, across: Ints) -> list[_Step]:
         """A reduce-scatter and an all-gather; with several copies of the shards also two halves of

@@ -103,13 +103,9 @@ class StageWork:
     def _counts_of_layout(self) -> StageCounts:
         """StageCounts under a layout: the last stage stands for those with the fewest layers."""
         mappings, nothing = self.mappings, np.zeros(len(self.mappings), dtype=np.int64)
-        fullest, fewest = (
-            of_layout(
-                self.workload,
-                mappings,
-                lambda stages: extreme(s.layers for s in stages if s.layers),  # noqa: B023
-            )
-            for extreme in (max, min)
+        fullest = of_layout(self.workload, mappings, lambda stages: max(s.layers for s in stages))
+        fewest = of_layout(
+            self.workload, mappings, lambda stages: min(s.layers for s in stages if s.layers)
         )
         waits = pipeline_waits(mappings.pp, mappings.interleave, self.micro_batches)
         return StageCounts(fullest, nothing, fullest - fewest, waits, np.zeros(len(mappings)))

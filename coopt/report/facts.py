@@ -267,7 +267,7 @@ def whole_batches(
 def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]) -> str:
     """`1 trillion tokens in 17.6 days (language) and 3.1 days (code) if nothing fails`, of the
     slowest run of each workload; nothing of those that have tokens of their own, of which days are
-    told, or that make no progress.
+    told, or that make no progress. Of many workloads the slowest are named, the others counted.
     """
     days: dict[str, float] = {}
     for run, workload in whole_batches(instance, pairs):
@@ -277,8 +277,10 @@ def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
             days[run.name] = max(days.get(run.name, 0.0), pace)
     shown = [
         f"{words.in_days(pace)}{f' ({name})' if len(days) > 1 else ''}"
-        for name, pace in [*days.items()][:MOST_PACES]
+        for name, pace in sorted(days.items(), key=lambda item: -item[1])[:MOST_PACES]
     ]
+    if len(days) > MOST_PACES:
+        shown.append(f"no longer ({len(days) - MOST_PACES} more)")
     undisturbed = "" if instance.availability else " if nothing fails"
     return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
 

@@ -169,6 +169,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     workload, model = split.workload, split.workload.model
     graphs = workload.options.software.graphs
     others = max(mapping.tp, mapping.cp, mapping.pp, mapping.ep)
+    copies = workload.options.dp_replicate
     micro_batches = workload.global_batch // (mapping.dp * mapping.micro_batch)
     ranks = mapping.dp * mapping.cp * mapping.tp
     reasons = {
@@ -196,6 +197,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: optimizer states stay whole only"
         " where DP is the only degree, needs zero = 2 or 3": mapping.zero == 0
         and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
+        f"dp_replicate = {copies}: the recipe shards over two DP ranks or more, needs a divisor of"
+        f" dp = {mapping.dp} below it": copies == mapping.dp > 1,
         f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
         != "none",
         (

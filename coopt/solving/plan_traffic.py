@@ -131,7 +131,7 @@ def _trained(
     iteration_model = iteration_of(network, split)
     replicas, y = replicas_of(workload, UNIT, split.mapping, split.placement), board.domains
     across_s = 0.0
-    for half in (*replicas.shared_exchange(), *replicas.expert_exchange()):
+    for half in (*replicas.shared_exchange().steps, *replicas.expert_exchange().steps):
         # at one second a byte seconds are bytes; from each of y domains goes (y - 1)/y of the data
         # of one of the two phases of an all-reduce
         sent_bytes = float(half.at(Reciprocals.everywhere(1.0)).sum() - half.at(NO_NETWORK).sum())

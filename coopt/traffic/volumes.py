@@ -126,18 +126,21 @@ def _replicas(split: RankGrid) -> Iterator[Volume]:
     replicas = replicas_of(split.workload, UNIT, split.mapping, split.placement)
     is_unsharded = bool(split.mapping.zero[0] == 0)
     return_phase = "gradients" if is_unsharded else "parameters"
-    for group, (*ends, last) in (
+    for group, exchange in (
         ("dp", replicas.shared_exchange()),
         ("copies", replicas.expert_exchange()),
     ):
         halves: list[tuple[str, str, AffineSeconds, str | None]] = [
-            ("gradients", group, ends[0], "up" if is_unsharded else None),
-            (return_phase, group, last, "down" if is_unsharded else None),
+            ("gradients", group, exchange.scatter, "up" if is_unsharded else None),
+            (return_phase, group, exchange.gather, "down" if is_unsharded else None),
         ]
-        if len(ends) > 1:  # copies of shards are added up between the two
+        if (between := exchange.between_copies) is not None:  # shards are added up between the two
             shards = f"{group} shards"
-            halves = [("gradients", shards, ends[0], None), ("parameters", shards, ends[1], None)]
-            halves += [("gradients", group, last * 0.5, half) for half in ("up", "down")]
+            halves = [
+                ("gradients", shards, exchange.scatter, None),
+                ("parameters", shards, exchange.gather, None),
+                *(("gradients", group, between * 0.5, half) for half in ("up", "down")),
+            ]
         for phase, ranks, half_s, half in halves:
             volume = _volume("dp", phase, ranks, half_s, "once")
             if volume.inside_bytes or volume.across_bytes:

@@ -253,9 +253,12 @@ def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[s
     if not model.experts or t == 1:
         return False
     if row.expert_tp is not None:
-        if t % max(row.expert_tp, 1):
-            raise UnusableError(f"experts split {row.expert_tp} ways, which do not divide TP {t}")
-        return row.expert_tp if 1 < row.expert_tp < t else row.expert_tp > 0
+        ranks = max(row.expert_tp, 1)
+        if t % ranks:
+            raise UnusableError(f"experts split {ranks} ways, which do not divide TP {t}")
+        if ranks == t:
+            return True
+        return ranks if ranks > 1 else False
     are_split = model.experts < MANY_EXPERTS
     assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")
     return are_split

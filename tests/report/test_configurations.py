@@ -206,6 +206,7 @@ def hugging_face(config: dict[str, Any]) -> dict[str, Any]:
         ({"model": GATED | MOE, "options": {"software": "fsdp", "dispatch": "each"}}, "dispatch = each"),
         ({"model": GATED | LATENT}, "kv_rank without experts"),
         ({"precision": "fp16"}, "precision = fp16"),
+        ({"mapping": {"dp": 8}, "options": {"software": "fsdp", "dp_replicate": 8}}, "dp_replicate = 8"),
         ({"mapping": {"zero": [0], "cp": [2]}}, "zero = 0 with dp"),
         ({"model": small_model()}, "gated = false"),
     ],

@@ -21,6 +21,7 @@ from coopt.network.space import families
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.report import words
+from coopt.report.facts import pace_text
 from coopt.report.notes import leaf_notes, numbers_between
 from coopt.report.plan import MOST_LINES, headline, plan_screen
 from coopt.report.words import rendered
@@ -80,6 +81,9 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     shown = [line.split()[0] for line in lines if line.startswith("run")]
     assert shown == [f"run{n:02}" for n in range(MOST_LINES)]
     assert any(line.startswith(f"  {20 - MOST_LINES} more rows") for line in lines)
+    workload = instance.workload[0]
+    slower = [(run.model_copy(update={"iteration_time_s": 1.0 + n}), workload) for n, run in enumerate(runs)]
+    assert re.findall(r"\((.*?)\)", pace_text(asked, slower)) == ["run19", "run18", "run17", "17 more"]
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:

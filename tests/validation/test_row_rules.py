@@ -159,6 +159,8 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "few experts are split by tensor parallelism unless noted": [
         (FEW_EXPERTS, {"split.expert_tp": True}),
         (FEW_EXPERTS | {"notes": "ETP=1"}, {"split.expert_tp": False}),
+        *((FEW_EXPERTS | {"expert_tp": told}, {"split.expert_tp": told > 1 and told}) for told in (0, 1, 2)),
+        (FEW_EXPERTS | {"expert_tp": 4}, {"split.expert_tp": True}),
         (MANY_EXPERTS, {"split.expert_tp": False}),
         (MANY_EXPERTS | {"notes": "ETP=4"}, {"split.expert_tp": True}),
     ],

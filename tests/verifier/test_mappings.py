@@ -107,7 +107,7 @@ def test_layers_fill_chunks_and_only_the_ends_of_a_pipeline_are_shorter() -> Non
 
 
 def test_an_expert_group_needs_ranks_of_its_stage() -> None:
-    for expert_tp, degrees in ((False, {1, 2, 4, 8}), (True, {1, 2, 4})):
+    for expert_tp, degrees in ((False, {1, 2, 4, 8}), (1.0, {1, 2, 4, 8}), (True, {1, 2, 4})):
         options = {"expert_tp": expert_tp}
         here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "cp": 1, "dp": 4}, global_batch=48)
         assert {cut.ep for cut in splits(here, 16)} == degrees
@@ -120,6 +120,9 @@ MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_grou
     ("asked", "changes", "words"),
     [
         ({"model": {"mamba_layers": 2, **MAMBA | {"mamba_heads": 12}}}, {"cp": 8}, "linear mixers"),
+        ({"options": {"dp_replicate": 2}}, {"zero": 0}, "with options.dp_replicate = 2, needs one of [1, 2, 3]"),
+        ({"mapping": {"zero": [1, 2, 3]}}, {"tp": 8, "dp": 1, "zero": 0}, "the lowest of those allowed, 1"),
+        ({"options": {"schedule": "dualpipe"}}, {"zero": 3}, "'dualpipe', needs one of [0, 1]"),
         ({"options": {"schedule": "zb-h1"}}, {"pp": 2, "interleave": 2}, "no interleaved chunks"),
     ],
 )

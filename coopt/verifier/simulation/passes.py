@@ -159,15 +159,17 @@ class PassTimes:
         compute = layers * (self._layer[side] + (self._added_s if stage_pass.is_backward else 0.0))
         compute -= weights if stage_pass.gives == "inputs" else 0.0
         gathers, rings, exchanges = layers * self._gathers[side], layers, float(layers)
-        further, splits_tensors = self._work.traffic.further_layers, split.tp > 1
+        further = self._work.traffic.further_layers
         if predicts:
             compute += further * self._predicting[side]
             rings += further
             exchanges += self._work.traffic.further_exchanges
-            gathers += splits_tensors * further * self._further_gathers[side]
+            if split.tp > 1:
+                gathers += further * self._further_gathers[side]
         if is_last:
             compute += (1 + further) * self._logits[side]
-            gathers += splits_tensors * (1 + further)
+            if split.tp > 1:
+                gathers += 1 + further
         return PassParts(
             compute,
             gathers * self._gather_s,

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
+from coopt.instance.texts import both
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
 from coopt.verifier.training.mixers import heads_divide, sequences_divide
@@ -286,7 +287,7 @@ def _possible_stages(workload: Workload) -> tuple[int, ...]:
         workload.options.dp_mode == "stale-1" or workload.options.schedule == "dualpipe"
     )
     stages = (0, 1) if whole_gradients else (0, 1, 2, 3)
-    return stages[workload.options.dp_replicate > 1 :]
+    return stages[1:] if workload.options.dp_replicate > 1 else stages
 
 
 def _interleaves(workload: Workload, p: int, micro_batches: int) -> Iterator[int]:
@@ -436,13 +437,27 @@ def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
             "Sequence parallelism needs TP ranks that keep all activations equal"
             " (tp_sync_fraction = 1)."
         )
-    ranks = mapping.dp * mapping.cp
-    possible = zero_stages(workload, ranks) if ranks == 1 else _possible_stages(workload)
+    return _zero_fault(workload, mapping)
+
+
+def _zero_fault(workload: Workload, mapping: MappingChoice) -> str:
+    """Whether there is such a ZeRO stage, and something that it shards."""
+    possible, options = _possible_stages(workload), workload.options
     if mapping.zero not in possible:
+        shards_late = mapping.zero in (2, 3)
+        causes = {
+            f"options.dp_replicate = {options.dp_replicate}": mapping.zero == 0,
+            "options.dp_mode = 'stale-1'": shards_late and options.dp_mode == "stale-1",
+            "options.schedule = 'dualpipe'": shards_late and options.schedule == "dualpipe",
+        }
+        told = [cause for cause, is_one in causes.items() if is_one]
+        given = f" with {both(told)}" if told else ""
+        return f"ZeRO stage {mapping.zero} is not possible{given}, needs one of {list(possible)}."
+    lowest = zero_stages(workload, 1)
+    if mapping.dp * mapping.cp == 1 and lowest and [mapping.zero] != lowest:
         return (
-            f"ZeRO stage {mapping.zero} is not possible here. Stages 1 to 3 need several data or"
-            " context parallel ranks, gradients of the same step and a pipeline in one"
-            " direction."
+            f"ZeRO stage {mapping.zero} is not possible with one data and context parallel rank,"
+            f" where all stages are one: needs the lowest of those allowed, {lowest[0]}."
         )
     return ""
 

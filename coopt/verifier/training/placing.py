@@ -131,8 +131,8 @@ def _keeps_part(workload: Workload, place: Placement) -> bool:
     """Whether TP ranks that split an expert, if they are not all, share a domain, and so do all
     that share out one of several copies.
     """
-    over, copies = workload.options.expert_tp, workload.options.dp_replicate
-    if over is not True and place.tp_in % max(over, 1):
+    copies = workload.options.dp_replicate
+    if place.tp_in % ranks_of_expert(workload, place.tp_in):
         return False
     if copies == 1:
         return True
