@@ -26,7 +26,9 @@ was further than a thousandth from its simulation.
 
 
 class LayoutRows(NamedTuple):
-    """A layout, with the stages and the chunks of each in every mapping; shape (n,)."""
+    """A layout, with the number of stages `p` in every mapping and of chunks `v` of each stage;
+    shape (n,).
+    """
 
     text: str
     p: Ints

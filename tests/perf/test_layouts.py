@@ -165,3 +165,6 @@ def test_a_plan_states_its_layout_and_another_is_rejected(layout: str, changes: 
         mapping = run.mapping.model_copy(update={"pipeline_layout": changed})
         forged = with_part(plan, workloads=(run.model_copy(update={"mapping": mapping}),))
         assert not coopt.verify(instance, forged).accepted
+    for key, name in (("iteration_time_s", "iteration-time"), ("memory_gib", "memory")):
+        forged = with_part(plan, workloads=(run.model_copy(update={key: getattr(run, key) * 1.001}),))
+        assert name in [check.name for check in coopt.verify(instance, forged).checks if not check.ok]

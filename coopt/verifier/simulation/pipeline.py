@@ -15,7 +15,7 @@ from itertools import count
 from typing import NamedTuple, Protocol
 
 from coopt.verifier.simulation.events import Action, EventClock
-from coopt.verifier.training.steps import Channel, GradientExchange, PipelineShape, StagePass, Step
+from coopt.verifier.training.steps import Channel, PipelineShape, StageExchange, StagePass, Step
 
 
 class StageHop(NamedTuple):
@@ -99,13 +99,13 @@ class PipelineRun:
         step: Step | None = next(self._steps[stage], None)
         if step is None:
             self._finished(stage)
-        elif isinstance(step, GradientExchange):
+        elif isinstance(step, StageExchange):
             self._exchange(stage, step)
         else:
             self._observer.passed(stage, step, self._clock.now)
             self._clock.after(self._pass_s(stage, step), lambda: self._go_on(stage))
 
-    def _exchange(self, stage: int, step: GradientExchange) -> None:
+    def _exchange(self, stage: int, step: StageExchange) -> None:
         """Post all messages at once; the stage goes on with the last one."""
         if not self._waits_to_send:
             self._send_ahead(stage, step)
@@ -128,7 +128,7 @@ class PipelineRun:
             self._ends[channel].receivers.append(arrived)
             self._check_ready(channel, self._ends[channel].senders, self._ends[channel].receivers)
 
-    def _send_ahead(self, stage: int, step: GradientExchange) -> None:
+    def _send_ahead(self, stage: int, step: StageExchange) -> None:
         """Send what there is, and go on as soon as all is there that is received."""
         awaited = [channel for channel in step.receives if not self._arrivals[channel]]
         to_come = len(awaited)

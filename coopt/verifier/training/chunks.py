@@ -7,19 +7,20 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from coopt.instance.layouts import Layout
-from coopt.verifier.training.steps import Channel, GradientExchange, PipelineShape, StagePass
+from coopt.verifier.training.steps import Channel, PipelineShape, StageExchange, StagePass
 
 ENDS_FORWARD = 1 / 3
 """Of logits and further predictions: one of the three products of a matrix."""
 PARTLY_UNPAIRED, SOMETIMES_SECOND = 0.6, 1.4
-"""Of the hops an odd ring of equal stages waits for, those that unequal ones do; and hops that a
-message takes that may be the second one. Fitted to the simulation of passes.
+"""Share of the hops (sends of a micro-batch to the next stage) an odd ring of equal stages waits
+for that unequal ones do; and hops that a message takes that may be the second one. Fitted to the
+simulation of passes.
 """
 
 
 class LaidOut(NamedTuple):
     """Seconds of a micro-batch: of a layer forward and backward, of all layers that predict further
-    tokens, of the loss, and of a hop.
+    tokens, of the loss, and of a hop (a send between stages).
     """
 
     forward_s: float
@@ -32,7 +33,8 @@ class LaidOut(NamedTuple):
 class _Wait(NamedTuple):
     """A stage goes on when its own messages have had their time, and those of others have come.
 
-    `own` and `others` are numbers of moments at which stages had come to their exchanges.
+    `own` and `others` are numbers of moments at which stages had come to their exchanges;
+    `own_hops` and `others_hops` what messages take from these on, in sends between two stages.
     """
 
     stage: int
@@ -52,7 +54,7 @@ class _Work(NamedTuple):
 
 def layers_on(layout: Layout, p: int, stage: int) -> int:
     """Layers that a stage has in all its chunks, those that predict further tokens among them."""
-    return sum(chunk.layers + chunk.predictions for chunk in layout[stage::p])
+    return sum(chunk.all_layers for chunk in layout[stage::p])
 
 
 def plain_layers(layout: Layout, p: int) -> list[int]:
@@ -78,8 +80,7 @@ def kept_layers(layout: Layout, p: int, v: int, m: int, stage: int) -> int:
     for step in PipelineShape(p, v, m).steps(stage):
         if isinstance(step, StagePass):
             chunk = layout[step.chunk * p + stage]
-            size = chunk.layers + chunk.predictions
-            held += -size if step.is_backward else size
+            held += -chunk.all_layers if step.is_backward else chunk.all_layers
             most = max(most, held)
     return most
 
@@ -130,14 +131,16 @@ def _events(p: int, v: int, m: int) -> tuple[_Work | _Wait | int, ...]:
     return tuple(events)
 
 
-def _messages(step: GradientExchange) -> Iterator[tuple[Channel, str, str]]:
+def _messages(step: StageExchange) -> Iterator[tuple[Channel, str, str]]:
     """Channels of an exchange, with the side of a stage and that which it waits for."""
     yield from ((channel, "sender", "receiver") for channel in step.sends)
     yield from ((channel, "receiver", "sender") for channel in step.receives)
 
 
 def _hops(p: int, v: int, messages: int) -> tuple[float, float]:
-    """Hops that messages of one stage take one after the other, and the last one of a neighbour."""
+    """Hops (sends between two stages) that messages of one stage take one after the other, and the
+    last one of a neighbour.
+    """
     if messages < 2:
         return messages, 1.0
     if p == 2:  # both are messages of the same two stages

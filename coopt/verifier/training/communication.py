@@ -234,8 +234,9 @@ class GpuTraffic(NamedTuple):
     row_gathers: float
     """all-gathers of the experts' rows over TP ranks, mean over the layers"""
     row_ranks: int
-    """t_x"""
+    """t_x, TP ranks that gather the rows of an expert"""
     row_bytes: float
+    """of the rows that these ranks have after such a gather"""
     copied_byte_s: float
     """of the multiprocessors that copy tokens inside domains"""
     visits: int

@@ -263,7 +263,7 @@ def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMap
     if split.zero < 2 or not chunks_are_whole(workload, split):
         return parameters
     gradients = workload.options.software.gradient_bytes * layer_size
-    largest = max((chunk.layers + chunk.predictions for chunk in workload.layout), default=0)
+    largest = max((chunk.all_layers for chunk in workload.layout), default=0)
     chunk_layers = largest or split.chunk_layers(workload.model.layers)
     return chunk_layers * (parameters + gradients)
 

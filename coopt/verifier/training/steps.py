@@ -31,14 +31,14 @@ class StagePass(NamedTuple):
     """gradients that a backward pass takes"""
 
 
-class GradientExchange(NamedTuple):
-    """Messages that a stage waits for before it goes on."""
+class StageExchange(NamedTuple):
+    """Messages (activations or gradients) that a stage waits for before it goes on."""
 
     sends: tuple[Channel, ...]
     receives: tuple[Channel, ...]
 
 
-Step = StagePass | GradientExchange
+Step = StagePass | StageExchange
 
 
 class PipelineShape(NamedTuple):
@@ -72,19 +72,19 @@ class PipelineShape(NamedTuple):
         from_above = (Channel(stage - 1, stage, False),) if stage else ()
         from_below = () if is_last else (Channel(stage + 1, stage, True),)
         for i in range(ahead):
-            yield GradientExchange((), from_above)
+            yield StageExchange((), from_above)
             yield StagePass(0, i, False)
-            yield GradientExchange(down, ())
-        yield GradientExchange((), from_above if ahead < m else ())
+            yield StageExchange(down, ())
+        yield StageExchange((), from_above if ahead < m else ())
         for i in range(m - ahead):
             yield StagePass(0, ahead + i, False)
-            yield GradientExchange(down, from_below)
+            yield StageExchange(down, from_below)
             yield StagePass(0, i, True)
-            yield GradientExchange(up, from_above if ahead + i + 1 < m else ())
+            yield StageExchange(up, from_above if ahead + i + 1 < m else ())
         for i in range(m - ahead, m):
-            yield GradientExchange((), from_below)
+            yield StageExchange((), from_below)
             yield StagePass(0, i, True)
-            yield GradientExchange(up, ())
+            yield StageExchange(up, ())
 
     def _with_messages(self, stage: int, group: tuple[StagePass, ...]) -> Iterator[Step]:
         """Passes that begin when all of their inputs are there, and whose results leave
@@ -101,9 +101,9 @@ class PipelineShape(NamedTuple):
                 receives += [Channel(stage - step, stage, stage_pass.is_backward)] * (
                     0 <= stage - step < self.stages
                 )
-        yield GradientExchange((), tuple(receives))
+        yield StageExchange((), tuple(receives))
         yield from group
-        yield GradientExchange(tuple(sends), ())
+        yield StageExchange(tuple(sends), ())
 
     def _put_off(self, stage: int) -> Iterator[tuple[StagePass, ...]]:
         """ZB-H1: 1F1B, in which stage i, counted from 0, takes gradients of weights i micro-batches
@@ -180,16 +180,14 @@ class PipelineShape(NamedTuple):
         # as many chunks ahead as Megatron-LM: two for each stage that follows, and all chunks but
         # the last of one group
         ahead = total if is_all_ahead else min((p - stage - 1) * 2 + (self.chunks - 1) * p, total)
-        yield GradientExchange((), self._receives_of(stage, 0, is_backward=False))
+        yield StageExchange((), self._receives_of(stage, 0, is_backward=False))
         for k in range(ahead):
             yield self._pass(k, is_backward=False)
             # with its last pass ahead a stage also waits for the first gradient
             turns = k == ahead - 1 and not is_all_ahead
             first_back = self._receives_of(stage, 0, is_backward=True) if turns else ()
             receives = self._receives_of(stage, k + 1, is_backward=False)
-            yield GradientExchange(
-                self._sends_of(stage, k, is_backward=False), receives + first_back
-            )
+            yield StageExchange(self._sends_of(stage, k, is_backward=False), receives + first_back)
         for k in range(total - ahead):
             yield self._pass(k + ahead, is_backward=False)
             yield self._pass(k, is_backward=True)
@@ -197,16 +195,14 @@ class PipelineShape(NamedTuple):
                 stage, k, is_backward=True
             )
             receives = self._receives_of(stage, k + ahead + 1, is_backward=False)
-            yield GradientExchange(
-                sends, receives + self._receives_of(stage, k + 1, is_backward=True)
-            )
-        yield GradientExchange(
+            yield StageExchange(sends, receives + self._receives_of(stage, k + 1, is_backward=True))
+        yield StageExchange(
             (), self._receives_of(stage, 0, is_backward=True) if is_all_ahead else ()
         )
         for k in range(total - ahead, total):
             yield self._pass(k, is_backward=True)
             receives = self._receives_of(stage, k + 1, is_backward=True)
-            yield GradientExchange(self._sends_of(stage, k, is_backward=True), receives)
+            yield StageExchange(self._sends_of(stage, k, is_backward=True), receives)
 
     def _pass(self, k: int, *, is_backward: bool) -> StagePass:
         group, place = divmod(k, self.stages * self.chunks)

@@ -10,7 +10,7 @@ import pytest
 
 from coopt.verifier.simulation.events import EventClock
 from coopt.verifier.simulation.pipeline import PipelineRun, StageHop
-from coopt.verifier.training.steps import Channel, GradientExchange, PipelineShape, StagePass
+from coopt.verifier.training.steps import Channel, PipelineShape, StageExchange, StagePass
 from tests.perf import pipeline_simulation
 from tests.perf.test_pipeline import STAGES, closed_form
 from tests.verifier.simulation.pipelines import Nobody, Pipeline
@@ -57,7 +57,7 @@ def test_which_of_two_messages_of_a_moment_leaves_first_is_drawn(senders: tuple[
         run = PipelineRun(clock, shape, lambda *_: 1.0, hops, lambda _: None, Nobody(), seed)
         run._observer = SimpleNamespace(sent=lambda channel, *_, sent=sent: sent.append(channel.sender))  # type: ignore[assignment]
         for sender in senders:
-            message = GradientExchange((Channel(sender, 0, False),), ())
+            message = StageExchange((Channel(sender, 0, False),), ())
             clock.after(1.0, lambda sender=sender, message=message, run=run: run._exchange(sender, message))
         run._steps = [iter(()) for _ in run._steps]
         clock.run()
