@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 
 from coopt.instance.catalog import entries, find
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, require_one_network
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import FLOP_PER_PARAMETER, Transformer
 from coopt.plan.explanation import SizedModel
@@ -49,17 +49,20 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     >>> only.status
     'optimal'
     """
+    require_one_network(instance, "best-model")
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(
             f"{instance.name}: best-model compares what is trained by a date, needs one workload"
             " with train_days or by"
         )
     try:
-        shapes = [find("model", model) if isinstance(model, str) else model for model in models]
+        named = [find("model", model) if isinstance(model, str) else model for model in models]
     except ValueError as error:
         raise InstanceError(f"models: {error}") from None
     sized = []
-    for shape in shapes:
+    for place, shape in enumerate(named):
+        if shape in named[:place]:  # given twice
+            continue
         assert isinstance(shape, Transformer)
         if not shape.has_scaling_law:
             raise InstanceError(f"no scaling law is known for {shape.name}, needs a dense model")

@@ -120,10 +120,15 @@ def _whole_number(value: Any) -> Any:
 
 def _day(value: Any) -> Any:
     """Accept a day as text, which JSON has in place of TOML's dates."""
+    if not isinstance(value, str):
+        return value
     try:
-        return date.fromisoformat(value) if isinstance(value, str) else value
+        day = date.fromisoformat(value)
     except ValueError as error:
         raise ValueError(f"{error}, needs a day such as 2027-01-15") from None
+    if day.isoformat() != value:  # weeks and days without dashes are ISO too
+        raise ValueError("not written as YYYY-MM-DD, needs a day such as 2027-01-15")
+    return day
 
 
 Whole = Annotated[int, BeforeValidator(_whole_number)]

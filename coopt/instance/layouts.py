@@ -11,7 +11,11 @@ from coopt.instance.texts import alternatives, both
 
 MOST_LETTERS = 1 << 14
 # a group in parentheses, or one letter, and how often it is repeated
-REPEATS = (re.compile(r"\(([^()]*)\)\*(\d{1,9})"), re.compile(r"([^()*])\*(\d{1,9})"))
+REPEATS = (
+    re.compile(r"\(([^()]*)\)\*(\d{1,9})", re.ASCII),
+    re.compile(r"([^()*])\*(\d{1,9})", re.ASCII),
+)
+GRAMMAR = "EtmL|,()*0123456789"
 
 
 class Chunk(NamedTuple):
@@ -43,9 +47,9 @@ def layout_of(text: str) -> Layout:
     ValueError
         If a letter is unknown, or embedding, layers and loss are not in the order of a model.
     """
-    letters = _unrolled(text)
-    unknown = [letter for letter in dict.fromkeys(letters) if letter not in "EtmL|"]
-    if unknown:
+    unknown = [letter for letter in text if letter not in GRAMMAR]
+    letters = "" if unknown else _unrolled(text)
+    if unknown := unknown or [letter for letter in letters if letter not in "EtmL|"]:
         raise ValueError(
             f"{unknown[0]!r} is no part of a model, needs E (embedding), t (layers), m (layers that"
             " predict further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
@@ -83,7 +87,7 @@ def letters_of(text: str) -> str:
 
 
 def _unrolled(text: str) -> str:
-    letters = re.sub(r"[,\s]", "", text)
+    letters = text.replace(",", "")
     for pattern in REPEATS:
         length = len(letters) + sum(
             len(match[1]) * int(match[2]) for match in pattern.finditer(letters)
@@ -138,7 +142,7 @@ def layout_fault(
     drawn = sum(chunk.layers for chunk in layout), sum(chunk.predictions for chunk in layout)
     if drawn != (layers, predictions):
         return (
-            f"has {drawn[0]} layers t and {drawn[1]} layers m, needs the {layers} and"
+            f"it has {drawn[0]} layers t and {drawn[1]} layers m, needs the {layers} and"
             f" {predictions} of the model"
         )
     count = len(layout)
@@ -146,7 +150,7 @@ def layout_fault(
         limits = {"pp": stages, "interleave": chunks}
         listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)
         return (
-            f"has {count} chunks, needs stages times chunks of each"
+            f"it has {count} chunks, needs stages times chunks of each"
             + (f" as in {listed}" if listed else "")
             + ", with layers m in the last chunk of a stage"
         )

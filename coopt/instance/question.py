@@ -300,11 +300,12 @@ def _forget(product: dict[str, Any], key: str) -> None:
 
 def _days(index: int, workload: Mapping[str, Any], start: Any) -> float:
     """Days from the start to the day by which a workload is trained."""
-    place = f"workload[{index}].by = {workload['by']}"
+    by = workload["by"]
+    place = f"workload[{index}].by = {by if isinstance(by, date) else repr(by)}"
     if start is None:
         raise ValueError(f"{place}: needs cluster.start, the first day of training")
     try:
-        first, last = (DAY.validate_python(day, strict=True) for day in (start, workload["by"]))
+        first, last = (DAY.validate_python(day, strict=True) for day in (start, by))
     except ValidationError:
         raise ValueError(
             f"{place}, cluster.start = {start}: needs days such as 2027-01-15"

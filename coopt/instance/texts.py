@@ -28,11 +28,15 @@ LONGEST = 120
 LONG = re.compile(rf"(['\"])([^'\"]{{{LONGEST + 1},}})\1|([^\s'\"]{{{LONGEST + 1},}})")
 
 
+def cut(text: str) -> str:
+    """A name or value, cut where it is long."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
 def shortened(sentence: str) -> str:
     """A sentence in which quotations and words without a blank are cut where they are long."""
     return LONG.sub(
-        lambda match: f"{match[1] or ''}{(match[2] or match[3])[: LONGEST - 3]}...{match[1] or ''}",
-        sentence,
+        lambda match: f"{match[1] or ''}{cut(match[2] or match[3])}{match[1] or ''}", sentence
     )
 
 

@@ -612,8 +612,7 @@ class Software(Entry):
 
 
 def _readable_layout(text: str) -> str:
-    if text:
-        layout_of(text)
+    layout_of(text)
     return text
 
 
@@ -680,14 +679,13 @@ class MappingLimits(Table):
         ),
     ] = ("pp", "dp")
     pipeline_layout: Annotated[
-        str,
-        AfterValidator(_readable_layout),
+        Annotated[str, AfterValidator(_readable_layout)] | None,
         Field(
             description=(
                 "chunks of the pipeline as Megatron-LM writes them, such as `Et*3|(tt|)*29m|L`"
             )
         ),
-    ] = ""
+    ] = None
 
 
 class AllowedKnobs(Table):

@@ -534,7 +534,8 @@ class Workload(Table):
         if len(keys) > 1:
             raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
-            raise ValueError("train_days: the number of tokens is missing, needs train_tokens")
+            key = "train_days" if self.by is None else f"by = {self.by}"
+            raise ValueError(f"{key}: the number of tokens is missing, needs train_tokens")
         if self.train_days is not None and not self.is_whole_run:
             raise ValueError(
                 f"train_tokens = {self.train_tokens:g}: one iteration alone has"
@@ -605,7 +606,7 @@ class Workload(Table):
             )
         limits = self.mapping.pp, self.mapping.interleave
         if fault := layout_fault(layout, model.layers, model.extra_predictions, *limits):
-            raise ValueError(f"mapping.pipeline_layout = {layout!r}: it {fault}")
+            raise ValueError(f"mapping.pipeline_layout = {layout!r}: {fault}")
         return self
 
     @model_validator(mode="after")

@@ -585,8 +585,8 @@ def iteration(
         predicting=AffineSeconds(work.predictions_s),
         tp_predicting=work.tp_predicting,
         layout=(
-            LayoutRows(workload.mapping.pipeline_layout, mappings.pp, mappings.interleave)
-            if workload.layout
+            LayoutRows(text, mappings.pp, mappings.interleave)
+            if (text := workload.mapping.pipeline_layout)
             else None
         ),
     )

@@ -190,7 +190,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
         name=workload.name,
         gpus=pool.site.gpus,
         mapping=MappingChoice.model_validate(
-            mapping.choice(0) | {"pipeline_layout": workload.mapping.pipeline_layout}
+            mapping.choice(0) | {"pipeline_layout": workload.mapping.pipeline_layout or ""}
         ),
         placement=ranks,
         iteration_time_s=time_s,

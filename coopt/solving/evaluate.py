@@ -269,7 +269,7 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
     narrowed = []
     for workload, choice in zip(instance.workload, mappings, strict=True):
         layout = workload.mapping.pipeline_layout
-        if choice.pipeline_layout not in ("", layout):
+        if choice.pipeline_layout and choice.pipeline_layout != layout:
             raise InstanceError(
                 f"{instance.name}: mapping of workload {workload.name!r}: pipeline_layout ="
                 f" {choice.pipeline_layout!r}, needs {layout!r} as in the instance"

@@ -111,7 +111,7 @@ def fastest_choice(run: MeasuredRun, gpu: Gpu) -> tuple[float, Mappings] | None:
     gpu
         That of the run, which may reserve memory.
     """
-    workload = without_bound(run.workload.having(mapping={"pipeline_layout": ""}))
+    workload = without_bound(run.workload.having(mapping={"pipeline_layout": None}))
     found = feasible_mappings(workload, gpu, run.gpus)
     active = max(size for size in divisors(run.gpus) if size <= run.hb_size)
     site = DomainSet(gpus=run.gpus, hb="", domains=run.gpus // active)

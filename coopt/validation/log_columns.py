@@ -11,7 +11,7 @@ from typing import get_args
 
 from coopt.instance.layouts import layout_fault, layout_of, layout_of_ends, letters_of
 from coopt.instance.software import Dispatcher
-from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.texts import InstanceError, alternatives, both, cut
 from coopt.instance.transformer import GraphModule
 from coopt.validation.logs import MOST_DIGITS, Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
@@ -26,6 +26,7 @@ RECIPES = {"tensorwise": "fp8-cs", "current": "fp8-cs", "rowwise": "fp8-cs", "de
 BYTES = {"float32": 4, "fp32": 4, "bfloat16": 2, "bf16": 2, "float16": 2, "fp16": 2}
 BYTES |= {"uint8": 1, "fp8": 1}
 """Bytes of a number by the names of PyTorch and Megatron-LM."""
+NOTHING = ("None", "none", "null", "~", "")
 DISPATCHERS = get_args(Dispatcher)
 BESIDE_NORMS = {
     "norm+act": frozenset({"moe_act", "mla_up_proj"}),
@@ -404,10 +405,17 @@ class _Reading:
         """Return the layout of the pipeline; refused where it has other layers or stages than the
         rest of the log.
         """
+        for name in ("layout", "first_stage", "last_stage"):
+            entry = self.log.printed.get(name)
+            if entry and not entry.is_set and entry.value not in NOTHING:
+                raise self._fault(
+                    f"line {entry.line}: {entry.key} = {entry.value}, needs None or"
+                    f" {'a layout' if name == 'layout' else 'layers above 0'}"
+                )
         printed, p, v = self.log.get("layout"), self._number("pp"), self._number("interleave")
         layers, predictions = self._number("layers"), self._number("extra_predictions")
+        ends = {name: self._number(f"{name}_stage") for name in ("first", "last")}
         if not printed:
-            ends = {name: self._number(f"{name}_stage") for name in ("first", "last")}
             if not any(ends.values()):
                 return ""
             text = (
@@ -419,13 +427,19 @@ class _Reading:
                 stages = both(f"{size} layers ({name})" for name, size in ends.items() if size)
                 notes.append(f"stages of {stages} are treated as even ones")
             return text
+        if given := [size for size in ends if ends[size]]:
+            entry = self.log.printed[f"{given[0]}_stage"]
+            raise self._fault(
+                f"line {entry.line}: {entry.key} = {entry.value}, but the log has"
+                f" {self.log.printed['layout'].key} too, needs one of them"
+            )
         try:
             text = letters_of(printed.replace("'", "").replace('"', ""))
             fault = layout_fault(text, layers, predictions, (p,), (v,) if v else None)
         except ValueError as error:
             fault = str(error)
         if fault:
-            raise self._fault(f"pipeline_model_parallel_layout = {printed}: it {fault}")
+            raise self._fault(f"pipeline_model_parallel_layout = {cut(printed)}: {fault}")
         return text
 
     def _check_model(self, cells: Cells) -> None:

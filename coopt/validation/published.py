@@ -289,6 +289,8 @@ def value_of(column: str, cell: str) -> Any:
         If it is no value of the column.
     """
     kind = COLUMNS[column]
+    if column != "id" and cell.lower() in UNPUBLISHED:
+        cell = ""
     if cell and column in (known := choices()) and cell not in known[column]:
         raise ValueError(f"needs one of {', '.join(known[column])}")
     if kind == "str":
@@ -296,7 +298,7 @@ def value_of(column: str, cell: str) -> Any:
     if kind != "a key":
         least = 0 if column in MAY_BE_ZERO else 1
         return _number(cell, is_whole=kind.startswith("int"), minimum=least)
-    if cell.lower() in UNPUBLISHED:
+    if not cell:
         return None
     if column == "mixers":
         try:

@@ -199,7 +199,7 @@ def _workload(
         precision=precision,
         balance="trained" if row.balance == "trained" else "forced",
         max_iteration_time_s=measured_s,
-        mapping=MappingLimits(pipeline_layout=row.pipeline_layout),
+        mapping=MappingLimits(pipeline_layout=row.pipeline_layout or None),
         options=_options(row, framework, split),
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.layouts import layout_fault, layout_of
-from coopt.instance.texts import both
+from coopt.instance.texts import both, cut
 from coopt.instance.transformer import Recompute, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings, tp_of_experts
@@ -172,7 +172,7 @@ def _chunks_of_layout(row: Measurement, model: Transformer, p: int) -> int:
     except ValueError as error:
         fault = str(error)
     if fault:
-        raise UnusableError(f"pipeline_layout {text!r}: it {fault}")
+        raise UnusableError(f"pipeline_layout {cut(text)!r}: {fault}")
     return len(layout_of(text)) // p
 
 

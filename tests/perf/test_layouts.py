@@ -86,10 +86,13 @@ def test_layouts_are_met_by_the_schedules_within_a_thousandth(pipeline: tuple[La
         ("t|E|L", {}, "needs one E first"),
         ("Et*5|L", {}, "has 5 layers t and 0 layers m, needs the 6 and 0"),
         ("Et*6m|L", {}, "1 layers m, needs the 6 and 0"),
+        ("", {}, "needs one E first"),
+        ("Et*3|\nt*3L", {}, r"'\\n' is no part"),
+        ("Et*٦L", {}, "'٦' is no part"),
         ("Et*6m|mL", {"predictions": 2}, "in several chunks"),
         ("Et*6L|", {}, "needs E in the first chunk"),
         ("Et*3|t*3|L", {"pp": 2}, r"has 3 chunks, needs .* pp = \[2\]"),
-        ("E(t*9999999)*99L", {}, "needs at most"),
+        ("E(t*9999999)*99L", {}, "error, it has 990,000,794 letters, needs at most"),
     ],
 )
 def test_layouts_that_do_not_add_up_are_refused(layout: str, changes: dict[str, Any], says: str | None) -> None:
@@ -100,7 +103,7 @@ def test_layouts_that_do_not_add_up_are_refused(layout: str, changes: dict[str, 
         question(layout, **changes)
 
 
-def training(layout: str, schedule: str = "1f1b", **model: Any) -> Workload:
+def training(layout: str | None, schedule: str = "1f1b", **model: Any) -> Workload:
     table = {"name": "w", "model": small_model(**model), "global_batch": 48, "max_iteration_time_s": 1.0}
     chosen = {"mapping": {"pipeline_layout": layout}, "options": {"schedule": schedule}}
     return Workload.model_validate(table | chosen)
@@ -130,7 +133,7 @@ def test_every_stage_holds_its_own_layers_and_tables() -> None:
 @pytest.mark.parametrize("dp", [1, 4])
 def test_the_default_split_as_a_layout_needs_the_same_memory(dp: int) -> None:
     layers = {"layers": 8, "extra_predictions": 1}
-    drawn, plain = training("Et*4|t*4mL", **layers), training("", **layers)
+    drawn, plain = training("Et*4|t*4mL", **layers), training(None, **layers)
     for held in (memory_bytes, held_parameters):
         assert held(drawn, mapped(pp=2, dp=dp)) == held(plain, mapped(pp=2, dp=dp))
 

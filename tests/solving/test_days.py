@@ -67,7 +67,8 @@ def test_a_day_by_which_training_ends_is_a_bound_in_days():
     [
         (date(2027, 1, 25), date(2027, 1, 25), "after cluster.start = 2027-01-25"),
         (None, date(2027, 1, 25), "needs cluster.start"),
-        (date(2027, 1, 25), "soon", "2027-01-15"),
+        (date(2027, 1, 25), "", "by = '', .* 2027-01-15"),
+        (date(2027, 1, 25), "2027-W05-1", "2027-01-15"),
         (5, date(2027, 1, 25), "2027-01-15"),
     ],
 )

@@ -466,7 +466,15 @@ def test_any_launcher_may_stand_before_lines(read):
     ("text", "stated", "complaint"),
     [
         (megatron(num_layers="9" * 5000), {}, "layers = .*needs a whole number"),
-        (megatron(pipeline_model_parallel_layout="E(t*999)*999999999L"), {}, "layout = .* it has .* letters"),
+        (megatron(pipeline_model_parallel_layout="E(t*999)*999999999L"), {}, r"layout = \S*: it has .* letters"),
+        (megatron(pipeline_model_parallel_layout="Et*4|" * 9999), {}, r"layout = .{117}\.\.\.: "),
+        (megatron(pipeline_model_parallel_layout="[]"), {}, r"line \d+: .*_layout = \[\], needs None or a layout"),
+        (megatron(decoder_last_pipeline_num_layers=-1), {}, "last_.* = -1, needs None or layers above 0"),
+        (
+            megatron(decoder_first_pipeline_num_layers=3, pipeline_model_parallel_layout="Et*20|(t*20|)*2t*20L"),
+            {},
+            "first_pipeline_num_layers = 3, but the log has pipeline_model_parallel_layout too",
+        ),
         (MLPERF + "\n" + mllog("block_stop", time_ms="soon", metadata=[]), {}, "no line with the time of an iteration"),
         ("hello\nworld\n", {}, "no form that is known, needs a log of .*Megatron Bridge.*MaxText"),
         (lines(BRIDGE), {}, "no line with the time of an iteration"),

@@ -12,6 +12,7 @@ from coopt.validation.published import MEASURED, NEEDED, SHAPE, read_measurement
     ("column", "cell", "read"),
     [
         *(("interleave", cell, None) for cell in ("", "-", "n/a", "N/A", "–")),
+        *(("pipeline_layout", cell, "") for cell in ("-", "n/a")),
         ("layers", "80.0", 80),
         ("global_batch", "1,536", 1536),
         ("tokens_per_s_per_gpu", "16,789.5", 16789.5),

@@ -465,11 +465,9 @@ def _zero_fault(workload: Workload, mapping: MappingChoice) -> str:
 def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
     """What the instance does not allow."""
     limits = workload.mapping
-    if mapping.pipeline_layout != limits.pipeline_layout:
-        return (
-            f"The instance has pipeline_layout = {limits.pipeline_layout!r}, not"
-            f" {mapping.pipeline_layout!r}."
-        )
+    layout = limits.pipeline_layout or ""
+    if mapping.pipeline_layout != layout:
+        return f"The instance has pipeline_layout = {layout!r}, not {mapping.pipeline_layout!r}."
     for key in type(limits).model_fields:
         limit, value = getattr(limits, key), getattr(mapping, key)
         if key != "pipeline_layout" and limit is not None and value not in limit:
