@@ -108,7 +108,7 @@ def others_of(instance: Instance, choice: Chosen) -> Iterator[OtherChoice]:
             yield "cluster.gpu", gpu.name, choice.model_copy(update={"gpu": gpu.name})
     for w, workload in enumerate(instance.workload):
         batch_size = choice.global_batch.get(workload.name)
-        for batch in () if workload.batch_tolerance else workload.batches:
+        for batch in () if workload.batch_tolerance else workload.open_batches:
             if batch != batch_size:
                 batches = choice.global_batch | {workload.name: batch}
                 yield (

@@ -132,7 +132,7 @@ class Chosen(Table):
 def choices_of(instance: Question) -> Iterator[Chosen]:
     """Yield every choice of a question: by GPU generation, then by batch, then by knobs."""
     batches_by_name = {
-        workload.name: workload.batches for workload in instance.workload if workload.batches
+        workload.name: workload.open_batches for workload in instance.workload if workload.batches
     }
     for gpu in _gpus(instance):
         for batches in product(*batches_by_name.values()):
@@ -219,7 +219,7 @@ def choice_complaints(instance: Question) -> Iterator[str]:
         return
     count = len(names) or 1
     for workload in instance.workload:
-        count *= len(workload.batches) or 1
+        count *= len(workload.open_batches) or 1
         count *= math.prod(len(values) for values in workload.options.allowed.listed.values())
     if count > MOST_CHOICES:
         yield (
@@ -247,15 +247,19 @@ def choice_complaints(instance: Question) -> Iterator[str]:
 def _each_value(instance: Question) -> Iterator[Chosen]:
     """Yield choices that cover all generations with all knobs, and every batch of each workload."""
     first_batches = {
-        workload.name: workload.batches[0] for workload in instance.workload if workload.batches
+        workload.name: workload.open_batches[0]
+        for workload in instance.workload
+        if workload.batches
     }
     for gpu in _gpus(instance):
         for knobs in _knobs(instance):
             yield Chosen(gpu=gpu, global_batch=first_batches, options=knobs)
     gpu, knobs = _gpus(instance)[0], next(_knobs(instance))
     for workload in instance.workload:
-        # the last two of a tolerance are its ends: what lies between is refused where they are
-        for batch in workload.batches[-2:] if workload.batch_tolerance else workload.batches[1:]:
+        batches = workload.open_batches
+        # what lies between the ends of a tolerance is refused where they are
+        ends = {min(batches), max(batches)} if batches else set()
+        for batch in sorted(ends) if workload.batch_tolerance else batches[1:]:
             yield Chosen(
                 gpu=gpu, global_batch=first_batches | {workload.name: batch}, options=knobs
             )

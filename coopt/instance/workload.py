@@ -569,7 +569,6 @@ class Workload(Table):
     @model_validator(mode="after")
     def _copies_of_shards(self) -> Self:
         copies, degrees = self.options.dp_replicate, self.mapping.dp
-        batches = self.batches or (self.global_batch,)
         if copies == 1:
             return self
         key = f"options.dp_replicate = {copies}"
@@ -579,9 +578,12 @@ class Workload(Table):
             raise ValueError(
                 f"{key}: divides none of mapping.dp = {list(degrees)}, needs a divisor of one"
             )
+        batches = self.batches or (self.global_batch,)
         if all(batch % copies for batch in batches):
+            ends = f"{min(batches)} to {max(batches)}"
             raise ValueError(
-                f"{key}: divides none of global_batch = {list(batches)}, needs a divisor of one"
+                f"{key}: divides none of global_batch ="
+                f" {ends if self.batch_tolerance else list(batches)}, needs a divisor of one"
             )
         return self
 
@@ -618,6 +620,11 @@ class Workload(Table):
                 " has one model chunk, needs [1], or options.schedule = '1f1b'"
             )
         return self
+
+    @property
+    def open_batches(self) -> tuple[int, ...]:
+        """The batches to choose from that the copies of shards divide; none where it is given."""
+        return tuple(batch for batch in self.batches if batch % self.options.dp_replicate == 0)
 
     @property
     def layout(self) -> Layout:

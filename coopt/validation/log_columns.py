@@ -481,8 +481,16 @@ class _Reading:
             raise self._fault("sequence_parallel with TP 1, needs TP above 1")
         if cells.get("experts") and (of_experts := self._number("etp")):
             notes.append(f"ETP={of_experts}")
-        if self._number("dp_replicate") > 1 and (shard := self._number("dp_shard")):
-            notes.append(f"FSDP shard={shard * c}")
+        copies = self._number("dp_replicate")
+        ranks = (self._number("dp_shard") * copies or replicas) * c
+        if copies > 1 and ranks:
+            if ranks % copies:
+                entry = log.printed["dp_replicate"]
+                raise self._fault(
+                    f"line {entry.line}: {entry.key} = {copies} does not divide DP {ranks // c} x"
+                    f" CP {c}, needs the log of one run"
+                )
+            notes.append(f"FSDP shard={ranks // copies}")
         return {
             **split,
             "gpus": gpus,

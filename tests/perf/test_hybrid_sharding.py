@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, choices_of
 from coopt.instance.transformer import MappingLimits
 from coopt.perf.collectives import Reciprocals, gather, links_of
 from coopt.perf.mapping import held_parameters
@@ -75,7 +75,17 @@ def test_copies_that_cannot_be_are_refused():
         (5, {}, r"dp_replicate = 5: divides none of mapping.dp = \[32\]"),
         (3, {"workload__0__mapping": {"zero": [1, 2]}}, r"global_batch = \[64\], needs a divisor of one"),
         (3, {"workload__0__mapping": {"zero": [1, 2]}, "workload__0__global_batch": [64, 32]}, r"= \[64, 32\], needs"),
+        (60, {"workload__0__mapping": {}, "workload__0__batch_tolerance": 0.05}, "= 61 to 67, needs a divisor of one"),
         (4, {"workload__0__mapping": {"zero": 0}}, "dp_replicate = 4: ZeRO 0 shards nothing"),
     ):
         with pytest.raises(ValueError, match=complaint):
             sharded(copies, **changes)
+
+
+@pytest.mark.parametrize(
+    ("copies", "asked", "batches"),
+    [(5, {"batch_tolerance": 0.05}, [[65]]), (6, {"global_batch": [48, 64, 60]}, [[48], [60]]), (2, {}, [[]])],
+)
+def test_batches_that_copies_divide_are_left_to_choose_from(copies, asked, batches):
+    changes = {f"workload__0__{key}": value for key, value in {"mapping": {}, **asked}.items()}
+    assert [[*choice.global_batch.values()] for choice in choices_of(sharded(copies, **changes))] == batches

@@ -417,6 +417,7 @@ def test_what_real_logs_hold_besides_is_read(read):
     types = "  exp_avg_dtype:\n    _call_: false\n    _target_: torch.bfloat16\n"
     yaml = BRIDGE_YAML + "  use_precision_aware_optimizer: true\n" + types + types.replace("_avg_", "_avg_sq_")
     assert read(lines(yaml, steps())).software["state_bytes"] == 8
+    assert run_of(read(megatron(num_distributed_optimizer_instances=2), gpu="H100")).split.dp_replicate == 2
     assert read(megatron(ep_x="bf16", context_x="fp8")) == read(megatron())  # values that begin as keys do
     group = "0: Rank 0 has combined group of data parallel and context parallel : [0, 2, 4, 6]\n"
     row = read(group + MLPERF.replace(" 144}", " 144.0}").replace('"context_', '"c_') + "\n" + group + BLOCKS)
@@ -491,6 +492,7 @@ def test_any_launcher_may_stand_before_lines(read):
         (megatron().replace("-- end of arguments --", ""), {}, "its settings lack their end, needs them all"),
         (megatron(fp8="e4m2"), {}, r"line \d+: fp8 = 'e4m2', needs e4m3, hybrid"),
         (megatron(exp_avg_dtype="torch.float31"), {}, "exp_avg_dtype = 'torch.float31', needs float32"),
+        (megatron(num_distributed_optimizer_instances=3), {}, "optimizer_instances = 3 does not divide DP 4 x CP 1"),
         (megatron(num_layers=40), {}, "the log reports 400 TFLOP/s for each GPU, .* imply 2"),
         (megatron(num_layers="8O"), {}, "num_layers = '8O', needs a whole number|layers = '8O'"),
         (megatron(), {"model": "llama3-405b"}, "layers = 80, but model = llama3-405b has layers = 126"),

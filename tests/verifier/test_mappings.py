@@ -8,6 +8,7 @@ import pytest
 
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
+from coopt.verifier.parts.uptime import saved_bytes
 from coopt.verifier.training.mappings import ScalarMapping, fills, mapping_fault, splits
 from tests.conftest import example_count
 from tests.verifier.cases import EXPERTS, split, workload
@@ -111,6 +112,7 @@ def test_an_expert_group_needs_ranks_of_its_stage() -> None:
         options = {"expert_tp": expert_tp}
         here = workload(model=EXPERTS, options=options, mapping={"tp": 2, "cp": 1, "dp": 4}, global_batch=48)
         assert {cut.ep for cut in splits(here, 16)} == degrees
+        assert saved_bytes(here) == saved_bytes(workload(model=EXPERTS, options={"expert_tp": 2}))  # a whole model
 
 
 MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_groups": 4, "window": 0, "window_layers": 0}

@@ -16,7 +16,7 @@ from coopt.plan.parts import Uptime
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.training.mappings import ScalarMapping
+from coopt.verifier.training.mappings import ScalarMapping, ranks_of_expert
 from coopt.verifier.training.memory import WEIGHT_BYTES
 from coopt.verifier.training.placing import held_parameters
 
@@ -74,7 +74,9 @@ def saved_bytes(workload: Workload) -> float:
     undivided = held_parameters(workload, ONE_GPU)
     tables = (1 if model.tied_embeddings else 2) * model.vocab * model.hidden
     layers = model.layers + model.extra_predictions
-    parameters = layers * (undivided.layer + undivided.expert_layer) + tables
+    # what is held there is a part of each expert where a number of TP ranks splits one
+    of_experts = undivided.expert_layer * ranks_of_expert(workload, ONE_GPU.tp)
+    parameters = layers * (undivided.layer + of_experts) + tables
     return parameters * (WEIGHT_BYTES + workload.options.software.state_bytes)
 
 
