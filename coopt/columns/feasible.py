@@ -282,11 +282,13 @@ def possibly_in_time(
 
 
 def without_steps(gpu: Gpu) -> Gpu:
-    """Return the GPU with collectives that have a start but no steps.
+    """Return the GPU with collectives that start as short messages do, and have no steps.
 
-    Some groups that extend across domains take fewer steps, so a lower bound must not count steps.
+    Some groups that extend across domains take fewer steps, and groups in one domain may start the
+    protocol for short messages, so a lower bound must count neither.
     """
-    return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update={"step_s": 0.0})})
+    starts = {"step_s": 0.0, "long_s": 0.0}
+    return gpu.model_copy(update={"efficiency": gpu.efficiency.model_copy(update=starts)})
 
 
 def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:

@@ -328,7 +328,7 @@ def test_layers_alone_take_no_longer_than_the_iteration(asked, hb_gbyte_s) -> No
 def test_one_gpu_in_a_domain_takes_what_the_bound_says() -> None:
     """Where nothing has a choice, the bound gives nothing away."""
     instance = ask(workload__0__mapping={"micro_batch": 1, "cp": [1, 2]})
-    (workload,), device = instance.workload, gpu(step_s=0.0)
+    (workload,), device = instance.workload, gpu(step_s=0.0, long_s=0.0)
     rows = feasible_mappings(workload, device, 16).fit
     hb = HbDomain(name="hb", size=1, gbyte_s=HB_GBYTE_S, usd_per_gpu=0, w_per_gpu=0)
     site = DomainSet(gpus=16, hb="hb", domains=16)
