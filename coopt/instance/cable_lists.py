@@ -16,8 +16,9 @@ import networkx as nx
 
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
+from coopt.instance.existing import UNNAMED
 from coopt.instance.hardware import HbDomain
-from coopt.instance.texts import InstanceError, both, read_text
+from coopt.instance.texts import InstanceError, alternatives, both, read_text
 
 KEYS = ("cables", "devices", "names")
 FORMS = (("a_device", "a_port"), ("side_a_device", "side_a_name"), ("device a", "termination a"))
@@ -139,6 +140,7 @@ class CableList:
             fabric = "rail-only"
         levels = range(1, len(self.cables) + 1)
         tiers = [self._tier(level) for level in levels]
+        self._check_spread()
         by_rail = fabric != "clos" and len(self.cables) > 1
         leaf_domains = {"leaf_domains": self._leaf_domains()}
         if len(self.cables) == 1 or (not by_rail and tiers[0]["down"] % (ports // planes)):
@@ -232,6 +234,46 @@ class CableList:
         domains = Counter(leaf for server in self.servers for leaf in self.graph[server])
         return max(domains.values())
 
+    def _check_spread(self) -> None:
+        """Refuse cables that do not go round the switches of the next tier as those of a design.
+
+        Those of a leaf go round all spines of its pod. A spine may reach a part of the cores, but
+        its pod goes round all of them, bundle by bundle.
+        """
+        above = self.graph.subgraph([*self._switches(1), *self._upper()])
+        tops = {*self._switches(MOST_TIERS)}
+        for network in nx.connected_components(above):
+            cores = sorted(network & tops)
+            for pod in nx.connected_components(above.subgraph(network - tops)):
+                spines = sorted(switch for switch in pod if self.tier_of[switch] == 2)
+                for leaf in sorted(pod.difference(spines)):
+                    self._check_round(repr(leaf), self._links(leaf, spines))
+                of_pod = Counter[str]()
+                largest = 1
+                for spine in spines:
+                    found = self._links(spine, cores)
+                    reached = {core: links for core, links in found.items() if links}
+                    self._check_round(repr(spine), reached)
+                    of_pod.update(found)
+                    largest = max([largest, *reached.values()])
+                self._check_round(f"the pod of {min(pod)!r}", of_pod, largest)
+
+    def _links(self, lower: str, uppers: Iterable[str]) -> dict[str, int]:
+        """The cables from a switch to each of others."""
+        none = {"links": 0}
+        return {upper: self.graph.get_edge_data(lower, upper, none)["links"] for upper in uppers}
+
+    def _check_round(self, lower: str, links: Mapping[str, int], bundle: int = 1) -> None:
+        """Refuse a number of cables to one switch that is more than a bundle above another."""
+        if not links:
+            return
+        least, most = min(links, key=links.__getitem__), max(links, key=links.__getitem__)
+        if links[most] - links[least] > bundle:
+            raise InstanceError(
+                f"{self.origin}: {lower} has {links[most]} cables to {most!r} and {links[least]}"
+                f" to {least!r}, needs an even spread (numbers that differ by {bundle} at most)"
+            )
+
     def _is_even(self) -> bool:
         """Whether leaves have as many cables to each spine."""
         leaves = {*self._switches(1)}
@@ -276,9 +318,9 @@ class CableList:
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """A key that sorts numbers in names by their values."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    """A key that sorts numbers in names by their values, however long they are."""
+    parts = re.findall(r"0*(\d+)|(\D+)", name)
+    return [(len(digits), digits) if digits else (0, text) for digits, text in parts]
 
 
 def design_of_cables(
@@ -294,6 +336,9 @@ def design_of_cables(
     names = row.get("names", {})
     if not isinstance(names, Mapping):
         raise InstanceError(f"{key}.names = {names!r}: needs a table of names in the catalog")
+    for model, name in names.items():
+        if not isinstance(name, str):
+            raise InstanceError(f"{key}.names.{model} = {name!r}: needs a name in the catalog")
     origin = f"{key}.cables = {row['cables']!r}"
     table = _table(folder, row["cables"], f"{key}.cables")
     form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None
@@ -302,7 +347,13 @@ def design_of_cables(
         raise InstanceError(f"{origin}: lists no cables, needs the columns {columns}")
     rows = [_cable(line, values, form, origin) for line, values in table]
     models = _models(row, table, rows, folder, key)
-    known = {device: str(names.get(model, model)) for device, model in models.items()}
+    unknown = [model for model, name in names.items() if name and model not in models.values()]
+    if unknown:
+        raise InstanceError(
+            f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device is of this model, needs"
+            f" one of {alternatives(map(repr, sorted({*models.values()})))}"
+        )
+    known = {device: names.get(model, model) for device, model in models.items()}
     for cable in rows:
         for end in cable.ends:
             if end.device not in known:
@@ -338,24 +389,33 @@ def _cable(line: int, values: Mapping[str, str], form: tuple[str, str], origin: 
             " ends"
         )
     a, a_port, b, b_port = (values[column] for column in columns)
-    products = (values.get(f"{side}_product") or "" for side in "ab")
+    products = (_named(values.get(f"{side}_product") or "") for side in "ab")
     return CableRow(line, (PortEnd(a, a_port, next(products)), PortEnd(b, b_port, next(products))))
+
+
+def _named(product: str) -> str:
+    """A product; empty where `coopt cabling` wrote that none is named."""
+    return "" if product.split(",")[0] == UNNAMED else product
 
 
 def _table(folder: Path, file: Any, key: str) -> list[tuple[int, dict[str, str]]]:
     """The lines of a CSV file with their numbers; columns are told by names in lower case."""
     if not isinstance(file, str):
         raise InstanceError(f"{key} = {file!r}: needs the name of a CSV file")
-    text = read_text(folder / file, "a CSV file", "a list that `coopt cabling` or NetBox wrote")
+    origin, remedy = f"{key} = {file!r}", "a list that `coopt cabling` or NetBox wrote"
+    text = read_text(folder / file, "a CSV file", remedy, origin)
     # cells in quotes may hold ends of lines, of which csv knows fewer than str.splitlines
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
+        columns = reader.fieldnames or ()
+        if len(columns) == 1 and ";" in columns[0]:
+            raise InstanceError(f"{origin}: has semicolons between columns, needs commas")
         return [
             (reader.line_num, {_plain(name).lower(): _plain(value) for name, value in line.items()})
             for line in reader
         ]
     except csv.Error as error:
-        raise InstanceError(f"{key} = {file!r}: is no CSV file ({error}), needs one") from None
+        raise InstanceError(f"{origin}: is no CSV file ({error}), needs one") from None
 
 
 def _plain(cell: object) -> str:
@@ -371,19 +431,32 @@ def _models(
     key: str,
 ) -> dict[str, str]:
     """The model of each device: of the list of devices, or as the list of cables has them."""
-    if "devices" not in row:
-        return {
-            end.device: line[f"{side}_model"]
+    if "devices" in row:
+        origin = f"{key}.devices = {row['devices']!r}"
+        found = [
+            (number, line["name"], line.get("device_type") or line.get("type", ""))
+            for number, line in _table(folder, row["devices"], f"{key}.devices")
+            if line.get("name")
+        ]
+        if not found:
+            raise InstanceError(f"{origin}: lists no devices, needs the columns name and type")
+    else:
+        origin = f"{key}.cables = {row['cables']!r}"
+        found = [
+            (cable.line, end.device, line[f"{side}_model"])
             for (_, line), cable in zip(table, cables, strict=True)
             for side, end in zip("ab", cable.ends, strict=True)
             if line.get(f"{side}_model")
-        }
-    listed = _table(folder, row["devices"], f"{key}.devices")
-    return {
-        line["name"]: line.get("device_type") or line.get("type", "")
-        for _, line in listed
-        if line.get("name")
-    }
+        ]
+    first: dict[str, tuple[int, str]] = {}
+    for number, device, model in found:
+        line_before, before = first.setdefault(device, (number, model))
+        if model != before:
+            raise InstanceError(
+                f"{origin}: line {number}: {device!r} is of model {model!r}, and of {before!r} on"
+                f" line {line_before}, needs one model"
+            )
+    return {device: _named(model) for device, (_, model) in first.items()}
 
 
 def _hb_domains(

@@ -113,6 +113,12 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     stands = rows[0]
     if not isinstance(stands, Mapping):
         return table
+    fabrics = network.get("fabrics", ())
+    if fabrics == "direct" or (isinstance(fabrics, list | tuple) and "direct" in fabrics):
+        raise ValueError(
+            f"network.fabrics = {fabrics!r}: a network that stands has switches, needs no"
+            f" 'direct' beside {GIVEN}"
+        )
     if not stands.get("nic"):
         raise ValueError(
             "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the"

@@ -306,7 +306,11 @@ def load(
     table = overridden(content, overrides or {}, origin)
     origin = f"{origin} with overrides" if overrides else origin
     try:
-        return validated(Instance, with_plans(table, folder), folder)
+        standing = with_plans(table, folder)
+    except InstanceError as error:
+        raise InstanceError(f"{origin}: {complaint}" for complaint in error.complaints) from None
+    try:
+        return validated(Instance, standing, folder)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
         complaints = (

@@ -11,7 +11,7 @@ from coopt.instance import cable_lists
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.hardware import Nic
-from coopt.instance.texts import InstanceError, read_text
+from coopt.instance.texts import InstanceError, both, read_text
 
 KEYS = ("plan", "part")
 
@@ -48,10 +48,19 @@ def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _is_file(row: Mapping[str, Any]) -> bool:
-    return "plan" in row or "cables" in row
+    return "plan" in row or any(name in row for name in cable_lists.KEYS)
 
 
 def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
+    lists = [name for name in cable_lists.KEYS if name in row]
+    if "plan" in row and lists:
+        raise InstanceError(
+            f"{key}: has {both(['plan', *lists])}, needs a plan or a list of cables"
+        )
+    if lists and "cables" not in row:
+        raise InstanceError(
+            f"{key}.cables: is missing beside {both(lists)}, needs the name of a CSV file"
+        )
     if "plan" in row:
         return _row(row, network, folder, f"{key}.plan")
     listed = network if isinstance(network, Mapping) else {}
@@ -79,7 +88,8 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
     if not isinstance(file, str):
         raise InstanceError(f"{key} = {file!r}: needs the name of a file")
     origin = f"{key} = {file!r}"
-    text = read_text(folder / file, "a plan", "a plan that `coopt solve INSTANCE -o FILE` wrote")
+    remedy = "a plan that `coopt solve INSTANCE -o FILE` wrote"
+    text = read_text(folder / file, "a plan", remedy, origin)
     try:
         design = _design(json.loads(text), part, origin)
         listed = network if isinstance(network, Mapping) else {}

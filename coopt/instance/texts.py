@@ -231,13 +231,15 @@ DOTTED = re.compile(rf"""(?<![\w"'.-])["'\w-]++(?:[ \t]*+\.[ \t]*+["'\w-]++){{{D
 """A key of more tables than may be in each other."""
 
 
-def read_text(file: Path, kind: str, remedy: str) -> str:
+def read_text(file: Path, kind: str, remedy: str, key: str | None = None) -> str:
     """Read a text file.
 
     Parameters
     ----------
     kind, remedy
         What the file should be ("a TOML text file"), and what to do if it does not exist.
+    key
+        The key that names the file, with its value; refusals begin with it in place of the file.
 
     Raises
     ------
@@ -246,19 +248,23 @@ def read_text(file: Path, kind: str, remedy: str) -> str:
     """
     try:
         if file.is_char_device():
-            raise InstanceError(f"{file}: is a device, needs {kind}")
+            raise InstanceError(f"{key or file}: is a device, needs {kind}")
         return file.read_text("utf-8")
     except InstanceError:
         raise
     except FileNotFoundError:
-        raise InstanceError(f"{file}: no such file, needs {remedy}") from None
+        raise InstanceError(f"{key or file}: no such file, needs {remedy}") from None
     except OSError as error:
-        raise InstanceError(f"{file}: cannot be read ({error.strerror}), needs {kind}") from None
+        raise InstanceError(
+            f"{key or file}: cannot be read ({error.strerror}), needs {kind}"
+        ) from None
     except UnicodeDecodeError as error:
-        raise InstanceError(f"{file.name}: not UTF-8 text ({error.reason}), needs {kind}") from None
+        raise InstanceError(
+            f"{key or file.name}: not UTF-8 text ({error.reason}), needs {kind}"
+        ) from None
     except ValueError:  # a NUL byte ends a path
         raise InstanceError(
-            f"{str(file)!r}: is no name of a file, needs one without a NUL byte"
+            f"{key or repr(str(file))}: is no name of a file, needs one without a NUL byte"
         ) from None
 
 

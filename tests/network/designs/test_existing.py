@@ -128,6 +128,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
     [
         ({"network.given": False}, "existing: "),
         ({"existing": []}, "needs one [[existing]]"),
+        ({"network.fabrics": ["direct"]}, "network.fabrics = ['direct']: a network that stands has switches"),
         ({"existing.nic": None}, "existing[0].nic: is missing"),
         ({"existing.hb_domain": None}, "existing[0].hb_domain: is missing"),
         ({"existing.hb_domain": "gb200-nvl72"}, "gpus_per_domain = 8: 'gb200-nvl72' has 72"),

@@ -111,10 +111,18 @@ def test_a_list_of_other_names_is_planned_on(tmp_path):
     assert coopt.verify(instance, plan).accepted
 
 
-def test_models_beside_a_netbox_import_are_read(tmp_path):
-    """docs/designs.md: models stand in the list, or in one of devices."""
-    header = "side_a_device,a_model,side_a_name,side_b_device,b_model,side_b_name"
-    assert _listed(tmp_path, [header, *CABLES[1:]]).existing == _listed(tmp_path, CABLES).existing
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # docs/designs.md: models stand in the list, or in one of devices
+        ["side_a_device,a_model,side_a_name,side_b_device,b_model,side_b_name", *CABLES[1:]],
+        # as coopt cabling writes ends that are not named
+        [CABLES[0] + ",a_product,b_product", *(f"{line},not named,not named" for line in CABLES[1:])],
+        [line.replace("nic", "nic" + "9" * 5000) for line in CABLES],
+    ],
+)
+def test_lists_that_say_the_same(tmp_path, lines):
+    assert _listed(tmp_path, lines).existing == _listed(tmp_path, CABLES).existing
 
 
 DOMAIN = {"extends": "hgx-h100-8", "w_per_gpu": 600}
@@ -135,15 +143,31 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
         ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "has no cable between devices that existing[0].names keeps"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
         ({"devices": '"' + "x" * 200_000}, "is no CSV file (field larger"),
+        ({"devices": ""}, "lists no devices, needs the columns name and type"),
+        ({"devices": "Name;Type\ns0;dgx"}, "has semicolons between columns, needs commas"),
+        ({"devices": f"{SPARE}\ns1,qm9700"}, "line 6: 's1' is of model 'qm9700', and of 'dgx' on line 3, needs one"),
+        ({"cables": "nope.csv"}, "instance: existing[0].cables = 'nope.csv': no such file, needs a list"),
+        ({"cables": ""}, "existing[0].cables = '': cannot be read (Is a directory), needs a CSV file"),
+        ({"names": NAMES | {"typo": "qm9700"}}, "existing[0].names.typo = 'qm9700': no device is of this model, needs"),
+        ({"names": {}}, "has no HB domain among 'dgx' and 'qm9700', needs"),
+        ({"names": {"dgx": 8}}, "existing[0].names.dgx = 8: needs a name in the catalog"),
+        ({"plan": "built.json"}, "existing[0]: has plan, cables and names, needs a plan or a list of cables"),
     ],
 )
 def test_lists_that_leave_no_network(tmp_path, keys, sentence):
-    if "devices" in keys:
+    if "devices" in keys:  # the text of the file
         (tmp_path / "devices.csv").write_text(keys["devices"], "utf-8")
         keys = {"devices": str(tmp_path / "devices.csv")}
     with pytest.raises(coopt.InstanceError) as refused:
         _listed(tmp_path, CABLES, **keys)
     assert sentence in str(refused.value)
+
+
+def _wired(*pairs):
+    """Servers on two leaves, and cables between pairs of switches."""
+    servers = [*CABLES, *(line.replace("s", "t").replace("leaf", "leaf2") for line in CABLES[1:])]
+    ends = [pair.split() for pair in pairs]
+    return servers + [f"{low},qm9700,u{n},{high},qm9700,d{n}" for n, (low, high) in enumerate(ends)]
 
 
 @pytest.mark.parametrize(
@@ -157,6 +181,13 @@ def test_lists_that_leave_no_network(tmp_path, keys, sentence):
             ],
             "'leaf2' has 1 cables up and 'leaf' 2, needs as many for each switch of tier 1",
         ),
+        (_wired("leaf a", "leaf a", "leaf2 a", "leaf2 b"), "'leaf' has 2 cables to 'a' and 0 to 'b', needs an even"),
+        (
+            _wired("leaf a", "leaf b", "leaf2 c", "leaf2 d", "a e", "b e", "c e", "d f"),
+            "the pod of 'a' has 2 cables to 'e' and 0 to 'f', needs an even spread",
+        ),
+        ([line.replace("s0,dgx,nic1", "s0,other,nic1") for line in CABLES], "line 3: 's0' is of model 'other', and"),
+        ([line.replace(",", ";") for line in CABLES], "has semicolons between columns, needs commas"),
         ([*CABLES, "s0,dgx,nic8,leaf,qm9700,3"], "line 18: port '3' of 'leaf' has the cable of line 5"),
         ([*CABLES, "leaf,qm9700,60,leaf,qm9700,60"], "line 18: port '60' of 'leaf'"),
         ([*CABLES, "s0,dgx,nic8,s1,dgx,nic8"], "line 18: joins 's0' and 's1'"),
@@ -164,7 +195,6 @@ def test_lists_that_leave_no_network(tmp_path, keys, sentence):
         ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y'"),
         (CABLES[:-1], "'s1' has 7 cables and 's0' 8"),
         (CABLES[:1] + CABLES[2:9:2], "'s0' has 4 cables, needs a multiple of the 8 GPUs"),
-        ([CABLES[0], "leaf,qm9700,1,spine,qm9700,1"], "has no HB domain among 'qm9700', needs"),
         (CABLES[:1], "lists no cables, needs the columns a_device, a_port, b_device, b_port; side_a_device"),
         ([line.replace("qm9700", "qm97") for line in CABLES], "the catalog has no switch of this name"),
     ],
