@@ -145,7 +145,9 @@ def layout_fault(
             f"it has {drawn[0]} layers t and {drawn[1]} layers m, needs the {layers} and"
             f" {predictions} of the model"
         )
-    count = len(layout)
+    count, most = len(layout), layers + predictions + 2
+    if count > most:  # what can be alone in a chunk
+        return f"it has {count} chunks, needs at most {most}: for layers, embedding and loss"
     if not any(chunks_of_stage(layout, p, stages, chunks) for p in range(1, count + 1)):
         limits = {"pp": stages, "interleave": chunks}
         listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)

@@ -91,6 +91,7 @@ def test_layouts_are_met_by_the_schedules_within_a_thousandth(pipeline: tuple[La
         ("Et*٦L", {}, "'٦' is no part"),
         ("Et*6m|mL", {"predictions": 2}, "in several chunks"),
         ("Et*6L|", {}, "needs E in the first chunk"),
+        (f"Et*6{'|' * 8}L", {}, "it has 9 chunks, needs at most 8"),
         ("Et*3|t*3|L", {"pp": 2}, r"has 3 chunks, needs .* pp = \[2\]"),
         ("E(t*9999999)*99L", {}, "error, it has 990,000,794 letters, needs at most"),
     ],
