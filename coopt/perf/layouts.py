@@ -79,16 +79,15 @@ def _slots(p: int, v: int, m: int) -> tuple[_Slot, ...]:
         place = (v - 1 - turn if backward else turn) * p + stage
         return np.where((rest == 0) & (number >= 0) & (number < total), place, p * v)
 
-    slots = []
-    for slot in range(begin + step * (total - 1) + 1):
-        forward, backward = chunks(slot - stage, False), chunks(slot - begin + stage, True)
-        down, up = forward < p * v - 1, (backward > 0) & (backward < p * v)
-        below = down | np.roll(up, -1)
-        messages = np.maximum(down + 1 * up, np.roll(down, 1) + 1 * np.roll(up, -1))
-        own_hops = np.where(messages == 2, both_ways, messages)
-        other_hops = np.where(messages == 2, other_way, 1.0)
-        slots.append(_Slot(forward, backward, below, np.roll(below, 1), own_hops, other_hops))
-    return tuple(slots)
+    slot = np.arange(begin + step * (total - 1) + 1)[:, None]
+    forward, backward = chunks(slot - stage, False), chunks(slot - begin + stage, True)
+    down, up = forward < p * v - 1, (backward > 0) & (backward < p * v)
+    below = down | np.roll(up, -1, axis=1)
+    above = np.roll(below, 1, axis=1)
+    messages = np.maximum(down + 1 * up, np.roll(down, 1, axis=1) + 1 * np.roll(up, -1, axis=1))
+    own_hops = np.where(messages == 2, both_ways, messages)
+    other_hops = np.where(messages == 2, other_way, 1.0)
+    return tuple(map(_Slot, forward, backward, below, above, own_hops, other_hops))
 
 
 def _ends(p: int, v: int, m: int, forward: Any, backward: Any, hop: Any) -> Any:
