@@ -391,3 +391,25 @@ def _exchange(links: LinkRates, byte_s: float, g: int, visits: Visits, at_once: 
     levels = [(float(way.fixed), float(way.ep / byte_s)) for way in ways]
     fastest_s = min(map(max if at_once else sum, levels))
     return max(fastest_s / float(ways[-1].ep), 0.0)
+
+
+def ruling_out(workload: Workload, gpus: int) -> list[str]:
+    """Return the keys that rule out all mappings of so many GPUs, each of them alone: without it
+    some mapping divides evenly.
+    """
+    options, layout = workload.options, workload.mapping.pipeline_layout
+    free: dict[str, dict[str, Any]] = {}
+    if options.dp_replicate > 1:
+        key = f"options.dp_replicate = {options.dp_replicate}"
+        free[key] = {"options": options.model_copy(update={"dp_replicate": 1})}
+    if options.expert_tp:
+        key = f"options.expert_tp = {str(options.expert_tp).lower()}"
+        free[key] = {"options": options.model_copy(update={"expert_tp": False})}
+    if layout:
+        even = workload.mapping.model_copy(update={"pipeline_layout": None})
+        free[f"mapping.pipeline_layout = {layout!r}"] = {"mapping": even}
+    return [
+        key
+        for key, update in free.items()
+        if len(mappings(workload.model_copy(update=update), gpus)[0])
+    ]

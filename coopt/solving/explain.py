@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from coopt.columns.feasible import ruling_out
 from coopt.columns.grid import (
     Context,
     allowed_recompute,
@@ -331,14 +332,20 @@ def _workload(
         yield no_split(instance, workload)
     elif not any(len(source.fit) for source in sources):
         need_bytes = min(source.least_bytes for source in sources)
+        copies = workload.options.dp_replicate
+        held = f" with options.dp_replicate = {copies}" if copies > 1 else ""
+        fewer = ", fewer copies" if copies > 1 else ""
         yield (
-            f"{place_of}: the smallest mapping needs {need_bytes / GIB:.2f} GiB a GPU, {gpu.name}"
-            f" has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more memory or wider mapping"
-            f" lists{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
+            f"{place_of}: the smallest mapping needs {need_bytes / GIB:.2f} GiB a GPU{held},"
+            f" {gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more"
+            f" memory{fewer} or wider mapping lists"
+            f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
         fastest_s, hb = _fastest_time(instance, families, table, w, check_clock)
-        if fastest_s > workload.bound_s:
+        if math.isinf(fastest_s):
+            yield _no_place(instance, workload)
+        elif fastest_s > workload.bound_s:
             need_s = fastest_s * (1.0 + workload.time_margin)
             hint = (
                 f", that is {workload.in_own_units(need_s)}"
@@ -365,6 +372,24 @@ def _workload(
             )
 
 
+def _no_place(instance: Instance, workload: Workload) -> str:
+    """Why no mapping that divides and fits into memory lies evenly on HB domains."""
+    options, layout = workload.options, workload.mapping.pipeline_layout
+    keys = {
+        f"options.dp_replicate = {options.dp_replicate}": options.dp_replicate > 1,
+        f"options.expert_tp = {options.expert_tp}": options.expert_tp > 1,
+        f"mapping.pipeline_layout = {layout!r}": bool(layout),
+    }
+    held = [key for key, is_set in keys.items() if is_set]
+    sizes = _numbers_text(tuple(sorted({hb.size for hb in instance.network.hb_domains})))
+    return (
+        f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs divides"
+        f" over HB domains of {sizes} GPUs{f' with {both(held)}' if held else ''}: needs another"
+        f" {'value there, ' if held else ''}batch, GPU count, HB domain or wider mapping lists"
+        f"{_defaults(instance, workload, ('cp',))}"
+    )
+
+
 def no_split(instance: Instance, workload: Workload) -> str:
     """Why no mapping of a workload divides evenly, and what would: a sentence without its full
     stop.
@@ -386,13 +411,16 @@ def no_split(instance: Instance, workload: Workload) -> str:
     ]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
+    ruling = {key for gpus in instance.cluster.gpus for key in ruling_out(workload, gpus)}
+    without = f"; without {alternatives(sorted(ruling))} one does" if ruling else ""
     groups = "".join(f"{scan.groups} groups of {scan.kind}, " for scan in model.scans)
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text}"
         f" GPUs divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
         f" {workload.global_batch} within workload.mapping ({f'{lists}; ' if lists else ''}only"
-        f" the first and the last stage may have fewer layers): needs another batch{batches}, GPU"
-        f" count{counts}{room} or wider mapping lists{_defaults(instance, workload, ('cp',))}"
+        f" the first and the last stage may have fewer layers{without}): needs another"
+        f" batch{batches}, GPU count{counts}{room} or wider mapping lists"
+        f"{_defaults(instance, workload, ('cp',))}"
     )
 
 

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, ValidationError
 
+from coopt.columns.feasible import ruling_out
 from coopt.columns.grid import mappings, splits_sequences, splits_tensors
 from coopt.instance.base import Table
 from coopt.instance.catalog import entries, find, sentences
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.instance.schema import load
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings
@@ -282,6 +283,12 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f"--batch = {workload.global_batch}: needs a multiple of DP {d} x micro-batch {b} ="
             f" {d * b}"
         )
+    named = ", ".join(f"{key} {value}" for key, value in values.items())
+    if keys := ruling_out(workload, gpus):
+        return (
+            f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
+            f" {named}, needs another value"
+        )
     if not splits_tensors(workload, t):
         return f"--tp = {t}: does not divide heads, widths and experts of {name}"
     if workload.model.seq % c:
@@ -295,5 +302,4 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
         )
     if p * int(values.get("interleave", 1)) > workload.model.layers:
         return f"--pp = {p}: {name} has {workload.model.layers} layers"
-    named = ", ".join(f"{key} {value}" for key, value in values.items())
     return f"no mapping of {name} on {gpus} GPUs has {named}, as these do not divide evenly"

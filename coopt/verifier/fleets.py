@@ -100,8 +100,13 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     for part in last_parts:
         check_better_numbers(ledger, instance, plan, part)
-    for cliff in plan.cliffs:
-        _check_cliff(ledger, instance, plan, cliff)
+    bought = [cliff.buys for cliff in plan.cliffs]
+    if twice := tuple(sorted({buys for buys in bought if bought.count(buys) > 1})):
+        fault = f"The plan has several designs for a little more {' and '.join(twice)}, needs one."
+        ledger.holds("cliff", False, twice, (), fault)
+    if len(plan.workloads) == len(instance.workload):  # else the plan is rejected for that
+        for cliff in plan.cliffs:
+            _check_cliff(ledger, instance, plan, cliff)
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
     for rank, alternative in enumerate(plan.alternatives, start=1):
@@ -146,6 +151,9 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     # more time than bounds allow is what may be given
     more_time = {"deadline", limit_check("train_days_total")}
     ledger.take([check for check in beside.checks if check.name not in more_time])
+    if len(cliff.workloads) != len(instance.workload):  # which the checks taken reject
+        ledger.turn_to()
+        return
     pace = share_taken(question, cliff.workloads) / share_taken(question, plan.workloads)
     own = max(share_taken(question, plan.workloads), 1.0) / share_taken(question, plan.workloads)
     cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0

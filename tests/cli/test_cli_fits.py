@@ -13,6 +13,7 @@ from coopt.instance.workload import Workload
 from coopt.perf import mapping
 from coopt.perf.memory import GIB, memory_bytes, memory_parts
 
+COPIES = "fits instances/tiny-64.toml --tp 4 --pp 2 --zero 0 --set workload.0.options.dp_replicate=4".split()
 LLAMA = ("fits", "llama3-405b", "--gpu", "H100", "--gpus", "1024")
 
 
@@ -77,6 +78,7 @@ def test_parts_add_up_for_every_mapping(model):
         ((*LLAMA, "--tp", "8", "--pp", "8", "--batch", "24"), "needs a multiple of DP 16 x micro-batch 1"),
         ((*LLAMA, "--tp", "8", "--pp", "128"), "--pp = 128: llama3-405b has 126 layers"),
         ((*LLAMA, "--set", "a=1"), "needs its file"),
+        (COPIES, "options.dp_replicate = 4: rules out every mapping"),
         (("fits", "none.toml"), "none.toml: no such file"),
     ],
 )

@@ -77,6 +77,31 @@ def test_every_check_is_made_for_some_plan() -> None:
     assert made == NAMES
 
 
+@pytest.mark.parametrize(
+    ("said", "changes", "why"),
+    [
+        (("cliffs",), {}, "several designs for a little more time"),
+        (("cliffs", "workloads"), {}, "top of the plan differ from those of its only part: workloads"),
+        (("cliffs",), {"workloads": ()}, "but the plan trains"),
+        (("assumptions",), {}, "the same assumption more than once"),
+        (("next_best",), {"turns_at": 9.0}, "`turns_at` has to be 1"),
+        (("next_best",), {"doubt": 0.9}, "`doubt` 0"),
+    ],
+)
+def test_what_stands_beside_a_plan_is_there_once_and_whole(said, changes, why) -> None:
+    asked = ask()
+    plan = solve(asked)
+    bill = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.design, "value": plan.objective.value}
+    claims = {
+        "cliffs": lambda: (Cliff(**bill | {"buys": "time", "pace": 0.9} | changes),) * 2,
+        "assumptions": lambda: (Assumption(key="network.routing", workload="w", time_ratio=2.0),) * 2,
+        "next_best": lambda: NextBest(**bill | changes),
+        "workloads": tuple,
+    }
+    failures = verify(asked, plan.model_copy(update={key: claims[key]() for key in said})).failures
+    assert why in " ".join(check.why for check in failures)
+
+
 def test_another_objective_than_that_of_the_instance_has_to_be_said() -> None:
     instance = ask()
     for kind in ("power", "tco"):

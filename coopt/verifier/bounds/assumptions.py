@@ -28,6 +28,10 @@ def check_assumptions(
 ) -> None:
     """Check how long training takes where an assumption does not hold."""
     runs = {run.workload.name: (part, run) for part in parts for run in part.runs}
+    kinds = [(claim.key, claim.workload, claim.spare_domains) for claim in plan.assumptions]
+    if twice := tuple(sorted({kind[0] for kind in kinds if kinds.count(kind) > 1})):
+        fault = f"The plan states the same assumption more than once: {', '.join(twice)}."
+        ledger.holds("assumption", False, twice, (), fault)
     for claim in plan.assumptions:
         ratio: float | None = -1.0
         if claim.workload in runs:
@@ -131,6 +135,8 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
             f" the choices differ by {exact_amount('capex', missing_usd)}, so `close` has to be"
             f" {'false' if claim.close else 'true'}"
         )
+    if not claim.product and (claim.turns_at, claim.doubt) != (1.0, 0.0):
+        yield "no price is named that turns it, so `turns_at` has to be 1 and `doubt` 0"
     if claim.product:
         turning = [of for of in products if of[1] == claim.product]
         rises = [missing_usd - more_usd[of] * (claim.turns_at - 1.0) for of in turning]
