@@ -20,7 +20,6 @@ from coopt.instance.existing import UNNAMED
 from coopt.instance.hardware import HbDomain
 from coopt.instance.texts import InstanceError, alternatives, both, read_text
 
-KEYS = ("cables", "devices", "names")
 FORMS = (("a_device", "a_port"), ("side_a_device", "side_a_name"), ("device a", "termination a"))
 """Columns of the lower or first end: of `coopt cabling`, of NetBox's imports and of its exports."""
 MOST_TIERS = 3

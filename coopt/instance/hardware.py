@@ -18,7 +18,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.numerics import EQUAL, REORDERED
-from coopt.instance.texts import alternatives
+from coopt.instance.texts import alternatives, counted
 from coopt.instance.transformer import Efficiency, Reached
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
@@ -362,8 +362,9 @@ class Switch(Entry):
         ]
         if min(ports_left) < MIN_PORTS:
             raise ValueError(
-                f"margin.ports = {share:g}: leaves switch {self.name!r} only {min(ports_left)}"
-                f" ports, needs a smaller share, which leaves at least {MIN_PORTS}"
+                f"margin.ports = {share:g}: leaves switch {self.name!r} only"
+                f" {counted(min(ports_left), 'port')}, needs a smaller share, which leaves at least"
+                f" {MIN_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)
         smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)

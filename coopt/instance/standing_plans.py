@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coopt.instance import cable_lists
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.hardware import Nic
 from coopt.instance.texts import InstanceError, both, read_text
 
 KEYS = ("plan", "part")
+LISTS = ("cables", "devices", "names")
 
 
 def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
@@ -48,11 +48,11 @@ def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
 
 
 def _is_file(row: Mapping[str, Any]) -> bool:
-    return "plan" in row or any(name in row for name in cable_lists.KEYS)
+    return "plan" in row or any(name in row for name in LISTS)
 
 
 def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
-    lists = [name for name in cable_lists.KEYS if name in row]
+    lists = [name for name in LISTS if name in row]
     if "plan" in row and lists:
         raise InstanceError(
             f"{key}: has {both(['plan', *lists])}, needs a plan or a list of cables"
@@ -64,7 +64,9 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     if "plan" in row:
         return _row(row, network, folder, f"{key}.plan")
     listed = network if isinstance(network, Mapping) else {}
-    design = cable_lists.design_of_cables(row, listed, folder, key)
+    from coopt.instance.cable_lists import design_of_cables  # graphs take long to load
+
+    design = design_of_cables(row, listed, folder, key)
     nics = listed.get("nics", ())
     nics = list(nics) if isinstance(nics, list | tuple) else [nics]
     nic = row.get("nic", nics[0] if len(nics) == 1 else None)
@@ -79,7 +81,7 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     for name, kind, holder in products:
         if name in holder:
             holder[name] = _listed(listed, kind, holder[name])
-    beside = {name: value for name, value in row.items() if name not in cable_lists.KEYS}
+    beside = {name: value for name, value in row.items() if name not in LISTS}
     return {**design, **beside}
 
 

@@ -44,6 +44,6 @@ def test_a_bill_with_more_modules_than_cages_is_refused() -> None:
 
 def test_parts_that_do_not_mate_are_linked_only_where_networks_are_counted_alone() -> None:
     parts = {"nics": "cx8-800g", "switches": "144x800g", "optics": "800g-sr8", "link_reach_m": [50, 50, 50]}
-    with pytest.raises(ValueError, match=r"network\.buildable = true: no NIC mates .* or buildable = false"):
+    with pytest.raises(ValueError, match=r"network\.buildable = true: no listed switch .* or buildable = false"):
         asked({}, **parts)
     assert coopt.solve(asked({}, buildable=False, **parts)).status == "optimal"

@@ -226,7 +226,7 @@ def test_nics_optics_and_leaves_mate_or_another_product_is_taken(nic, box, optic
 
 
 def test_lists_of_which_nothing_mates_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"tier_switches = 'any': no NIC"):
+    with pytest.raises(ValueError, match=r"tier_switches = 'any': no listed switch"):
         mixed(network__nics="cx7-400g", network__switches=[switch(16, 1) | {"lane_gbit_s": 200}])
 
 

@@ -55,7 +55,7 @@ def test_a_large_cluster_is_a_small_drawing(shipped_plan) -> None:
     plan = coopt.Plan.model_validate_json(shipped_plan(file).read_text("utf-8"))
     drawn = plan_svg(coopt.load(file), plan, "")
     assert len(drawn) < 200_000
-    assert all(text in drawn for text in ("16,384 HB domains", "one of 256 replicas", "1,048,576 links"))
+    assert all(text in drawn for text in ("16,384 HB domains", "one of 1,024 replicas", "1,048,576 links"))
 
 
 def test_a_stage_is_busy_or_waits_for_the_whole_iteration(solved: tuple[Instance, Plan]) -> None:
