@@ -13,7 +13,8 @@ from coopt.instance.workload import Workload
 from coopt.perf import mapping
 from coopt.perf.memory import GIB, memory_bytes, memory_parts
 
-COPIES = "fits instances/tiny-64.toml --tp 4 --pp 2 --zero 0 --set workload.0.options.dp_replicate=4".split()
+SPLIT = ("--tp", "4", "--pp", "2", "--zero", "0")
+COPIES = ("fits", "instances/tiny-64.toml", *SPLIT, "--set", "workload.0.options.dp_replicate=4")
 LLAMA = ("fits", "llama3-405b", "--gpu", "H100", "--gpus", "1024")
 
 
