@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.layouts import layout_of, layout_of_ends, letters_of
 from coopt.instance.workload import Workload
+from coopt.perf import layouts
 from coopt.perf.layouts import LayoutParts, LayoutRows, layout_chains, layout_s
 from coopt.perf.mapping import held_parameters
 from coopt.perf.memory import memory_bytes, stages
@@ -75,6 +76,24 @@ def test_layouts_are_met_by_the_schedules_within_a_thousandth(pipeline: tuple[La
         sum(a * b for a, b in zip(parts, chain, strict=True))[0] for chain in layout_chains(rows, np.array([m]))
     )
     assert time_s * (1 - 2e-3) <= longest <= time_s * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("p", "layout", "hop"),
+    [
+        (4, "Ett|t|ttt|ttL", 0.02),
+        (3, "Et*5|t|t|t|tt|t*3L", 0.02),  # stages are late by as much only after some periods
+        (4, "Et*5|t*4|t*5|t|tt|t*4|t*4|ttL", 0.0),
+    ],
+)
+def test_periods_that_repeat_end_when_each_of_them_does(
+    p: int, layout: str, hop: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m, rows = np.array([60 * p]), LayoutRows(layout, np.array([p]), np.array([len(layout_of(layout)) // p]))
+    parts = LayoutParts(*(np.array([number]) for number in (1.0, 2.0, 0.0, 0.7, hop)))
+    time_s = layout_s(rows, m, parts)
+    monkeypatch.setattr(layouts, "SAME", -1.0)
+    assert time_s == pytest.approx(layout_s(rows, m, parts), rel=1e-12)
 
 
 @pytest.mark.parametrize(
