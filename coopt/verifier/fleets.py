@@ -102,7 +102,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         check_better_numbers(ledger, instance, plan, part)
     bought = [cliff.buys for cliff in plan.cliffs]
     if twice := tuple(sorted({buys for buys in bought if bought.count(buys) > 1})):
-        fault = f"The plan has several designs for a little more {' and '.join(twice)}, needs one."
+        fault = f"The plan has several designs for a little more {both(twice)}, needs one."
         ledger.holds("cliff", False, twice, (), fault)
     if len(plan.workloads) == len(instance.workload):  # else the plan is rejected for that
         for cliff in plan.cliffs:
