@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 
 from coopt.instance.catalog import entries, find
-from coopt.instance.schema import Instance, require_one_network
-from coopt.instance.texts import InstanceError
+from coopt.instance.schema import Instance
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import FLOP_PER_PARAMETER, Transformer
 from coopt.plan.explanation import SizedModel
 from coopt.plan.store import decided
@@ -49,7 +49,11 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     >>> only.status
     'optimal'
     """
-    require_one_network(instance, "best-model")
+    if instance.several_networks:
+        raise InstanceError(
+            f"{instance.name}: best-model is for one network, needs an instance without"
+            f" {both(instance.several_networks)}"
+        )
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(
             f"{instance.name}: best-model compares what is trained by a date, needs one workload"

@@ -689,12 +689,19 @@ class Question(Table):
     @property
     def beyond_one_network(self) -> list[str]:
         """The reasons why the question needs more than one switched network that all workloads use
-        in turn; empty if none.
+        in turn, or has several counts and kinds of GPUs; empty if none.
+        """
+        lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
+        return [*self.several_networks, *lists]
+
+    @property
+    def several_networks(self) -> list[str]:
+        """The reasons why an answer is no switched network that all workloads use in turn; empty if
+        none.
         """
         islands = ["sharing.mode = 'partition'"] if self.sharing.mode == "partition" else []
         links = ["'direct' in network.fabrics"] if "direct" in self.network.fabrics else []
-        lists = [f"lists in {both(self.open_keys)}"] if self.open_keys else []
-        return [*self.parted_by, *islands, *links, *lists]
+        return [*self.parted_by, *islands, *links]
 
     @property
     def sha256(self) -> str:

@@ -407,7 +407,7 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
 
 def _idle_elsewhere(instance: Question) -> Iterator[str]:
     """Yield complaints about idle GPUs where islands, sites or phases decide how many train."""
-    several = [reason for reason in instance.beyond_one_network if not reason.startswith("lists")]
+    several = instance.several_networks
     if instance.cluster.idle_gpus and several:
         yield (
             f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: idle GPUs are"
