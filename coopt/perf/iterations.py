@@ -239,10 +239,11 @@ class Iteration:
         stage; for other schedules the chains of passes.
         """
         if self.layout:
-            parts = self._layout_parts
+            parts: Any = self._layout_parts
+            terms = np.stack(np.broadcast_arrays(*parts))  # of tables of coefficients
             return tuple(
                 reduce(add, (part * count for part, count in zip(parts, chain, strict=True)))
-                for chain in layout_chains(self.layout, self.micro_batches)
+                for chain in layout_chains(self.layout, self.micro_batches, terms)
             )
         if self.chains:
             return tuple(map(self._chained, self.chains))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +106,8 @@ def _ends(p: int, v: int, m: int, forward: Any, backward: Any, hop: Any) -> Any:
     """
     nothing = np.zeros_like(forward[:, :1])
     forward, backward = (np.concatenate([x, nothing], axis=1) for x in (forward, backward))
-    hop = hop[:, None]
+    hop, stage = hop[:, None], np.arange(p)
+    next_stage, previous = np.roll(stage, -1), np.roll(stage, 1)
     before = done = np.zeros((len(forward), p, forward.shape[2]))
     slots, repeated, number = _slots(p, v, m), _repeated(p, v, m), 0
     while number < len(slots):
@@ -121,8 +123,8 @@ def _ends(p: int, v: int, m: int, forward: Any, backward: Any, hop: Any) -> Any:
         number += 1
         passed = done + forward[:, slot.forward] + backward[:, slot.backward]
         done = passed + hop * slot.own_hops[:, None]
-        for neighbour, meets in ((-1, slot.below), (1, slot.above)):
-            arrived = np.roll(passed, neighbour, axis=1) + hop * slot.other_hops[:, None]
+        for neighbours, meets in ((next_stage, slot.below), (previous, slot.above)):
+            arrived = passed[:, neighbours] + hop * slot.other_hops[:, None]
             done = np.where(meets[:, None] & (arrived[0] > done[0]), arrived, done)
     last = done[0].argmax(axis=0)
     return done[:, last, np.arange(done.shape[2])]
@@ -184,33 +186,129 @@ def busiest_stage(
     return found[0], found[1], found[2]
 
 
-def layout_chains(rows: LayoutRows, m: Ints) -> tuple[LayoutParts, ...]:
-    """Return chains of passes of every mapping, counts of shape (n,); the longest one is as long as
-    the pipeline at usual shares of hops, and none is ever longer.
+def layout_chains(rows: LayoutRows, m: Ints, terms: Floats) -> tuple[LayoutParts, ...]:
+    """Return chains of passes of every mapping, counts of shape (n,), the longest of which is as
+    long as the pipeline.
+
+    Parameters
+    ----------
+    terms
+        Seconds of `LayoutParts`, or what adds up to them with any weights of 0 and more, as fixed
+        seconds and bytes do; shape (5, terms, n).
     """
-    chains = [(_chains(rows.text, *pipeline), at) for pipeline, at in _pipelines(rows, m)]
+    chains = []
+    for pipeline, at in _pipelines(rows, m):
+        of_rows = terms[:, :, at].reshape(5, -1)
+        work = WEIGHTS @ of_rows[:4]
+        shares = of_rows[:4, work > 0] / work[work > 0]
+        # to a grid, so that further rows seldom need chains of their own
+        low, high = np.floor(shares.min(axis=1) * GRID), np.ceil(shares.max(axis=1) * GRID)
+        ranges = tuple(zip(low.astype(int).tolist(), high.astype(int).tolist(), strict=True))
+        chains.append((_chains(rows.text, pipeline, ranges), at))
     table = np.zeros((max((len(counts) for counts, _ in chains), default=1), 5, len(m)))
     for counts, at in chains:
         table[:, :, at] = np.resize(counts, table.shape[:2])[:, :, None]
     return tuple(LayoutParts(*counts) for counts in table)
 
 
-# forward share of a layer's time, and what else takes how much of the time of a layer
-SHARES = (0.2, 0.27, 1 / 3, 0.4, 0.5)
-OF_LAYER = (0.1, 0.3, 0.6, 1.0, 1.6, 4.0)
-HOPS = (0.0, *np.geomspace(1e-3, 10.0, 9).tolist())
+WEIGHTS = np.array([1.0, 1.0, 1.0, 1 / 16])
+"""Of forward, backward, predictions and loss in what their shares are of: the loss differs most
+between terms, and would move the shares of all others.
+"""
+GRID = 64
+"""Steps of a share to which ranges are widened."""
+EQUAL = 1e-10
+"""Share of a chain's length below which two chains are equally long."""
+
+
+class _Envelope(NamedTuple):
+    """The longest of some chains, as a function of the seconds of all parts.
+
+    It is linear between `corners`, seconds of shape (k, 5), of which the first `ends` span the
+    cone of seconds that matter. `meets` says on which faces of the cone a corner is, of which there
+    are `faces`, and which chains are the longest there; shape (k, faces + chains). `lengths_s` has
+    those of the longest chains.
+    """
+
+    chains: Floats
+    corners: Floats
+    lengths_s: Floats
+    meets: Bools
+    ends: int
+    faces: int
+
+    def with_chain(self, chain: Floats) -> _Envelope:
+        """Add a chain; the same envelope where it is the longest nowhere.
+
+        New corners are where it becomes the longest on an edge (double description method): two
+        corners are the ends of one where no other corner meets all that both meet.
+        """
+        with_chain_s, equal_s = self.corners @ chain, EQUAL * np.abs(self.lengths_s)
+        ahead_s = with_chain_s - self.lengths_s
+        above, below = ahead_s > equal_s, ahead_s < -equal_s
+        if not above.any():
+            return self
+        above_at, below_at = np.flatnonzero(above), np.flatnonzero(below)
+        met = (self.meets[above_at, None] & self.meets[below_at]).sum(axis=2)
+        upper, lower = np.nonzero(met >= len(chain) - 1)
+        upper, lower = above_at[upper], below_at[lower]
+        common = self.meets[upper] & self.meets[lower]
+        lacking = np.packbits(common, axis=1)[:, None] & np.packbits(~self.meets, axis=1)
+        is_edge = (~lacking.any(axis=2)).sum(axis=1) == 2
+        upper, lower, common = upper[is_edge], lower[is_edge], common[is_edge]
+        to_lower = (ahead_s[upper] / (ahead_s[upper] - ahead_s[lower]))[:, None]
+        crossings = self.corners[upper] * (1 - to_lower) + self.corners[lower] * to_lower
+        # the ends of the cone are corners whichever chain is the longest there
+        kept, left = ~above | (np.arange(len(above)) < self.ends), self.meets.copy()
+        left[above, self.faces :] = False
+        is_longest = np.append(~below[kept], np.ones(len(crossings), dtype=np.bool_))
+        return self._replace(
+            chains=np.vstack([self.chains, chain]),
+            corners=np.vstack([self.corners[kept], crossings]),
+            lengths_s=np.append(np.maximum(self.lengths_s, with_chain_s)[kept], crossings @ chain),
+            meets=np.column_stack([np.vstack([left[kept], common]), is_longest]),
+        )
+
+
+def _cone(ranges: tuple[tuple[int, int], ...]) -> tuple[Floats, Bools]:
+    """Return the ends of a cone of seconds, and which faces each is on: each least and greatest
+    share of all parts but the hop, and no hops.
+    """
+    (forward, _, predictions, loss), corners, faces = ranges, [], []
+    for shares in product(*({*limits} for limits in (forward, predictions, loss))):
+        first, further, last = np.array(shares) / GRID
+        rest = 1.0 - WEIGHTS[[0, 2, 3]] @ (first, further, last)
+        corners.append([first, rest, further, last, 0.0])
+        limits = zip(shares, (forward, predictions, loss), strict=True)
+        faces.append([share == limit for share, pair in limits for limit in pair] + [True])
+    hops_only = [0.0, 0.0, 0.0, 0.0, 1.0]
+    return np.array([*corners, hops_only]), np.array([*faces, [True] * 6 + [False]])
 
 
 @lru_cache(maxsize=1 << 8)
-def _chains(text: str, p: int, v: int, m: int) -> Floats:
-    """Return the longest chains for any shares of hops, predictions and loss; shape (chains, 5)."""
+def _chains(
+    text: str, pipeline: tuple[int, int, int], ranges: tuple[tuple[int, int], ...]
+) -> Floats:
+    """Return the longest chains for all seconds whose shares are in ranges; shape (chains, 5).
+
+    The time of a pipeline is convex in these seconds and never below its chains, so that it is
+    above them most at a corner of their envelope: where it is above none, they are all.
+    """
     layout = layout_of(text)
-    predictions = OF_LAYER[2:5] if any(chunk.predictions for chunk in layout) else (0.0,)
-    grid = np.meshgrid(SHARES, predictions, OF_LAYER, HOPS, indexing="ij")
-    share, further, loss, hop = (axis.ravel() for axis in grid)
-    seconds = np.stack([share, 1 - share, further, loss, hop])
-    # behind the seconds, the counts that they consist of
-    counts = np.broadcast_to(np.eye(5)[:, :, None], (5, 5, len(hop)))
-    parts = LayoutParts(*np.concatenate([seconds[:, None], counts], axis=1))
-    ends = _ends(p, v, m, *_passes(layout, parts), parts.hop)[1:]
-    return np.unique(ends.round(9), axis=1).T
+
+    def longest(seconds: Floats) -> tuple[Floats, Floats]:
+        counts = np.broadcast_to(np.eye(5)[:, :, None], (5, 5, len(seconds)))
+        parts = LayoutParts(*np.concatenate([seconds.T[:, None], counts], axis=1))
+        time_s, *chains = _ends(*pipeline, *_passes(layout, parts), parts.hop)
+        return time_s, np.stack(chains, axis=1).round(11)
+
+    ends, faces = _cone(ranges)
+    meets = np.column_stack([faces, np.ones(len(ends), dtype=np.bool_)])
+    _, longer = longest(ends)
+    envelope = _Envelope(longer[:1], ends, ends @ longer[0], meets, *faces.shape)
+    while len(longer):
+        for chain in np.unique(longer, axis=0):
+            envelope = envelope.with_chain(chain)
+        time_s, chains = longest(envelope.corners)
+        longer = chains[time_s - envelope.lengths_s > EQUAL * np.abs(envelope.lengths_s)]
+    return envelope.chains[envelope.meets[:, envelope.faces :].any(axis=0)]

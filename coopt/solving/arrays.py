@@ -174,9 +174,7 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     # what is charged needs neither a choice of algorithms nor a limit any more
     iterations = replace(pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0)
     parts = iterations.breakdown_s(charged)
-    # chains of passes under a layout are those of usual hops, and may leave out the longest
-    seconds = iterations.time_s(charged) if workload.layout else pieces.at(charged)
-    time_s = float(seconds[0])
+    time_s = float(pieces.at(charged)[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     ranks = placement_of(workload, mapping, placement)
     practice = practice_of(
