@@ -472,7 +472,12 @@ def _hb_domains(
         if not isinstance(name, str):
             place = f"network.hb_domains[{n}]" if n < len(entries) else f"{key}.hb_domain"
             raise InstanceError(f"{place}.name = {name!r}: needs the name of a model")
-        own[name] = entry.get("size", _size(entry.get("extends")))
+        size = entry.get("size", _size(entry.get("extends")))
+        if "size" in entry and not (type(size) in (int, float) and size >= 1 and size % 1 == 0):
+            raise InstanceError(
+                f"HB domain {name!r}, size = {size!r}: needs a whole number above 0"
+            )
+        own[name] = size if size is None else int(size)
     for model in models:
         size = own.get(model, _size(model))
         if isinstance(size, int):

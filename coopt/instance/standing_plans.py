@@ -166,7 +166,10 @@ def _listed(listed: Mapping[str, Any], key: str, name: str) -> Any:
 
 def _rate(nic: Any, origin: str) -> float:
     if isinstance(nic, Mapping) and "gbit_s" in nic:
-        return float(nic["gbit_s"])
+        rate = nic["gbit_s"]
+        if type(rate) not in (int, float) or not rate > 0:
+            raise InstanceError(f"{origin}: the NIC's gbit_s = {rate!r}: needs a number above 0")
+        return float(rate)
     name = nic.get("extends") if isinstance(nic, Mapping) else nic
     try:
         found = find("nic", str(name))

@@ -326,9 +326,9 @@ def part_network(
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} joins domains by direct links, whose routes are"
-            f" in the plan and whose losses have no model, so that there is nothing for {asked},"
-            " needs a plan with switches"
+            f"{instance.name}: {chosen_part.name} joins HB domains by direct links, whose routes"
+            f" are in the plan and whose failures are not modelled; {asked} needs a plan with"
+            " switches"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
     lower_optic = None if joint is None else joint.below

@@ -307,8 +307,11 @@ def _chains(
     _, longer = longest(ends)
     envelope = _Envelope(longer[:1], ends, ends @ longer[0], meets, *faces.shape)
     while len(longer):
+        before = envelope
         for chain in np.unique(longer, axis=0):
             envelope = envelope.with_chain(chain)
+        if envelope is before:
+            break  # what is left is rounding
         time_s, chains = longest(envelope.corners)
         longer = chains[time_s - envelope.lengths_s > EQUAL * np.abs(envelope.lengths_s)]
     return envelope.chains[envelope.meets[:, envelope.faces :].any(axis=0)]

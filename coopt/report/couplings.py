@@ -330,7 +330,7 @@ def _loss_text(loss: Survived) -> str:
     outcome = (
         "training goes on with fewer GPUs"
         if loss.slowdown is None
-        else f"traffic of an HB domain takes {loss.slowdown:.3g} times as long"
+        else f"traffic in and out of that HB domain takes {loss.slowdown:.3g} times as long"
     )
     kept = f"every time bound, made {loss.slower:g} times as long, is still met"
     return f"loss of any one {loss.part}: {outcome}; {kept}"

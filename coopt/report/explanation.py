@@ -327,7 +327,7 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
             "The proven bound is below the claimed one by a share of"
             f" {1 - bound_proven / bound_claimed:.2g}"
         )
-    how = f", by {certificate.by}" if certificate.by else f": {certificate.missing}"
+    how = f": {certificate.by or certificate.missing}"
     rows = [
         (name, "none" if bound is None else f"{bound:,}".removesuffix(".0"))
         for name, bound in (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))

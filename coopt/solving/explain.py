@@ -407,7 +407,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
     keys = [
         key
         for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "pipeline_layout")
-        if key in workload.mapping.model_fields_set
+        if key in workload.mapping.model_fields_set and getattr(workload.mapping, key) is not None
     ]
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model

@@ -67,7 +67,7 @@ LONGER = "every time bound, made 1.5 times as long, is still met"
 TOLD = {
     "a loss and prices": (
         {"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}},
-        (STANDS, "loss of any one nic", "traffic of an HB domain takes", LONGER, "at list prices"),
+        (STANDS, "loss of any one nic", "traffic in and out of that HB domain takes", LONGER, "at list prices"),
         (),
     ),
     "nothing": ({}, (), (STANDS,)),

@@ -151,7 +151,7 @@ def test_lengths_of_a_grid_that_no_mapping_has_are_refused(key: str, value: int)
         coopt.certify(instance, plan, given)
     verdict = coopt.verify(instance, with_lengths(plan, *given.links))
     (refused,) = verdict.failures
-    assert (refused.name, "no mapping on" in refused.why) == ("link-lengths", True)
+    assert (refused.name, "no mapping of" in refused.why) == ("link-lengths", True)
 
 
 def test_every_grid_of_a_mapping_may_have_lengths() -> None:

@@ -97,7 +97,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     if not spread:
         yield (
             f"no HB domain can have the same number of active GPUs in every phase ({listing}"
-            " GPUs): needs GPU counts with a common divisor of more than half of an HB domain"
+            " GPUs): needs GPU counts that are multiples of one number, which is more than half"
+            " of an HB domain's GPUs and at most all of them"
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (

@@ -194,8 +194,8 @@ def _priced_by_grid(
         grid = StageGrid(**link_lengths.model_dump(include=set(StageGrid.model_fields)))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
-                f"proof: no mapping on direct links has a grid of {_described(grid)}; needs link"
-                " lengths of a grid that some mapping has"
+                "proof: no mapping of the instance puts its stages and replicas on"
+                f" {_described(grid)}, needs link lengths of a layout that one has"
             )
         priced_lengths = priced_links(grid, link_lengths)
         by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
@@ -203,8 +203,11 @@ def _priced_by_grid(
 
 
 def _described(grid: StageGrid) -> str:
-    rings = "in closed rings" if grid.closed else "in open chains"
-    return f"{grid.stages} x {grid.replicas} domains with {grid.inner} stages in each, {rings}"
+    joined = "joined" if grid.closed else "not joined"
+    return (
+        f"{grid.stages} x {grid.replicas} HB domains with {grid.inner} stages in each and the last"
+        f" stage {joined} to the first"
+    )
 
 
 def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily]) -> bool:

@@ -382,8 +382,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "transceiver-count",
         (
-            "the number of transceivers is that at the ends of all links of the network graph,"
-            " where a breakout module serves several links"
+            "the number of transceivers is that at the ends of all links of the network graph;"
+            " a breakout module that serves several links counts once"
         ),
     ),
     ("radix", "no switch of the network graph has more links than ports"),

@@ -140,7 +140,7 @@ def _amount(text: str) -> int:
 def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
-        raise InstanceError(f"proof: has {len(amounts)} lengths or port prices, needs {count}")
+        raise InstanceError(f"proof: has {len(amounts)} link or port multipliers, needs {count}")
     return [_amount(text) for text in amounts]
 
 

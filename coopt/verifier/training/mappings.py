@@ -432,10 +432,12 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
 
 def _style_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether sequence parallelism and the ZeRO stage mean anything here."""
-    if mapping.sequence_parallel and (mapping.tp == 1 or workload.options.tp_sync_fraction < 1):
+    if mapping.sequence_parallel and mapping.tp == 1:
+        return "Sequence parallelism is on with tp = 1, but needs several TP ranks."
+    if mapping.sequence_parallel and workload.options.tp_sync_fraction < 1:
         return (
-            "Sequence parallelism needs TP ranks that keep all activations equal"
-            " (tp_sync_fraction = 1)."
+            "Sequence parallelism needs TP ranks that synchronise all activations, but"
+            f" tp_sync_fraction = {workload.options.tp_sync_fraction:g}."
         )
     return _zero_fault(workload, mapping)
 

@@ -142,6 +142,8 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
         ({"devices": SPARE}, "'spare' has no cable (1 of 3 HB domains), needs cables to switches, or no line"),
         ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "has no cable between devices that existing[0].names keeps"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
+        ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
+        ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
         ({"devices": '"' + "x" * 200_000}, "is no CSV file (field larger"),
         ({"devices": ""}, "lists no devices, needs the columns name and type"),
         ({"devices": "Name;Type\ns0;dgx"}, "has semicolons between columns, needs commas"),
