@@ -72,17 +72,16 @@ class Launch:
         _, (row,), _ = measurements_of([str(folder / "run.log")], {"gpu": self.gpu})
         mapping, workload = self.mapping, self.split.workload
         names = ("tp", "pp", "cp", "ep", "micro_batch", "recompute", "zero", "offload_percent", "sequence_parallel")
-        said = {name: getattr(mapping, name) for name in names}
-        said["interleave"] = mapping.interleave if mapping.interleave > 1 else None  # as tables leave it out
+        said = {name: getattr(mapping, name) for name in (*names, "interleave")}
         said |= {
             "gpus": self.split.ranks,
             "global_batch": batch,
             "precision": SCALED.get(workload.precision, workload.precision),
         }
         said |= {"layers": workload.model.layers, "ffn": workload.model.ffn}
-        return ", ".join(
-            f"{name} = {getattr(row, name)} for {value}" for name, value in said.items() if getattr(row, name) != value
-        )
+        read = {name: getattr(row, name) for name in said}
+        read["interleave"] = row.interleave or 1  # tables may leave out that there is one chunk
+        return ", ".join(f"{name} = {read[name]} for {value}" for name, value in said.items() if read[name] != value)
 
 
 @dataclass(frozen=True, kw_only=True)
