@@ -188,7 +188,8 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
 def without_bound(workload: Workload) -> Workload:
     """Return the workload without its name and its bound on time."""
     unbound = dict.fromkeys((*BOUNDS, "train_tokens")) | {"name": ""}
-    return workload.model_copy(update=unbound)
+    # days in turn go as well, by which workloads in caches would differ
+    return workload.model_copy(update=unbound).in_turn_within(None)
 
 
 @lru_cache(maxsize=KEPT)

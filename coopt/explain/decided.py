@@ -121,7 +121,7 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     ways_out = list(relaxations_of(resolver, instance, study.answers, in_vain.append, in_all))
     kind, is_regret = instance.objective.minimize, instance.minimizes_regret
     ways_out.sort(key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)
-    lacks = "meets the bounds" if instance.is_limited else "is possible"
+    lacks = "meets the bounds" if instance.has_limits else "is possible"
     sentences = [f"No plan {lacks}.", *say.of_conflicts(conflicts or ())]
     sentences += answer.explanation if not (conflicts and ways_out) else ()
     sentences += (say.of_relaxation(kind, way) for way in ways_out)

@@ -9,6 +9,8 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ import networkx as nx
 
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
-from coopt.instance.existing import UNNAMED
+from coopt.instance.existing import UNNAMED, entries_of
 from coopt.instance.hardware import HbDomain
 from coopt.instance.texts import InstanceError, alternatives, both, read_text
 
@@ -45,6 +47,8 @@ class CableList:
 
     Parameters
     ----------
+    key
+        The row of the question that names the list.
     origin
         What refusals begin with.
     rows
@@ -57,6 +61,7 @@ class CableList:
 
     def __init__(
         self,
+        key: str,
         origin: str,
         rows: list[CableRow],
         models: Mapping[str, str],
@@ -68,7 +73,7 @@ class CableList:
             found = both(map(repr, sorted({*models.values()})))
             raise InstanceError(
                 f"{origin}: has no HB domain among {found}, needs cables to servers, and"
-                ' existing[0].names for other models, as { dgx = "hgx-h100-8" }'
+                f' {key}.names for other models, as {{ dgx = "hgx-h100-8" }}'
             )
         self.graph: nx.Graph[str] = nx.Graph()
         for row in rows:
@@ -79,16 +84,13 @@ class CableList:
         if uncabled:
             raise InstanceError(
                 f"{origin}: {uncabled[0]!r} has no cable ({len(uncabled)} of {len(servers)} HB"
-                " domains), needs cables to switches, or no line in existing[0].devices"
+                f" domains), needs cables to switches, or no line in {key}.devices"
             )
         self.hb_domain = self._single(servers, models, "HB domains")
         self.size, self.servers = hb_domains[self.hb_domain], servers
         self._check_ports()
-        self.tier_of = {
-            device: tier
-            for tier, layer in enumerate(nx.bfs_layers(self.graph, servers))
-            for device in layer
-        }
+        self.tiers: list[list[str]] = list(nx.bfs_layers(self.graph, servers))
+        self.tier_of = {device: tier for tier, layer in enumerate(self.tiers) for device in layer}
         self.cables = self._by_tier()
 
     def _single(self, devices: Iterable[str], of: Mapping[str, str], what: str) -> str:
@@ -155,7 +157,7 @@ class CableList:
             **({} if self._is_even() else {"bundles": "any"}),
             "tiers": tiers,
             "published": {
-                "switches": [len(self._switches(level)) for level in levels],
+                "switches": [len(self.tiers[level]) for level in levels],
                 "links": [len(cables) for cables in self.cables],
             },
         }
@@ -180,15 +182,13 @@ class CableList:
         """The network, of those that no switch joins, of each port of a server, in natural
         order of their names.
         """
-        switches = self.graph.subgraph([*self._switches(1), *self._upper()])
         network_of = {
             switch: number
-            for number, network in enumerate(nx.connected_components(switches))
+            for number, network in enumerate(nx.connected_components(self._among_switches))
             for switch in network
         }
         found = {
-            tuple(network_of[leaf] for leaf in leaves)
-            for leaves in self._leaves_of_ports().values()
+            tuple(network_of[leaf] for leaf in leaves) for leaves in self._leaves_of_ports.values()
         }
         if len(found) > 1:
             raise InstanceError(
@@ -197,32 +197,30 @@ class CableList:
             )
         return list(found.pop())
 
+    @cached_property
     def _leaves_of_ports(self) -> dict[str, list[str]]:
         """The leaf of each port of a server, in natural order of the names of ports."""
         leaves: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for low, leaf in (row.ends for row in self.cables[0]):
             leaves[low.device][low.port] = leaf.device
         return {
-            server: [of_port[port] for port in sorted(of_port, key=natural)]
+            server: [of_port[port] for port in sorted(of_port, key=_natural)]
             for server, of_port in leaves.items()
         }
 
     def _by_rail(self) -> bool:
         """Whether each leaf has the same ports of several servers, and not all of theirs."""
         parts: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-        for server, leaves in self._leaves_of_ports().items():
+        for server, leaves in self._leaves_of_ports.items():
             for number, leaf in enumerate(leaves):
                 parts[leaf][server].add(number)
         alike = all(len({*map(frozenset, of.values())}) == 1 for of in parts.values())
         return alike and max(map(len, parts.values())) > 1 and self._leaves_of_server() > 1
 
-    def _upper(self) -> list[str]:
-        return [
-            switch for level in range(2, len(self.cables) + 1) for switch in self._switches(level)
-        ]
-
-    def _switches(self, tier: int) -> list[str]:
-        return [device for device, of in self.tier_of.items() if of == tier]
+    @property
+    def _among_switches(self) -> nx.Graph[str]:
+        """The cables from switch to switch."""
+        return self.graph.subgraph(chain.from_iterable(self.tiers[1:]))
 
     def _leaves_of_server(self) -> int:
         """Leaves that each server is on."""
@@ -239,8 +237,8 @@ class CableList:
         Those of a leaf go round all spines of its pod. A spine may reach a part of the cores, but
         its pod goes round all of them, bundle by bundle.
         """
-        above = self.graph.subgraph([*self._switches(1), *self._upper()])
-        tops = {*self._switches(MOST_TIERS)}
+        above = self._among_switches
+        tops = {*chain.from_iterable(self.tiers[MOST_TIERS:])}
         for network in nx.connected_components(above):
             cores = sorted(network & tops)
             for pod in nx.connected_components(above.subgraph(network - tops)):
@@ -275,7 +273,7 @@ class CableList:
 
     def _is_even(self) -> bool:
         """Whether leaves have as many cables to each spine."""
-        leaves = {*self._switches(1)}
+        leaves = {*self.tiers[1]}
         bundles = {
             links
             for low, high, links in self.graph.edges(data="links")
@@ -290,7 +288,7 @@ class CableList:
             row.ends[0].device for row in (self.cables[level] if level < len(self.cables) else ())
         )
         down = Counter(row.ends[1].device for row in self.cables[level - 1])
-        switches = self._switches(level)
+        switches = self.tiers[level]
         fewest, most = min(switches, key=up.__getitem__), max(switches, key=up.__getitem__)
         if up[fewest] != up[most]:
             raise InstanceError(
@@ -316,7 +314,7 @@ class CableList:
         }
 
 
-def natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts numbers in names by their values, however long they are."""
     parts = re.findall(r"0*(\d+)|(\D+)", name)
     return [(len(digits), digits) if digits else (0, text) for digits, text in parts]
@@ -368,7 +366,11 @@ def design_of_cables(
             f"{origin}: has no cable between devices that {key}.names keeps, needs one"
         )
     listed = CableList(
-        origin, kept, {device: known[device] for device in known if device not in left_out}, sizes
+        key,
+        origin,
+        kept,
+        {device: known[device] for device in known if device not in left_out},
+        sizes,
     )
     return {"id": Path(row["cables"]).stem, "hb_domain": listed.hb_domain, **listed.design()}
 
@@ -462,8 +464,7 @@ def _hb_domains(
     models: Iterable[str], row: Mapping[str, Any], network: Mapping[str, Any], key: str
 ) -> Iterator[tuple[str, int]]:
     """Which models are HB domains, with their GPUs."""
-    entries = network.get("hb_domains", ())
-    entries = entries if isinstance(entries, list | tuple) else [entries]
+    entries = entries_of(network, "hb_domains")
     own = {}
     for n, entry in enumerate([*entries, row.get("hb_domain")]):
         if not isinstance(entry, Mapping):

@@ -30,7 +30,7 @@ from pydantic import (
 from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import REORDERED
-from coopt.instance.texts import InstanceError, alternatives, both, shortened
+from coopt.instance.texts import InstanceError, alternatives, both, cut, shortened
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
 
 Yearly = Annotated[float, Field(ge=0, le=1000)]
@@ -508,8 +508,7 @@ def _excerpt(value: Any) -> str:
     if isinstance(value, datetime.date | datetime.time):
         return str(value)
     text = repr(list(value) if isinstance(value, tuple) else value)
-    text = {"True": "true", "False": "false"}.get(text, text)
-    return text if len(text) <= 60 else text[:57] + "..."
+    return cut({"True": "true", "False": "false"}.get(text, text), longest=60)
 
 
 def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from coopt.instance.base import PRICE_DOUBT, Entry, Name, Positive, Table, one_or_many
-from coopt.instance.catalog import entries, tables_of
+from coopt.instance.catalog import KINDS, entries, tables_of
 from coopt.instance.schema import Instance
 
 PRICES = ("usd", "usd_per_gpu", "host_usd_per_gpu", "usd_per_port")
@@ -40,34 +40,25 @@ def price_of(entry: Entry) -> float:
     return sum(getattr(entry, field, None) or 0.0 for field in PRICES)
 
 
-def basis_of(kind: str, entry: Entry) -> PriceBasis | None:
+def basis_of(entry: Entry) -> PriceBasis | None:
     """The basis of a price as the catalog has it; None for other prices."""
+    kind = next(kind for kind, form in KINDS.items() if isinstance(entry, form))
     basis = price_bases().get((kind, entry.name))
     return basis if basis and price_of(entries(kind)[entry.name]) == price_of(entry) else None
 
 
 def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
     """The entry of a product by kind and name; None where the instance has none."""
-    return _entry_of(instance, product)[1]
-
-
-def _entry_of(instance: Instance, product: tuple[str, str]) -> tuple[str, Entry | None]:
-    """The entry of a product with its kind in the catalog; None where the instance has none."""
     kind, name = product
     network = instance.network
-    # panels are billed as switches
-    lists: dict[str, list[tuple[str, tuple[Entry, ...]]]] = {
-        "hb": [("hb_domain", network.hb_domains)],
-        "nic": [("nic", network.nics)],
-        "optics": [("optic", network.optics)],
-        "switch": [("switch", network.switches), ("panel", network.panels)],
-        "gpu": [("gpu", instance.cluster.generations or (instance.cluster.gpu,))],
+    lists: dict[str, tuple[Entry, ...]] = {
+        "hb": network.hb_domains,
+        "nic": network.nics,
+        "optics": network.optics,
+        "switch": (*network.switches, *network.panels),  # panels are billed as switches
+        "gpu": instance.cluster.generations or (instance.cluster.gpu,),
     }
-    for of_kind, listed in lists.get(kind, ()):
-        for entry in listed:
-            if entry.name == name:
-                return of_kind, entry
-    return kind, None
+    return next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
 
 
 def price_doubt(instance: Instance, product: tuple[str, str], *, rises: bool) -> float:
@@ -75,11 +66,11 @@ def price_doubt(instance: Instance, product: tuple[str, str], *, rises: bool) ->
     price that is known of it, or else by how it is known; 0 where no source is named, as for quotes
     of one's own.
     """
-    kind, entry = _entry_of(instance, product)
+    entry = entry_of(instance, product)
     if entry is None:
         return 0.0
     sources = [entry.source_of(field) for field in PRICES]
     doubt = max((PRICE_DOUBT[source.tag] for source in sources if source), default=0.0)
-    basis = basis_of(kind, entry)
+    basis = basis_of(entry)
     end = basis and (basis.most if rises else basis.least)
     return abs(end / price_of(entry) - 1.0) if doubt and end else doubt

@@ -88,6 +88,12 @@ class Existing(PublishedDesign):
         )
 
 
+def entries_of(network: Mapping[str, Any], key: str) -> list[Any]:
+    """The entries of a list of a raw table, which may also be one entry alone."""
+    entries = network.get(key, ())
+    return list(entries) if isinstance(entries, list | tuple) else [entries]
+
+
 def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     """The raw table of a question, in which a network that is given takes its lists from what
     stands, and the fastest mapping of a single workload is asked for unless something else is.
@@ -113,11 +119,10 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     stands = rows[0]
     if not isinstance(stands, Mapping):
         return table
-    fabrics = network.get("fabrics", ())
-    if fabrics == "direct" or (isinstance(fabrics, list | tuple) and "direct" in fabrics):
+    if "direct" in entries_of(network, "fabrics"):
         raise ValueError(
-            f"network.fabrics = {fabrics!r}: a network that stands has switches, needs no"
-            f" 'direct' beside {GIVEN}"
+            f"network.fabrics = {network['fabrics']!r}: a network that stands has switches, needs"
+            f" no 'direct' beside {GIVEN}"
         )
     if not stands.get("nic"):
         raise ValueError(

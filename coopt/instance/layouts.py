@@ -16,6 +16,8 @@ REPEATS = (
     re.compile(r"([^()*])\*(\d{1,9})", re.ASCII),
 )
 GRAMMAR = "EtmL|,()*0123456789"
+# what lists in place of letters call the parts of a chunk
+NAMES = {"embedding": "E", "decoder": "t", "mtp": "m", "loss": "L"}
 
 
 class Chunk(NamedTuple):
@@ -64,10 +66,6 @@ def layout_of(text: str) -> Layout:
     return tuple(
         Chunk(chunk.count("t"), chunk.count("m"), "E" in chunk, "L" in chunk) for chunk in chunks
     )
-
-
-# what lists in place of letters call the parts of a chunk
-NAMES = {"embedding": "E", "decoder": "t", "mtp": "m", "loss": "L"}
 
 
 def letters_of(text: str) -> str:

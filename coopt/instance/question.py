@@ -625,7 +625,7 @@ class Question(Table):
         return of_all | {f"site[{s}].power_mw": site.power_mw for s, site in enumerate(self.site)}
 
     @property
-    def is_limited(self) -> bool:
+    def has_limits(self) -> bool:
         """Whether any workload has a bound or any limit is set."""
         is_bounded = any(workload.bounded for workload in self.workload)
         return is_bounded or bool(self.limits.given or self.power_caps_mw)

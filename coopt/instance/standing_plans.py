@@ -9,6 +9,7 @@ from typing import Any
 
 from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
+from coopt.instance.existing import entries_of
 from coopt.instance.hardware import Nic
 from coopt.instance.texts import InstanceError, both, read_text
 
@@ -62,20 +63,19 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
             f"{key}.cables: is missing beside {both(lists)}, needs the name of a CSV file"
         )
     if "plan" in row:
-        return _row(row, network, folder, f"{key}.plan")
+        return _row(row, network, folder, key)
     listed = network if isinstance(network, Mapping) else {}
     from coopt.instance.cable_lists import design_of_cables  # graphs take long to load
 
     design = design_of_cables(row, listed, folder, key)
-    nics = listed.get("nics", ())
-    nics = list(nics) if isinstance(nics, list | tuple) else [nics]
+    nics = entries_of(listed, "nics")
     nic = row.get("nic", nics[0] if len(nics) == 1 else None)
     if nic is None:
         raise InstanceError(f"{key}.nic: is missing, needs the NIC of a GPU (it sets the rate)")
     design["nic"] = nic
     products = [("hb_domain", "hb_domains", design)]
     for tier in design["tiers"]:
-        tier["gbit_s"] = _rate(nic, key) / design["nic_ports"]
+        tier["gbit_s"] = _rate(nic, key, key) / design["nic_ports"]
         products += [("switch", "switches", tier), ("optic", "optics", tier)]
         products += [("optic_below", "optics", tier)]
     for name, kind, holder in products:
@@ -88,14 +88,14 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
 def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
     file, part = row["plan"], row.get("part")
     if not isinstance(file, str):
-        raise InstanceError(f"{key} = {file!r}: needs the name of a file")
-    origin = f"{key} = {file!r}"
+        raise InstanceError(f"{key}.plan = {file!r}: needs the name of a file")
+    origin = f"{key}.plan = {file!r}"
     remedy = "a plan that `coopt solve INSTANCE -o FILE` wrote"
     text = read_text(folder / file, "a plan", remedy, origin)
     try:
-        design = _design(json.loads(text), part, origin)
+        design = _design(json.loads(text), part, origin, key)
         listed = network if isinstance(network, Mapping) else {}
-        found = _as_row(design, row, listed, origin)
+        found = _as_row(design, row, listed, origin, key)
     except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, InstanceError):
             raise
@@ -104,12 +104,12 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
     return {"id": Path(file).stem, **found, **beside}
 
 
-def _design(plan: Any, part: Any, origin: str) -> dict[str, Any]:
+def _design(plan: Any, part: Any, origin: str, key: str) -> dict[str, Any]:
     """The design of a plan, or of one of its parts."""
     parts = {one["name"]: one.get("design") for one in plan["parts"]}
     if part is None and len(parts) != 1:
         raise InstanceError(
-            f"{origin}: the plan has {len(parts)} parts, needs existing[0].part with one of"
+            f"{origin}: the plan has {len(parts)} parts, needs {key}.part with one of"
             f" {', '.join(map(repr, parts))}"
         )
     design = parts[part] if part in parts else next(iter(parts.values())) if part is None else None
@@ -119,7 +119,11 @@ def _design(plan: Any, part: Any, origin: str) -> dict[str, Any]:
 
 
 def _as_row(
-    design: dict[str, Any], row: Mapping[str, Any], listed: Mapping[str, Any], origin: str
+    design: dict[str, Any],
+    row: Mapping[str, Any],
+    listed: Mapping[str, Any],
+    origin: str,
+    key: str,
 ) -> dict[str, Any]:
     """The keys of a design, with the products that the question lists by their names."""
     fabric, hb = design["fabric"], design["hb_domain"]
@@ -130,7 +134,7 @@ def _as_row(
             f"{origin}: GPUs share NICs there, or leaves have bundles in pods, which no"
             " design says, needs another network"
         )
-    rate = _rate(nic, origin) / planes
+    rate = _rate(nic, origin, key) / planes
     return {
         "hb_domain": _listed(listed, "hb_domains", hb["name"]),
         "domains": hb["count"],
@@ -156,15 +160,11 @@ def _as_row(
 
 def _listed(listed: Mapping[str, Any], key: str, name: str) -> Any:
     """A product as the question lists it, its name where that is in the catalog."""
-    entries = listed.get(key, ())
-    entries = entries if isinstance(entries, list | tuple) else [entries]
-    return next(
-        (entry for entry in entries if isinstance(entry, Mapping) and entry.get("name") == name),
-        name,
-    )
+    named = (entry for entry in entries_of(listed, key) if isinstance(entry, Mapping))
+    return next((entry for entry in named if entry.get("name") == name), name)
 
 
-def _rate(nic: Any, origin: str) -> float:
+def _rate(nic: Any, origin: str, key: str) -> float:
     if isinstance(nic, Mapping) and "gbit_s" in nic:
         rate = nic["gbit_s"]
         if type(rate) not in (int, float) or not rate > 0:
@@ -175,7 +175,7 @@ def _rate(nic: Any, origin: str) -> float:
         found = find("nic", str(name))
     except UnknownNameError:
         raise InstanceError(
-            f"{origin}: the catalog has no NIC {name!r}, needs existing[0].nic with its table"
+            f"{origin}: the catalog has no NIC {name!r}, needs {key}.nic with its table"
         ) from None
     assert isinstance(found, Nic)
     return found.gbit_s

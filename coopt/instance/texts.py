@@ -28,9 +28,9 @@ LONGEST = 120
 LONG = re.compile(rf"(['\"])([^'\"]{{{LONGEST + 1},}})\1|([^\s'\"]{{{LONGEST + 1},}})")
 
 
-def cut(text: str) -> str:
+def cut(text: str, longest: int = LONGEST) -> str:
     """A name or value, cut where it is long."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def shortened(sentence: str) -> str:
@@ -149,6 +149,11 @@ def exact(number: float) -> str:
     return f"{integer}.{decimals[:2]}{decimals[2:].rstrip('0')}"
 
 
+def exact_usd(value: float) -> str:
+    """`$181,888`, `-$6.90`: for bills."""
+    return f"{'-' if value < 0 else ''}${exact(abs(value))}"
+
+
 def exact_amount(kind: str, value: float | None) -> str:
     """`$181,888`, `2,310.50 W`: a value of the objective `kind` in full, with its unit."""
     if value is None or not math.isfinite(value):
@@ -159,7 +164,7 @@ def exact_amount(kind: str, value: float | None) -> str:
         "carbon": f"{exact(value)} kg of CO2",
         "power": f"{exact(value)} W",
     }
-    return texts.get(kind, f"{'-' if value < 0 else ''}${exact(abs(value))}")
+    return texts.get(kind, exact_usd(value))
 
 
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:

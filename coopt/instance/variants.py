@@ -386,6 +386,12 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
     if total is not None and over is None:
         limits = {"train_days_total": min(total * pace, LONGEST_S / 86400.0)}
 
+    def moved_workload(workload: Workload) -> Workload:
+        if limits and workload.takes_turns:
+            return workload.in_turn_within(limits["train_days_total"])
+        changed: Workload = moved(workload, workload.required_s)
+        return changed
+
     def moved(row: Any, bound_s: float) -> Any:
         if over is not None and row.name not in over:
             return row
@@ -408,6 +414,6 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
 
     return instance.having(
         limits=limits,
-        workload=tuple(moved(workload, workload.required_s) for workload in instance.workload),
+        workload=tuple(map(moved_workload, instance.workload)),
         phase=tuple(map(of_phase, instance.phase)),
     )

@@ -1,7 +1,7 @@
 """Workloads: what the cluster trains, how fast, and which mappings are allowed."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
@@ -314,6 +314,17 @@ def batches_within(batch: Any, tolerance: Any) -> tuple[int, ...]:
     return (int(batch), *nearby) if room else ()
 
 
+def _check_divides(
+    option: str, divisor: int, key: str, numbers: Sequence[int], shown: str = ""
+) -> None:
+    """Refuse an option that divides none of the numbers of a key."""
+    if all(number % divisor for number in numbers):
+        raise ValueError(
+            f"options.{option} = {divisor}: divides none of {key} = {shown or list(numbers)}, needs"
+            " a divisor of one"
+        )
+
+
 class Workload(Table):
     """One model to train, within a bound unless the fastest plan is required."""
 
@@ -559,11 +570,8 @@ class Workload(Table):
             raise ValueError(
                 f"options.expert_tp = {over}: {self.model.name} has no experts, needs true or false"
             )
-        if degrees is not None and all(t % max(over, 1) for t in degrees):
-            raise ValueError(
-                f"options.expert_tp = {over}: divides none of mapping.tp = {list(degrees)}, needs a"
-                " divisor of one"
-            )
+        if degrees is not None:
+            _check_divides("expert_tp", max(over, 1), "mapping.tp", degrees)
         return self
 
     @model_validator(mode="after")
@@ -571,20 +579,16 @@ class Workload(Table):
         copies, degrees = self.options.dp_replicate, self.mapping.dp
         if copies == 1:
             return self
-        key = f"options.dp_replicate = {copies}"
         if not any(self.mapping.zero):
-            raise ValueError(f"{key}: ZeRO 0 shards nothing, needs 1, 2 or 3 in mapping.zero")
-        if degrees is not None and all(d % copies for d in degrees):
             raise ValueError(
-                f"{key}: divides none of mapping.dp = {list(degrees)}, needs a divisor of one"
+                f"options.dp_replicate = {copies}: ZeRO 0 shards nothing, needs 1, 2 or 3 in"
+                " mapping.zero"
             )
+        if degrees is not None:
+            _check_divides("dp_replicate", copies, "mapping.dp", degrees)
         batches = self.batches or (self.global_batch,)
-        if all(batch % copies for batch in batches):
-            ends = f"{min(batches)} to {max(batches)}"
-            raise ValueError(
-                f"{key}: divides none of global_batch ="
-                f" {ends if self.batch_tolerance else list(batches)}, needs a divisor of one"
-            )
+        ends = f"{min(batches)} to {max(batches)}" if self.batch_tolerance else ""
+        _check_divides("dp_replicate", copies, "global_batch", batches, ends)
         return self
 
     @model_validator(mode="after")
@@ -634,7 +638,7 @@ class Workload(Table):
 
     _time_margin: float = PrivateAttr(default=0.0)
     _start: date | None = PrivateAttr(default=None)
-    _takes_turns: bool = PrivateAttr(default=False)
+    _turn_days: float | None = PrivateAttr(default=None)
 
     @property
     def start(self) -> date | None:
@@ -655,24 +659,25 @@ class Workload(Table):
         workload._time_margin = share
         return workload
 
-    def in_turn_within(self, days: float) -> Self:
+    def in_turn_within(self, days: float | None) -> Self:
         """Return the workload with the days of all workloads in turn, for want of a bound of its
-        own.
+        own; None for no bound at all.
         """
         workload = self.having(train_days=days)
-        workload._takes_turns = True
+        workload._turn_days = days
         return workload
 
     @property
     def takes_turns(self) -> bool:
         """Whether its days are those of all workloads in turn, and no bound of its own."""
-        return self._takes_turns
+        # a copy with other days keeps those in turn, and the other ones are its own bound
+        return self._turn_days is not None and self.train_days == self._turn_days
 
     @model_serializer(mode="wrap")
     def _with_own_bound(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out days that are no bound of its own."""
         table: dict[str, Any] = written(self)
-        if self._takes_turns:
+        if self.takes_turns:
             table.pop("train_days", None)
         return table
 

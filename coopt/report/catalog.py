@@ -76,7 +76,7 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         (
             Text(f"{entry.name}, {kind}: {entry.description}".rstrip(": "), style="bold"),
             figures("", columns, (), _rows(entry, entry)),
-            *_price(kind, entry),
+            *_price(entry),
             *_parameters(entry),
         )
         for kind, entry in entries_by_kind.items()
@@ -89,9 +89,9 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
     return pieces(*shown, TAGS, sources)
 
 
-def _price(kind: str, entry: Entry) -> list[RenderableType]:
+def _price(entry: Entry) -> list[RenderableType]:
     """On what basis a price of the catalog stands; nothing of other entries."""
-    basis = basis_of(kind, entry)
+    basis = basis_of(entry)
     if basis is None:
         return []
     ends = [

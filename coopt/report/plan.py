@@ -115,7 +115,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     """What to build and what is proven about it, or why there is nothing to build."""
     claim, regret = plan.objective, instance.minimizes_regret
     if plan.status == "infeasible":
-        lacks = "meets the bounds" if instance.is_limited else "is possible"
+        lacks = "meets the bounds" if instance.has_limits else "is possible"
         return f"No design {lacks}; proven infeasible."
     searched, decided = f"{plan.timing_s.total:.1f} s of search", decision(instance, plan)
     verbs = ("draws", "draws less") if claim.kind == "power" else ("costs", "is cheaper")

@@ -26,6 +26,7 @@ from coopt.instance.texts import alternatives as alternatives
 from coopt.instance.texts import both as both
 from coopt.instance.texts import counted as counted
 from coopt.instance.texts import exact as exact
+from coopt.instance.texts import exact_usd
 from coopt.instance.workload import LONGEST_S, Workload
 from coopt.plan.parts import Design, DirectLinks, NearestRun, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress
@@ -83,7 +84,7 @@ def with_unit(value: float, unit: str) -> str:
     digits.
     """
     if unit.lower() in ("usd", "$"):
-        return f"${exact(value)}" if value >= 0 else f"-${exact(-value)}"
+        return exact_usd(value)
     number = exact(value) if unit in ("W", "GPUs", "racks") else digits(value, 4)
     return f"{number} {unit}".rstrip()
 

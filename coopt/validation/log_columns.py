@@ -482,7 +482,7 @@ class _Reading:
         if cells.get("experts") and (of_experts := self._number("etp")):
             notes.append(f"ETP={of_experts}")
         copies = self._number("dp_replicate")
-        ranks = (self._number("dp_shard") * copies or replicas) * c
+        ranks = (self._sharded_replicas() or replicas) * c
         if copies > 1 and ranks:
             if ranks % copies:
                 entry = log.printed["dp_replicate"]
@@ -517,14 +517,18 @@ class _Reading:
         nodes, each = self._number("nodes"), self._number("gpus_per_node")
         if nodes and each:
             return str(nodes * each)
-        if shard := self._number("dp_shard"):
-            return str(shard * max(1, self._number("dp_replicate")) * ranks)
+        if replicas := self._sharded_replicas():
+            return str(replicas * ranks)
         names = ("global_batch", "micro_batch", "accumulation")
         batch, micro, rounds = map(self._number, names)
         is_open = not self.log.get("gpus") and "gpus" not in self.stated
         if batch and micro and rounds and is_open and self._degree("tp"):
             return str(batch // (micro * rounds) * ranks)
         return ""
+
+    def _sharded_replicas(self) -> int:
+        """Return the replicas that shards and their copies make up; 0 where none are printed."""
+        return self._number("dp_shard") * max(1, self._number("dp_replicate"))
 
     def _chunks(self, stages: int, cells: Cells) -> str:
         """Return the model chunks of a GPU."""

@@ -211,7 +211,7 @@ def _options(row: Measurement, framework: Framework, split: MeasuredSplit) -> Op
         "dp_mode": framework.dp_mode,
         "schedule": row.schedule or "1f1b",
         "expert_tp": split.expert_tp,
-        "dp_replicate": split.dp_replicate if split.zero else 1,
+        "dp_replicate": split.dp_replicate,
         "ep_overlap": bool(row.ep_overlap),
     }
     try:

@@ -60,6 +60,9 @@ def split_of(
     ep = _expert_parallel(row, model, t * c * d // int(tp_of_experts(t, etp)))
     b, m = _micro_batches(row, d)
     inside = ranks_inside((t, c, d, p), size)
+    interleave = _interleave(row, model, p, assumptions)
+    recompute = _recompute(row, model, framework, assumptions)
+    zero = _zero(row, framework, p, assumptions)
     return MeasuredSplit(
         tp=t,
         cp=c,
@@ -68,14 +71,15 @@ def split_of(
         ep=ep,
         micro_batch=b,
         micro_batches=m,
-        interleave=_interleave(row, model, p, assumptions),
-        recompute=_recompute(row, model, framework, assumptions),
+        interleave=interleave,
+        recompute=recompute,
         sequence_parallel=t > 1 and _splits_norms(row, framework),
-        zero=_zero(row, framework, p, assumptions),
+        zero=zero,
         expert_tp=etp,
         inside=inside,
         offload_percent=_offload_percent(row),
-        dp_replicate=_copies(row, c, d, inside, assumptions),
+        # copies are of what ZeRO shards
+        dp_replicate=_copies(row, c, d, inside, assumptions) if zero else 1,
     )
 
 
@@ -148,10 +152,10 @@ def _micro_batches(row: Measurement, d: int) -> tuple[int, int]:
 
 def _interleave(row: Measurement, model: Transformer, p: int, assumptions: list[str]) -> int:
     """Model chunks per GPU: as published, else 1."""
-    if p == 1 and not row.pipeline_layout:
-        return 1
     if row.pipeline_layout:
         return _chunks_of_layout(row, model, p)
+    if p == 1:
+        return 1
     chunks = row.interleave or 1
     if row.interleave is None and "interleaved" in row.notes:
         assumptions.append(
@@ -256,9 +260,7 @@ def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[s
         ranks = max(row.expert_tp, 1)
         if t % ranks:
             raise UnusableError(f"experts split {ranks} ways, which do not divide TP {t}")
-        if ranks == t:
-            return True
-        return ranks if ranks > 1 else False
+        return ranks == t if ranks in (1, t) else ranks
     are_split = model.experts < MANY_EXPERTS
     assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")
     return are_split

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.instance.variants import with_days_in_turn
+from coopt.instance.variants import with_days_in_turn, with_scaled_bounds
 from coopt.plan.parts import Design
 from coopt.plan.store import plan_checks
 from coopt.report.faults import faults_report
@@ -354,6 +354,18 @@ def test_days_of_ones_own_stay_whatever_all_may_take() -> None:
     assert Instance.model_validate(table) == instance
     table["limits"]["train_days_total"] = 20.0
     assert [one.train_days for one in Instance.model_validate(table).workload] == [20.0, 9.0]
+
+
+def test_bounds_that_a_front_moves_are_of_ones_own_where_others_stay() -> None:
+    instance = Instance.model_validate(turns(9.0))
+    points = [with_scaled_bounds(instance, pace, ["second"]) for pace in (0.5, 0.7)]
+    assert len({point.sha256 for point in points} | {instance.sha256}) == 3
+    for point in points:
+        assert [one.takes_turns for one in point.workload] == [True, False]
+        written = Instance.model_validate(point.model_dump(by_alias=True))
+        assert [one.train_days for one in written.workload] == [one.train_days for one in point.workload]
+    together = with_scaled_bounds(instance, 0.5)
+    assert [(one.takes_turns, one.train_days) for one in together.workload] == [(True, 4.5)] * 2
 
 
 @pytest.mark.parametrize(

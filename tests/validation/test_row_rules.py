@@ -269,6 +269,12 @@ def test_what_is_assumed_is_listed(run, changes, words):
     assert listed(run(**changes), *words)
 
 
+def test_shards_are_over_some_ranks_only_where_there_are_shards(run):
+    none = run(zero=0, notes="FSDP shard=64")
+    assert (none.split.dp_replicate, listed(none, "not over 64")) == (1, False)
+    assert run(tp=1, pp=1, dp=64, zero=0, notes="FSDP shard=8").split.dp_replicate == 1
+
+
 def test_ranks_fill_a_domain_in_order_as_far_as_they_divide(run):
     """A tray of a rack keeps its ranks in the domain of the rack."""
     for degrees, size, inside in (

@@ -214,7 +214,7 @@ def test_a_list_that_is_no_network(tmp_path, lines, sentence):
         ("{}", "holds no plan"),
         ("no json", "holds no plan"),
         ("[" * 200_000, "holds no plan"),
-        ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[0].part"),
+        ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[1].part"),
         ('{"parts": [{"name": "a", "design": null}]}', "holds no network of switches"),
     ],
 )
@@ -223,5 +223,5 @@ def test_a_file_that_holds_no_network(tmp_path, text, sentence):
     if text is not None:
         file.write_text(text, "utf-8")
     with pytest.raises(coopt.InstanceError) as refused:
-        coopt.load({**GIVEN, "existing": {"plan": str(file)}})
+        coopt.load({**GIVEN, "existing": [{}, {"plan": str(file)}]})
     assert sentence in str(refused.value)
