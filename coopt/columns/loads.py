@@ -15,9 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -71,18 +71,10 @@ def whole_flows(count: Floats, links: Any) -> Floats:
     return np.asarray(np.ceil(count / links * (1 - REORDERED)))
 
 
-class RandomLoads(NamedTuple):
-    """Flows on the busiest link where each takes a random path: as many as are not exceeded with
-    probability `SURE`, and the mean.
-    """
-
-    sure: Floats
-    mean: Floats
-
-
-def flows_at_random(paths: Any, *tiers: tuple[Floats, Any, Any]) -> RandomLoads:
+def flows_at_random(paths: Any, *tiers: tuple[Floats, Any, Any]) -> tuple[Floats, Floats]:
     """Return the load of the busiest link of all tiers in flows, at least `paths`: as many as a
-    NIC has at its full rate.
+    NIC has at its full rate. The first is not exceeded with probability `SURE`, the second is the
+    mean.
 
     Parameters
     ----------
@@ -96,7 +88,8 @@ def flows_at_random(paths: Any, *tiers: tuple[Floats, Any, Any]) -> RandomLoads:
     values = [distinct[case] for (distinct, _), case in zip(numbered, cases, strict=True)]
     loads = np.array([busiest_link(*case) for case in zip(*values, strict=True)]).reshape(-1, 2)
     shape = columns[0].shape
-    return RandomLoads(*(column[position].reshape(shape) for column in loads.T))
+    sure, mean = (column[position].reshape(shape) for column in loads.T)
+    return sure, mean
 
 
 def _numbered(values: Floats) -> tuple[Floats, Ints]:
@@ -110,26 +103,30 @@ def _numbered(values: Floats) -> tuple[Floats, Ints]:
     return distinct_values, number.reshape(values.shape)
 
 
-@cache
+@lru_cache(maxsize=1 << 18)
 def busiest_link(paths: float, *tiers: float) -> tuple[float, float]:
-    """Flows on the busiest link, at least `paths`: the least number that is not exceeded with
+    r"""Flows on the busiest link, at least `paths`: the least number that is not exceeded with
     probability `SURE`, and the mean; of three figures for each tier.
+
+    Each of n flows out of a switch takes one of u links at random, and as many links lead down to
+    it; of M switches with as many flows no link has more than k with
+
+    .. math:: P(k) = P\bigl(\mathrm{Bin}(n, 1/u) \le k\bigr)^{2 M u}
     """
-    within = [log_within(*map(float, tiers[n : n + 3])) for n in range(0, len(tiers), 3)]
+    within = [  # all flows are on the link where there is but one, or less
+        2 * switches * max(links, 1.0) * log_within(float(count), float(links))
+        for count, links, switches in zip(tiers[::3], tiers[1::3], tiers[2::3], strict=True)
+    ]
     length = max(map(len, within))
     chance = np.exp(sum(np.pad(of_tier, (0, length - len(of_tier))) for of_tier in within))
     sure = float(np.argmax(chance >= SURE))
     return max(sure, paths), paths + float((1.0 - chance[math.ceil(paths) :]).sum())
 
 
-@cache
-def log_within(count: float, links: float, switches: float) -> Floats:
-    r"""Logarithm of the probability that no link has more than k flows, for k = 0 .. n.
-
-    Each of n flows out of a switch takes one of u links at random, and as many links lead down to
-    it; of M switches with as many flows
-
-    .. math:: P(k) = P\bigl(\mathrm{Bin}(n, 1/u) \le k\bigr)^{2 M u}
+@lru_cache(maxsize=1 << 10)
+def log_within(count: float, links: float) -> Floats:
+    """Logarithm of the probability that one link has no more than k of n flows out of its switch,
+    each of which takes a link at random, for k = 0 .. n.
     """
     n = round(count)
     hits, is_all = np.arange(n + 1), np.zeros(n + 1)
@@ -143,7 +140,7 @@ def log_within(count: float, links: float, switches: float) -> Floats:
     # some link has the mean at least
     beyond = np.where(hits < n / links, 1.0, np.minimum(beyond, 1.0))
     with np.errstate(divide="ignore"):
-        return np.asarray(2 * switches * links * np.log1p(-beyond))
+        return np.asarray(np.log1p(-beyond))
 
 
 MAX_UPLINKS = 1 << 12  # no switch has more ports

@@ -160,20 +160,16 @@ def run_of(pool: Pool, gpu: Gpu, r: Reciprocals, row: int) -> WorkloadPlan:
     index = np.array([row])
     mapping, placement = pool.mappings.take(index), pool.placements.take(index)
     pieces = pool.pieces.take(index)
-    of_cases = [
-        (
-            case,
-            pool.charged(case).mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index]),
-        )
-        for case in r.cases()
-    ]
+    iterations = pool.iteration.take(index)
+    offered = r.mapped(lambda s_byte: np.broadcast_to(s_byte, (len(pool),))[index])
+    of_cases = [(case, iterations.charged(case)) for case in offered.cases()]
     seconds_of_cases = np.array([pieces.at(charged)[0] for _, charged in of_cases])
     # the first of those that take as long: traffic whose luck changes nothing has its mean
     longest_s = seconds_of_cases.max() * (1.0 - REORDERED)
     slowest, charged = of_cases[int(np.argmax(seconds_of_cases >= longest_s))]
     # what is charged needs neither a choice of algorithms nor a limit any more
-    iterations = replace(pool.iteration.take(index), algorithms=Algorithms(), to_nics_s_byte=0.0)
-    parts = iterations.breakdown_s(charged)
+    as_charged = replace(iterations, algorithms=Algorithms(), to_nics_s_byte=0.0)
+    parts = as_charged.breakdown_s(charged)
     time_s = float(pieces.at(charged)[0])
     mfu, hfu, mfu_causal = utilisation(workload, gpu, pool.site.gpus, mapping.recompute, time_s)
     ranks = placement_of(workload, mapping, placement)
