@@ -67,7 +67,7 @@ from coopt.perf.mapping import (
     Mappings,
     Placements,
     micro_batches,
-    of_layout,
+    most_layers,
     stage_layers,
 )
 from coopt.perf.memory import memory_bytes
@@ -323,8 +323,7 @@ def compute_s(workload: Workload, gpu: Gpu, mappings: Mappings) -> Floats:
     factor = workload.options.slowdown * workload.options.software.overhead
     layer_time_s = layer_s(workload, device_of(workload, gpu), mappings) * factor * (1 - SHORT)
     if workload.layout:
-        layers = of_layout(workload, mappings, lambda stages: max(s.layers for s in stages))
-        return np.asarray(m * layers * layer_time_s)
+        return np.asarray(m * most_layers(workload, mappings) * layer_time_s)
     layers, last_missing = stage_layers(model, mappings)
     chunk = layers // mappings.interleave
     first_missing = mappings.pp * layers - model.layers - last_missing
@@ -398,6 +397,17 @@ def ruling_out(workload: Workload, gpus: int) -> list[str]:
     """Return the keys that rule out all mappings of so many GPUs, each of them alone: without it
     some mapping divides evenly.
     """
+    return [
+        key
+        for key, update in divisions_asked(workload).items()
+        if len(mappings(workload.model_copy(update=update), gpus)[0])
+    ]
+
+
+def divisions_asked(workload: Workload) -> dict[str, dict[str, Any]]:
+    """Return the keys that ask for more than degrees that divide, each with what a workload has
+    without it.
+    """
     options, layout = workload.options, workload.mapping.pipeline_layout
     free: dict[str, dict[str, Any]] = {}
     if options.dp_replicate > 1:
@@ -409,8 +419,4 @@ def ruling_out(workload: Workload, gpus: int) -> list[str]:
     if layout:
         even = workload.mapping.model_copy(update={"pipeline_layout": None})
         free[f"mapping.pipeline_layout = {layout!r}"] = {"mapping": even}
-    return [
-        key
-        for key, update in free.items()
-        if len(mappings(workload.model_copy(update=update), gpus)[0])
-    ]
+    return free

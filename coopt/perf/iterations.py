@@ -68,7 +68,8 @@ class Iteration:
     micro-batch.
 
     `predicting` and `tp_predicting` are the parts of `logits` and `tp_logits` of further
-    predictions, which a `layout` may place on another stage. Its stages have any number of layers.
+    predictions, which a `layout` may place on another stage; zero without one. Its stages have any
+    number of layers.
 
     `chains` are those of a schedule other than 1F1B, the longest of which is the time of the
     pipeline; `forward_shares` are the shares of TP, CP and EP traffic in a forward pass.
@@ -287,13 +288,10 @@ class Iteration:
         hops add, and the rest.
         """
         assert self.layout is not None
-        layer_s, m = (
-            (self.whole_layer + self.accumulation * (1.0 / self.layers)).at(r),
-            self.micro_batches,
-        )
-        of_passes = self._layout_parts
+        of_passes, m = self._layout_parts, self.micro_batches
+        layer = of_passes.forward + of_passes.backward
         layers, has_predictions, has_loss = busiest_stage(
-            self.layout, layer_s, of_passes.predictions.at(r), of_passes.loss.at(r)
+            self.layout, layer.at(r), of_passes.predictions.at(r), of_passes.loss.at(r)
         )
         ends = (
             self.tp_logits - self.tp_predicting
@@ -532,6 +530,7 @@ def iteration(
         Rate at which a GPU reaches its NICs (10^9 bytes/s), a number or shape (n,).
     """
     options, links = workload.options, links_of(workload, gpu, hb_gbyte_s)
+    layout = workload.mapping.pipeline_layout
     replicas = replicas_of(workload, links, mappings, placements)
     traffic = StageTraffic(workload=workload, links=links, mappings=mappings, placements=placements)
     work = StageWork(
@@ -582,12 +581,8 @@ def iteration(
         algorithms=algorithms_of(workload, traffic, replicas),
         to_nics_s_byte=np.full(len(mappings), 1e-9 / to_nics_gbyte_s),
         chains=work.chains,
-        forward_shares=traffic.forward_shares if work.chains or workload.layout else (),
-        predicting=AffineSeconds(work.predictions_s),
-        tp_predicting=work.tp_predicting,
-        layout=(
-            LayoutRows(text, mappings.pp, mappings.interleave)
-            if (text := workload.mapping.pipeline_layout)
-            else None
-        ),
+        forward_shares=traffic.forward_shares if work.chains or layout else (),
+        predicting=AffineSeconds(work.predictions_s) if layout else AffineSeconds(),
+        tp_predicting=work.tp_predicting if layout else AffineSeconds(),
+        layout=LayoutRows(layout, mappings.pp, mappings.interleave) if layout else None,
     )

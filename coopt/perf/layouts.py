@@ -75,7 +75,7 @@ def _repeated(p: int, v: int, m: int) -> range:
     return range(begin, 2 * m, 2) if v == 1 else range(begin, m * v, p * v)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1 << 8)
 def _slots(p: int, v: int, m: int) -> tuple[_Slot, ...]:
     """Return the passes of an iteration, such that the messages of an exchange are in one slot."""
     stage, total, begin = np.arange(p), m * v, _repeated(p, v, m).start
@@ -130,16 +130,17 @@ def _ends(p: int, v: int, m: int, forward: Any, backward: Any, hop: Any) -> Any:
     return done[:, last, np.arange(done.shape[2])]
 
 
+def _counts(chunks: Layout) -> Ints:
+    """Layers of each chunk or stage, and whether it has the layers that predict further tokens and
+    the loss; shape (chunks, 3).
+    """
+    counts = [(chunk.layers, chunk.predictions > 0, chunk.loss) for chunk in chunks]
+    return np.array(counts, dtype=np.int64)
+
+
 def _passes(layout: Layout, parts: LayoutParts) -> tuple[Any, Any]:
     """Seconds or counts of the passes of each chunk forward and backward; shape (k, chunks, n)."""
-    layers = np.array([chunk.layers for chunk in layout])[:, None]
-    has_predictions, has_loss = (
-        np.array([[flag] for flag in flags])
-        for flags in (
-            [chunk.predictions > 0 for chunk in layout],
-            [chunk.loss for chunk in layout],
-        )
-    )
+    layers, has_predictions, has_loss = _counts(layout).T[:, :, None]
     end = has_predictions * parts.predictions[:, None] + has_loss * parts.loss[:, None]
     return (
         layers * parts.forward[:, None] + FORWARD_SHARE * end,
@@ -174,13 +175,7 @@ def busiest_stage(
     seconds = np.broadcast_arrays(layer_s, predictions_s, loss_s, found[0])[:3]
     for p in np.unique(rows.p).tolist():
         at = np.flatnonzero(rows.p == p)
-        stages = np.array(
-            [
-                (stage.layers, stage.predictions > 0, stage.loss)
-                for stage in stages_of(layout_of(rows.text), p)
-            ],
-            dtype=np.int64,
-        )
+        stages = _counts(stages_of(layout_of(rows.text), p))
         busiest = (stages @ np.stack([part[at] for part in seconds])).argmax(axis=0)
         found[:, at] = stages[busiest].T
     return found[0], found[1], found[2]

@@ -505,6 +505,13 @@ def of_layout(workload: Workload, mappings: Mappings, count: Callable[[Layout], 
     return np.array([counts[p] for p in mappings.pp.tolist()], dtype=np.int64)
 
 
+def most_layers(workload: Workload, mappings: Mappings) -> Ints:
+    """Layers of the fullest stage of a given layout, without those that predict further tokens;
+    shape (n,).
+    """
+    return of_layout(workload, mappings, lambda stages: max(s.layers for s in stages))
+
+
 def further_layers(model: Transformer, mappings: Mappings) -> Ints:
     """Layers of the last stage beyond those of a full stage; shape (n,).
 

@@ -219,15 +219,11 @@ def _laid_out(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
     Layers that predict further tokens use a vocabulary table, of the last stage that of the loss.
     """
     both_tables = 1 if workload.model.tied_embeddings else 2
-    count = max(mappings.pp.tolist(), default=1)
-    table = np.zeros((count, 3, len(mappings)), dtype=np.int64)
-    pipelines = zip(
-        mappings.pp.tolist(),
-        mappings.interleave.tolist(),
-        micro_batches(mappings, workload.global_batch).tolist(),
-        strict=True,
-    )
-    for row, (p, v, batches) in enumerate(pipelines):
+    m = mappings
+    pipelines, position = distinct_rows(m.pp, m.interleave, micro_batches(m, workload.global_batch))
+    counts = [column.tolist() for column in pipelines]
+    table = np.zeros((max(counts[0], default=1), 3, len(counts[0])), dtype=np.int64)
+    for row, (p, v, batches) in enumerate(zip(*counts, strict=True)):
         for stage, held in enumerate(stages_of(workload.layout, p)):
             is_end = held.embeds or held.loss or held.predictions > 0
             table[stage - p, :, row] = (
@@ -235,7 +231,7 @@ def _laid_out(workload: Workload, mappings: Mappings) -> tuple[StageLoad, ...]:
                 both_tables if held.embeds and held.loss else is_end,
                 _layers_in_flight(workload.layout, p, v, batches, stage),
             )
-    return tuple((layers, tables, kept, 0) for layers, tables, kept in table)
+    return tuple((layers, tables, kept, 0) for layers, tables, kept in table[:, :, position])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -26,6 +26,7 @@ from coopt.perf.mapping import (
     layer_expert_parameters,
     layer_parameters,
     micro_batches,
+    most_layers,
     of_layout,
     prediction_of,
     rows_to_time,
@@ -80,10 +81,8 @@ class StageWork:
 
     @cached_property
     def counts(self) -> StageCounts:
-        """StageCounts that rows with equal pipeline, chunks and micro-batches share."""
+        """Counts that rows with equal pipeline, chunks and micro-batches share."""
         mappings, m = self.mappings, self.micro_batches
-        if self.workload.layout:
-            return self._counts_of_layout
         rows, position = rows_to_time(mappings.pp, mappings.interleave, m)
         pipelines = mappings.take(rows)
         waits = PipelineWaits(
@@ -92,23 +91,22 @@ class StageWork:
                 for count in pipeline_waits(pipelines.pp, pipelines.interleave, m[rows])
             )
         )
-        layers, last_missing = (
-            count[position] for count in stage_layers(self.workload.model, pipelines)
-        )
+        layers, last_missing = (count[position] for count in self._stage_layers(pipelines))
         first_missing = mappings.pp * layers - self.workload.model.layers - last_missing
         bubbles = ((pipelines.pp - 1) / pipelines.interleave)[position]
         return StageCounts(layers, first_missing, last_missing, waits, bubbles)
 
-    @property
-    def _counts_of_layout(self) -> StageCounts:
-        """StageCounts under a layout: the last stage stands for those with the fewest layers."""
-        mappings, nothing = self.mappings, np.zeros(len(self.mappings), dtype=np.int64)
-        fullest = of_layout(self.workload, mappings, lambda stages: max(s.layers for s in stages))
+    def _stage_layers(self, pipelines: Mappings) -> tuple[Ints, Ints]:
+        """Layers of the fullest stage, and how many fewer the last stage has, which under a layout
+        stands for those with the fewest layers.
+        """
+        if not self.workload.layout:
+            return stage_layers(self.workload.model, pipelines)
+        fullest = most_layers(self.workload, pipelines)
         fewest = of_layout(
-            self.workload, mappings, lambda stages: min(s.layers for s in stages if s.layers)
+            self.workload, pipelines, lambda stages: min(s.layers for s in stages if s.layers)
         )
-        waits = pipeline_waits(mappings.pp, mappings.interleave, self.micro_batches)
-        return StageCounts(fullest, nothing, fullest - fewest, waits, np.zeros(len(mappings)))
+        return fullest, fullest - fewest
 
     @cached_property
     def kernels(self) -> Passes:

@@ -505,7 +505,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
     """What a plan costs, what it promises and how far it is proven, at a glance."""
     claim, fact = plan.objective, partial(PlanFact, "total", "")
     years = sum(years_of(instance, t) for t in range(len(instance.years)))
-    owned = f"total cost over {years:g} year{('' if years == 1 else 's')}"
+    owned = f"total cost over {years:g} year{'' if years == 1 else 's'}"
     scope = without_gpus(cost) or "GPUs included"
     networks, phases = len({(part.site, part.slot) for part in plan.parts}), len(plan.parts)
     last = network_of(plan.parts[-1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coopt.columns.feasible import ruling_out
+from coopt.columns.feasible import divisions_asked, ruling_out
 from coopt.columns.grid import (
     Context,
     allowed_recompute,
@@ -374,13 +374,7 @@ def _workload(
 
 def _no_place(instance: Instance, workload: Workload) -> str:
     """Why no mapping that divides and fits into memory lies evenly on HB domains."""
-    options, layout = workload.options, workload.mapping.pipeline_layout
-    keys = {
-        f"options.dp_replicate = {options.dp_replicate}": options.dp_replicate > 1,
-        f"options.expert_tp = {options.expert_tp}": options.expert_tp > 1,
-        f"mapping.pipeline_layout = {layout!r}": bool(layout),
-    }
-    held = [key for key, is_set in keys.items() if is_set]
+    held = list(divisions_asked(workload))
     sizes = _numbers_text(tuple(sorted({hb.size for hb in instance.network.hb_domains})))
     return (
         f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs divides"
