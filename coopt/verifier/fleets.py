@@ -146,7 +146,7 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     with suppress(UnsoundError):
         _check_built(beside, question, plan.model_copy(update=sections))
     ledger.turn_to(
-        f"The design for a little more {('money' if cliff.buys == 'time' else 'time')}", aside=True
+        f"The design for a little more {'money' if cliff.buys == 'time' else 'time'}", aside=True
     )
     # more time than bounds allow is what may be given
     more_time = {"deadline", limit_check("train_days_total")}

@@ -126,6 +126,8 @@ MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_grou
         ({"mapping": {"zero": [1, 2, 3]}}, {"tp": 8, "dp": 1, "zero": 0}, "the lowest of those allowed, 1"),
         ({"options": {"schedule": "dualpipe"}}, {"zero": 3}, "'dualpipe', needs one of [0, 1]"),
         ({"options": {"schedule": "zb-h1"}}, {"pp": 2, "interleave": 2}, "no interleaved chunks"),
+        ({"model": EXPERTS, "options": {"expert_tp": 4}}, {"tp": 2, "dp": 4}, "4 TP ranks of an expert"),
+        ({"mapping": {"pipeline_layout": "Ett|tL"}, "model": {"layers": 3}}, {"interleave": 2}, "but pp = 1"),
     ],
 )
 def test_sequences_and_schedules_that_do_not_split_are_told(

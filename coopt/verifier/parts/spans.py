@@ -242,22 +242,23 @@ def crossing_flows(
 def _crossing_flows(
     reach: Reach, active_gpus: int, place: Placement, looped: bool
 ) -> KindValues[CrossingFlows]:
-    layout, senders, patterns = (
-        reach.layout,
-        Senders(active_gpus, place.pp_in),
-        patterns_of(place, looped),
+    senders, patterns = Senders(active_gpus, place.pp_in), patterns_of(place, looped)
+    return KindValues(
+        *(
+            _flows_of(reach, senders, pattern, kept_block)
+            for pattern, kept_block in zip(patterns, _kept_blocks(patterns), strict=True)
+        )
     )
+
+
+def _flows_of(reach: Reach, senders: Senders, pattern: Pattern, kept_block: int) -> CrossingFlows:
+    """The flows of one pattern."""
+    layout = reach.layout
     assert layout is not None
-    crossings = []
-    for pattern, kept_block in zip(patterns, _kept_blocks(patterns), strict=True):
-        if reach.spare is None:
-            counts = [
-                most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)
-            ]
-            crossings.append(CrossingFlows(pattern.rate, *counts))
-        else:
-            crossings.append(_after_a_loss(reach, layout, senders, pattern, kept_block))
-    return KindValues(*crossings)
+    if reach.spare is not None:
+        return _after_a_loss(reach, layout, senders, pattern, kept_block)
+    counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
+    return CrossingFlows(pattern.rate, *counts)
 
 
 def kept_inside(
@@ -387,32 +388,17 @@ def other_ways(
     kept_block = getattr(KindValues(*_kept_blocks(of_kinds)), kind)
     patterns = halving_rounds(ring)
     shares = halving_shares(ring.members)
-    rounds = [_slowdown(reach, active_gpus, place, pattern, kept_block) for pattern in patterns]
+    senders, trees = Senders(active_gpus, place.pp_in), ring._replace(shape="trees")
+    *rounds, of_trees = (
+        slowdown_of(reach, _flows_of(reach, senders, pattern, kept_block))
+        for pattern in (*patterns, trees)
+    )
     # what the rounds take is added up
     halving = Slowdown(
         sum(share * slow.sure for share, slow in zip(shares, rounds, strict=True)),
         sum(share * slow.mean for share, slow in zip(shares, rounds, strict=True)),
     )
-    trees = _slowdown(reach, active_gpus, place, ring._replace(shape="trees"), kept_block)
-    return WaySlowdowns(halving, trees)
-
-
-def _slowdown(
-    reach: Reach,
-    active_gpus: int,
-    place: Placement,
-    pattern: Pattern,
-    kept_block: int,
-) -> Slowdown:
-    """How much slower than a NIC some flows are."""
-    layout, senders = reach.layout, Senders(active_gpus, place.pp_in)
-    assert layout is not None
-    if reach.spare is None:
-        counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
-        crossing = CrossingFlows(pattern.rate, *counts)
-    else:
-        crossing = _after_a_loss(reach, layout, senders, pattern, kept_block)
-    return slowdown_of(reach, crossing)
+    return WaySlowdowns(halving, of_trees)
 
 
 def slowdown_of(reach: Reach, flows: CrossingFlows) -> Slowdown:
@@ -502,17 +488,16 @@ def _tail(trials: int, links: float, least_hits: int) -> float:
 
 
 def cases_of(
-    family: DesignFamily, reach: Reach, place: Placement, *, looped: bool
+    family: DesignFamily, reach: Reach, place: Placement, *, looped: bool, ties: bool = True
 ) -> Iterator[Speeds]:
     """The rates a placement sees on a design, in each case that counts; `looped` says whether
-    chunks of the pipeline interleave.
+    chunks of the pipeline interleave, `ties` whether its two ends send each other anything.
 
     Where paths are random these are all sets of kinds of traffic that are unlucky together, the
     smallest first, of which each is so by the less the more there are.
     """
-    inside = family.hb.gbyte_s * 1e9
     if family.attachment is None:
-        yield Speeds.everywhere(inside, 0.0)
+        yield Speeds.everywhere(family.hb.gbyte_s * 1e9, 0.0)
         return
     slowdowns = slowdowns_of(reach, place.filled, place, looped=looped)._asdict()
     ways = {
@@ -523,7 +508,8 @@ def cases_of(
         varying = [
             kind
             for kind, slow in slowdowns.items()
-            if any(one.sure > one.mean for one in (slow, *(ways[kind]() if kind in ways else ())))
+            if (ties or kind != "tied")
+            and any(one.sure > one.mean for one in (slow, *(ways[kind]() if kind in ways else ())))
         ]
     for count in range(len(varying) + 1):
         for kinds in combinations(varying, count):
@@ -560,9 +546,10 @@ def slowest_case(family: DesignFamily, reach: Reach, work: Work, place: Placemen
     """The case in which a mapping takes longest on a design; of those that take as long the first,
     where the fewest kinds of traffic are unlucky.
     """
-    looped = work.split.interleave > 1
+    looped, traffic = work.split.interleave > 1, work.traffic
+    ties = bool(traffic.embedding_bytes or traffic.twin_bytes)
     slowest: TimedCase | None = None
-    for speed in cases_of(family, reach, place, looped=looped):
+    for speed in cases_of(family, reach, place, looped=looped, ties=ties):
         case = TimedCase(iteration_s(work, place, speed), speed)
         if slowest is None or case.seconds > slowest.seconds * (1 + REORDERED):
             slowest = case

@@ -26,10 +26,10 @@ from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas
 from coopt.verifier.training.iteration import (
     copy_group,
     exchanges,
+    held_by,
     in_copy,
     iteration_s,
     layer_traffic,
-    replica_ends,
     shard_ranks,
     summed_between,
     ways_of_replicas,
@@ -463,11 +463,8 @@ class PlacedTimes:
 
     def data_s(self, work: Work, place: Placement) -> float:
         """Gradients and parameters of an iteration."""
-        ends = replica_ends(place)
-        return sum(
-            self._data_s(work, kind, number, *ends[kind])
-            for kind, _, number in self._replicas(work)
-        )
+        held = held_by(work, place)
+        return sum(self._data_s(work, kind, *held[kind]) for kind, *_ in self._replicas(work))
 
     def _replicas(self, work: Work) -> Iterator[tuple[str, int, float]]:
         """Ranks that hold the same parameters, and those that hold the same experts, with how many

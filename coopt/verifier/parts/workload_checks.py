@@ -39,9 +39,9 @@ from coopt.verifier.training.iteration import (
     causal_flop_per_token,
     exchanges,
     hardware_flop_per_token,
+    held_by,
     iteration_s,
     model_flop_per_token,
-    replica_ends,
     replica_groups,
     summed_between,
     tp_group,
@@ -120,7 +120,9 @@ def check_mapping(
     complaint = (
         f"The factors of the plan's placement of {subject} have to multiply to the degrees of its"
         f" mapping and fill an HB domain of {family.active} active GPUs, with one pipeline stage"
-        " per NIC; mapping.outermost = 'dp' also needs network.charge = 'loads'."
+        " per NIC. TP ranks that split an expert, unless all do, have to lie in one domain, and so"
+        " do ranks that share out a copy of the parameters. mapping.outermost = 'dp' also needs"
+        " network.charge = 'loads'."
     )
     turned = mapping.outermost == "dp"
     # where the ratio is charged, who lies next to whom makes no difference
@@ -433,7 +435,7 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     """
     if not work.links.overlap:
         return {}
-    data, byte_s, ends = summed_between(work), speed.inside_byte_s, replica_ends(place)
+    data, byte_s, held = summed_between(work), speed.inside_byte_s, held_by(work, place)
     s_byte = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
     replicas = replica_groups(work, place, byte_s, s_byte, speed.other_ways)
     over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
@@ -441,15 +443,12 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     kinds: dict[str, tuple[Group, list[Repeated], Summed]] = {
         "tp": (over_tp, [Repeated(1, work.traffic.gathered_bytes)], summed_by_tp(work.split)),
         "cp": (over_cp, [Repeated(*sent) for sent in work.traffic.over_cp], "nothing"),
-        "dp": (
-            replicas["dp"],
-            exchanges(work, work.parameters.common, math.prod(ends["dp"])),
-            data,
-        ),
     }
-    if work.parameters.experts:
-        sent = exchanges(work, work.parameters.experts, math.prod(ends["edp"]))
-        kinds["edp"] = (replicas["edp"], sent, data)
+    kinds |= {
+        kind: (replicas[kind], exchanges(work, each.number, each.ranks), data)
+        for kind, each in held.items()
+        if each.number
+    }
     names = {
         # keys and values go round by their nature, and TP ranks that split experts too keep to
         # rings

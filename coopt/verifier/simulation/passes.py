@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from coopt.verifier.training.gathers import (
 from coopt.verifier.training.iteration import (
     exchanges,
     experts_s,
-    replica_ends,
+    held_by,
     shards_s,
     summed_between,
     tp_group,
@@ -92,14 +91,11 @@ class PassTimes:
         self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
         self._received_s = gather_s(size_bytes, over_tp, work.links)
         # all of n_AG that are not forward belong to the pass backward, repeated ones too
-        ahead = forward_gathers(workload, split) if split.tp > 1 else 0.0
+        ahead = forward_gathers(workload, split)
         self._gathers = Pass(ahead, work.traffic.gathers - ahead)
-        further_forward = forward_gathers(further_workload, split) if split.tp > 1 else 0.0
-        j = max(work.traffic.further_layers, 1)
-        # `logits_gathers` are 2 for the logits of each prediction, and those of a layer for each
-        # further one
+        further_forward = work.traffic.further_layers * forward_gathers(further_workload, split)
         self._further_gathers = Pass(
-            further_forward, (work.traffic.logits_gathers - 2) / j - 2 - further_forward
+            further_forward, work.traffic.prediction_gathers - further_forward
         )
         of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
         rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
@@ -164,12 +160,10 @@ class PassTimes:
             compute += further * self._predicting[side]
             rings += further
             exchanges += self._work.traffic.further_exchanges
-            if split.tp > 1:
-                gathers += further * self._further_gathers[side]
+            gathers += self._further_gathers[side]
         if is_last:
             compute += (1 + further) * self._logits[side]
-            if split.tp > 1:
-                gathers += 1 + further
+            gathers += 1 + further
         return PassParts(
             compute,
             gathers * self._gather_s,
@@ -255,10 +249,10 @@ def gradient_segments(
     """
     alone_s = (twins_s, shards_s(work, place, groups["dp"].byte_s))
     segments = [PassSegment("dp", seconds, None, 0.0) for seconds in alone_s if seconds]
-    summed, ends = summed_between(work), replica_ends(place)
-    for name, number in (("dp", work.parameters.common), ("edp", work.parameters.experts)):
-        group, collectives = groups[name], exchanges(work, number, math.prod(ends[name]))
-        if collectives and number and group.inside * group.across > 1:
+    summed = summed_between(work)
+    for name, held in held_by(work, place).items():
+        group, collectives = groups[name], exchanges(work, held.number, held.ranks)
+        if collectives and held.number and group.inside * group.across > 1:
             ways = taken_ways(collectives, group, work.links, summed)
             rounds = [collective.times for collective in collectives]
             segments += _segments(

@@ -194,7 +194,8 @@ def _placed_run(
         reason = (
             fault
             or "The factors of its placement do not multiply to the degrees of its mapping on"
-            f" {active_gpus} active GPUs of an HB domain."
+            f" {active_gpus} active GPUs of an HB domain, or ranks that split an expert or share"
+            " out a copy of the parameters do not lie in one domain."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"

@@ -174,7 +174,7 @@ def laid_out_s(layout: Layout, p: int, v: int, m: int, seconds: LaidOut) -> floa
             now[event.stage] += (backward_s if event.is_backward else forward_s)[event.chunk]
         else:
             others_s = [moments[other] + event.others_hops * hop_s for other in event.others]
-            now[event.stage] = max(moments[event.own] + event.own_hops * hop_s, *others_s, 0.0)
+            now[event.stage] = max([moments[event.own] + event.own_hops * hop_s, *others_s])
     return max(now)
 
 

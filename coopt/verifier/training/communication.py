@@ -193,14 +193,6 @@ class PipelineHops(NamedTuple):
     met_logits: int
 
 
-class AheadShares(NamedTuple):
-    """What of the traffic of a layer belongs to its pass forward."""
-
-    gathers: float
-    ring: float
-    experts: float
-
-
 class LayerTraffic(NamedTuple):
     """Seconds of all TP collectives of a layer and micro-batch, of keys and values going round, and
     of experts.
@@ -209,6 +201,22 @@ class LayerTraffic(NamedTuple):
     gathers_s: float = 0.0
     ring_s: float = 0.0
     experts_s: float = 0.0
+
+
+class AheadShares(NamedTuple):
+    """What of the traffic of a layer belongs to its pass forward."""
+
+    gathers: float
+    ring: float
+    experts: float
+
+    def of(self, traffic: LayerTraffic) -> float:
+        """Seconds of the pass forward."""
+        return (
+            self.gathers * traffic.gathers_s
+            + self.ring * traffic.ring_s
+            + self.experts * traffic.experts_s
+        )
 
 
 class GpuTraffic(NamedTuple):
@@ -222,6 +230,8 @@ class GpuTraffic(NamedTuple):
     """D_a"""
     logits_gathers: float
     """TP all-gathers of the logits and of the further predictions, for a micro-batch"""
+    prediction_gathers: float
+    """of these, those of the layers that predict further tokens"""
     rings: int
     """all-gathers that keys and values going round come to; 0 without context parallelism"""
     around_cp: tuple[tuple[float, float], ...]
@@ -304,6 +314,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     full_recompute, j = split.recompute == "full", model.extra_predictions
     rows = split.micro_batch * model.seq // split.cp
     gathers = _layer_gathers(workload, split)
+    prediction_gathers = j * _layer_gathers(predicting(workload), split)
     routed = 2 * model.capacity * rows * model.top_k * routed_width(model)
     # dispatch and combine, forward and backward, and forward once more where what follows attention
     # is repeated
@@ -317,9 +328,8 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
-        logits_gathers=(
-            2 * (1 + j) + j * _layer_gathers(predicting(workload), split) if split.tp > 1 else 0.0
-        ),
+        logits_gathers=2 * (1 + j) + prediction_gathers if split.tp > 1 else 0.0,
+        prediction_gathers=prediction_gathers,
         rings=(4 if full_recompute else 3) if split.cp > 1 else 0,
         around_cp=tuple(
             (share, 2.0 * split.micro_batch * model.seq * columns)
@@ -440,6 +450,8 @@ def _layer_gathers(workload: Workload, split: ScalarMapping) -> float:
 
 def forward_gathers(workload: Workload, split: ScalarMapping) -> float:
     """Those of n_AG in the pass forward, without encoders."""
+    if split.tp == 1:
+        return 0.0
     pairs = 2 * layer_shares(workload.model).blocks * workload.options.tp_sync_fraction
     return pairs * _pair(workload, split) * forward_cost(workload, split)
 

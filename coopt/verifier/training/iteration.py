@@ -74,6 +74,18 @@ class PipelineTimes(NamedTuple):
         return self.steady_s + self.filled_s + self.ends_s + self.hops * self.hop_s
 
 
+class PipelineParts(NamedTuple):
+    """Seconds of a pipeline by cause; they sum to it. Names as in `breakdown_s`."""
+
+    compute: float
+    logits: float
+    tp: float
+    cp: float
+    ep: float
+    pp: float
+    bubble: float
+
+
 class TimeBreakdown(NamedTuple):
     """Seconds of an iteration by cause; they sum to it. Names as in `breakdown_s`."""
 
@@ -222,21 +234,19 @@ def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
 
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T_dp: gradients and parameters over the ranks that share them, experts apart."""
-    traffic, parameters = work.traffic, work.parameters
     twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.tied_s_byte)
-    if not traffic.reductions:
+    if not work.traffic.reductions:
         return twins_s
-    numbers = {"dp": parameters.common, "edp": parameters.experts}
+    held = held_by(work, place)
     rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
-    s_byte = {kind: rates[kind] for kind, number in numbers.items() if number}
+    s_byte = {kind: rates[kind] for kind, each in held.items() if each.number}
     groups = replica_groups(work, place, speed.inside_byte_s, s_byte, speed.other_ways)
-    ends = replica_ends(place)
     return (
         twins_s
         + shards_s(work, place, speed.inside_byte_s)
         + sum(
             gathers_s(
-                exchanges(work, numbers[kind], math.prod(ends[kind])),
+                exchanges(work, held[kind].number, held[kind].ranks),
                 group,
                 work.links,
                 summed_between(work),
@@ -268,20 +278,34 @@ def replica_groups(
     """The ranks that hold the same parameters, and those that hold the same experts, as far as
     rates are given; of several copies those with the same shards.
     """
-    groups = {}
+    groups, held = {}, held_by(work, place)
     for kind, kind_s_byte in s_byte.items():
-        inside, across = replica_ends(place)[kind]
+        _, inside, across = held[kind]
         inside //= shard_ranks(work, inside, across)
         kind_ways = ways_of_replicas(work, kind, across, other_ways)
         groups[kind] = Group(inside, across, byte_s, kind_s_byte, kind_ways, place.fewest(inside))
     return groups
 
 
-def replica_ends(place: Placement) -> dict[str, tuple[int, int]]:
-    """Ranks in a domain, and domains, that hold the same parameters, and the same experts."""
+class HeldAlike(NamedTuple):
+    """How many parameters several ranks hold the same, and these ranks in a domain and domains."""
+
+    number: float
+    inside: int
+    across: int
+
+    @property
+    def ranks(self) -> int:
+        """All that hold them."""
+        return self.inside * self.across
+
+
+def held_by(work: Work, place: Placement) -> dict[str, HeldAlike]:
+    """Parameters outside experts, which replicas hold alike, and those of experts."""
+    inside, across = place.dp_in * place.cp_in, place.dp_across * place.cp_across
     return {
-        "dp": (place.dp_in * place.cp_in, place.dp_across * place.cp_across),
-        "edp": (place.copies_in, place.copies_across),
+        "dp": HeldAlike(work.parameters.common, inside, across),
+        "edp": HeldAlike(work.parameters.experts, place.copies_in, place.copies_across),
     }
 
 
@@ -293,11 +317,10 @@ def shard_ranks(work: Work, inside: int, across: int) -> int:
 
 def shards_s(work: Work, place: Placement, byte_s: float) -> float:
     """Seconds in which ranks of a domain scatter and gather one of several copies."""
-    numbers = {"dp": work.parameters.common, "edp": work.parameters.experts}
     return sum(
-        gathers_s(in_copy(work, numbers[kind]), copy_group(work, ranks, byte_s), work.links)
-        for kind, ends in replica_ends(place).items()
-        if numbers[kind] and (ranks := shard_ranks(work, *ends)) > 1
+        gathers_s(in_copy(work, number), copy_group(work, ranks, byte_s), work.links)
+        for number, *ends in held_by(work, place).values()
+        if number and (ranks := shard_ranks(work, *ends)) > 1
     )
 
 
@@ -345,24 +368,17 @@ def exchanges(work: Work, number: float, ranks: int) -> list[Repeated]:
 
 
 def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
-    """The pipeline by the stage that sets the pace: a middle one, one that also waits for the last,
-    or the last.
+    """The pipeline of even stages by the one that sets the pace: a middle one, one that also waits
+    for the last, or the last.
     """
-    if work.layout:
-        seconds = laid_out(work, step)
-        silent_s = work.laid_out_s(seconds._replace(hop_s=0.0))
-        hops_s = work.laid_out_s(seconds) - silent_s
-        return PipelineTimes(silent_s, 0.0, 0.0, EndVisits(0.0), 1.0, 0, hops_s)
     traffic, split, m = work.traffic, work.split, work.micro_batches
-    layer = traffic.gathers * step.gather_s + step.ring_s + step.experts_s
-    stage_s, whole_s = work.stage_s + work.layers * layer, work.layer_s + layer
+    layer = _of_layer(work, step)
+    stage_s, whole_s = work.stage_s + work.layers * sum(layer), work.layer_s + sum(layer)
     excess_s = work.logits_s - work.missing_last * whole_s + traffic.logits_gathers * step.gather_s
     excess_s += traffic.further_layers * step.ring_s + traffic.further_exchanges * step.experts_s
     waits, steady_s = traffic.waits, m * stage_s
     if work.schedule != "1f1b":
-        ahead = traffic.ahead
-        ahead_s = ahead.gathers * traffic.gathers * step.gather_s + ahead.ring * step.ring_s
-        forward_s = work.forward_s + ahead_s + ahead.experts * step.experts_s
+        forward_s = work.forward_s + traffic.ahead.of(layer)
         row = work.longest_row(SplitStage(stage_s, forward_s, whole_s, excess_s), step.hop_s)
         ends = EndVisits(row.visits, row.firsts * work.missing_first)
         return PipelineTimes(
@@ -385,21 +401,17 @@ def pipeline_times(work: Work, step: CommunicationTimes) -> PipelineTimes:
 def laid_out(work: Work, step: CommunicationTimes) -> LaidOut:
     """Seconds of a micro-batch under a layout."""
     traffic = work.traffic
-    layer = LayerTraffic(traffic.gathers * step.gather_s, step.ring_s, step.experts_s)
-    predictions_s = prediction_gathers(work) * step.gather_s
-    loss_s = traffic.logits_gathers * step.gather_s - predictions_s
-    predictions_s += (
-        traffic.further_layers * step.ring_s + traffic.further_exchanges * step.experts_s
+    loss_s = (traffic.logits_gathers - traffic.prediction_gathers) * step.gather_s
+    predictions_s = (
+        traffic.prediction_gathers * step.gather_s
+        + traffic.further_layers * step.ring_s
+        + traffic.further_exchanges * step.experts_s
     )
-    return work.laid_out(layer, predictions_s, loss_s, step.hop_s)
+    return work.laid_out(_of_layer(work, step), predictions_s, loss_s, step.hop_s)
 
 
-def prediction_gathers(work: Work) -> float:
-    """TP all-gathers of layers that predict further tokens, beside two of the logits of each
-    prediction.
-    """
-    of_logits = 2 * (1 + work.traffic.further_layers) if work.split.tp > 1 else 0
-    return work.traffic.logits_gathers - of_logits
+def _of_layer(work: Work, step: CommunicationTimes) -> LayerTraffic:
+    return LayerTraffic(work.traffic.gathers * step.gather_s, step.ring_s, step.experts_s)
 
 
 def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -430,12 +442,12 @@ def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
     gathered, but for what a rank has itself where one level follows the other.
     """
     busy_s = 0.0
-    numbers = {"dp": work.parameters.common, "edp": work.parameters.experts}
-    for kind, (inside, across) in replica_ends(place).items():
-        shard = shard_ranks(work, inside, across)
-        sent = [(inside // shard, exchanges(work, numbers[kind], inside * across))]
-        sent += [(shard, in_copy(work, numbers[kind]))] if work.traffic.copies > 1 else []
-        for ranks, collectives in sent:
+    for held in held_by(work, place).values():
+        shard = shard_ranks(work, held.inside, held.across)
+        for ranks, collectives in (
+            (held.inside // shard, exchanges(work, held.number, held.ranks)),
+            (shard, in_copy(work, held.number)),
+        ):
             # in one ring through all ranks everything passes each rank; level by level its own
             # part stays where it is
             passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
@@ -465,7 +477,9 @@ def inside_window_s(
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T: seconds of one iteration."""
     step = communication_times(work, place, speed)
-    pipeline_s = pipeline_times(work, step).whole_s
+    pipeline_s = (
+        work.laid_out_s(laid_out(work, step)) if work.layout else pipeline_times(work, step).whole_s
+    )
     data_s = _exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s)
     return work.factor * (pipeline_s + data_s + step.embedding_s + work.optimizer_s)
 
@@ -486,23 +500,37 @@ def _exposed_s(
 
 
 def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
-    """T by cause: the logits count, and missing layers do not, of micro-batches for which the last
-    stage is waited.
-    """
+    """T by cause."""
     step = communication_times(work, place, speed)
+    pipeline = _laid_out_parts(work, step) if work.layout else _even_parts(work, step)
+    # gradients of the site first, and what those of other sites add is theirs
+    own_s, both_s = (
+        _exposed_s(work, place, speed, step, sum(pipeline), data_s)
+        for data_s in (step.data_s, step.data_s + work.wait_s)
+    )
+    parts = TimeBreakdown(
+        **pipeline._asdict(),
+        dp=own_s,
+        wan=both_s - own_s,
+        embedding=step.embedding_s,
+        optimizer=work.optimizer_s,
+        straggler=0.0,
+    )
+    return parts._replace(straggler=(work.factor - 1) * sum(parts))
+
+
+def _even_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
+    """The pipeline of even stages: the logits count, and missing layers do not, of micro-batches
+    for which the last stage is waited.
+    """
     pipeline, m, traffic = pipeline_times(work, step), work.micro_batches, work.traffic
     ends, fewer = (
         pipeline.ends.visits,
         pipeline.ends.visits * work.missing_last + pipeline.ends.layers,
     )
     layers = m * work.layers - fewer
-    pipeline_s = pipeline.whole_s
-    if work.layout:
-        return _laid_out_breakdown(work, step, pipeline, place, speed)
-    # gradients of the site first, and what those of other sites add is theirs
-    own_s = _exposed_s(work, place, speed, step, pipeline_s, step.data_s)
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
-    parts = TimeBreakdown(
+    return PipelineParts(
         compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
         logits=ends * work.logits_s,
         tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
@@ -512,52 +540,28 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         # filling may save more than it takes where the first stage lacks layers: hops count that
         # much less then
         bubble=max(filled_s, 0.0),
-        dp=own_s,
-        wan=_exposed_s(work, place, speed, step, pipeline_s, step.data_s + work.wait_s) - own_s,
-        embedding=step.embedding_s,
-        optimizer=work.optimizer_s,
-        straggler=0.0,
     )
-    return parts._replace(straggler=(work.factor - 1) * sum(parts))
 
 
-def _laid_out_breakdown(
-    work: Work,
-    step: CommunicationTimes,
-    pipeline: PipelineTimes,
-    place: Placement,
-    speed: Speeds,
-) -> TimeBreakdown:
-    """T by cause under a layout: the passes of the stage that has most to do, what hops add, and
+def _laid_out_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
+    """The pipeline under a layout: the passes of the stage that has most to do, what hops add, and
     the rest.
     """
-    traffic, m = work.traffic, work.micro_batches
-    layers, predicts, ends = busiest_stage(work.layout, work.split.pp, laid_out(work, step))
-    of_predictions = prediction_gathers(work)
-    gathers = layers * traffic.gathers + predicts * of_predictions
-    gathers += ends * (traffic.logits_gathers - of_predictions)
-    compute = m * layers * work.stage_s / work.layers
-    logits = m * (predicts * work.predictions_s + ends * (work.logits_s - work.predictions_s))
-    tp = m * gathers * step.gather_s
-    cp = m * (layers + predicts * traffic.further_layers) * step.ring_s
-    ep = m * (layers + predicts * traffic.further_exchanges) * step.experts_s
-    own_s = _exposed_s(work, place, speed, step, pipeline.whole_s, step.data_s)
-    both_s = _exposed_s(work, place, speed, step, pipeline.whole_s, step.data_s + work.wait_s)
-    parts = TimeBreakdown(
-        compute=compute,
-        logits=logits,
-        tp=tp,
-        cp=cp,
-        ep=ep,
-        pp=pipeline.hop_s,
-        bubble=pipeline.steady_s - (compute + logits + tp + cp + ep),
-        dp=own_s,
-        wan=both_s - own_s,
-        embedding=step.embedding_s,
-        optimizer=work.optimizer_s,
-        straggler=0.0,
+    traffic, m, seconds = work.traffic, work.micro_batches, laid_out(work, step)
+    silent_s = work.laid_out_s(seconds._replace(hop_s=0.0))
+    layers, predicts, ends = busiest_stage(work.layout, work.split.pp, seconds)
+    gathers = layers * traffic.gathers + predicts * traffic.prediction_gathers
+    gathers += ends * (traffic.logits_gathers - traffic.prediction_gathers)
+    passes = PipelineParts(
+        compute=m * layers * work.stage_s / work.layers,
+        logits=m * (predicts * work.predictions_s + ends * (work.logits_s - work.predictions_s)),
+        tp=m * gathers * step.gather_s,
+        cp=m * (layers + predicts * traffic.further_layers) * step.ring_s,
+        ep=m * (layers + predicts * traffic.further_exchanges) * step.experts_s,
+        pp=0.0,
+        bubble=0.0,
     )
-    return parts._replace(straggler=(work.factor - 1) * sum(parts))
+    return passes._replace(pp=work.laid_out_s(seconds) - silent_s, bubble=silent_s - sum(passes))
 
 
 def model_flop_per_token(model: Transformer) -> float:

@@ -214,13 +214,11 @@ def tensor_divides(workload: Workload, t: int) -> bool:
     model = workload.model
     if not all(heads_divide(mixer, t) for _, mixer in model.kinds):
         return False
+    over = ranks_of_expert(workload, t) if model.experts else t
     widths = [model.shared_ffn, model.dense_ffn]
     for encoder in model.encoders:
         widths += [encoder.heads, encoder.ffn, encoder.projector, encoder.hidden]
-    if model.experts:
-        over = ranks_of_expert(workload, t)
-        return t % over == model.ffn % over == 0 and all(width % t == 0 for width in widths)
-    return all(width % t == 0 for width in (*widths, model.ffn))
+    return t % over == model.ffn % over == 0 and all(width % t == 0 for width in widths)
 
 
 def ranks_of_expert(workload: Workload, t: int) -> int:
@@ -329,7 +327,9 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
 def layout_fault(workload: Workload, p: int, v: int) -> str:
     """What a given layout does not allow, as a sentence; empty where it goes with these stages."""
     layout = workload.layout
-    if p * v != len(layout) or (p == 1 and v > 1):
+    if p == 1 < v:
+        return f"interleave = {v} needs a pipeline, but pp = 1."
+    if p * v != len(layout):
         return (
             f"pp = {p} with interleave = {v} has {p * v} chunks, but the layout has {len(layout)}."
         )
@@ -382,9 +382,13 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether layers, sequences and experts divide."""
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
     if not tensor_divides(workload, t):
+        over = ranks_of_expert(workload, t) if model.experts else 1
+        split = (
+            f", or {over} TP ranks of an expert do not divide tp and its width" if over > 1 else ""
+        )
         return (
             f"tp = {t} does not divide the heads, KV heads, groups of linear mixers or FFN widths"
-            f" of {model.name!r}."
+            f" of {model.name!r}{split}."
         )
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."

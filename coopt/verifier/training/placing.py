@@ -169,10 +169,8 @@ def placement_of(
         or min(min(pair) for pair in pairs.values()) < 1
     ):
         return None
+    degrees = _degrees(workload, mapping)
     if rooms is not None:
-        degrees = _Degrees(
-            mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping)
-        )
         if mapping.outermost == "dp":
             return None
         parts = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
@@ -191,9 +189,6 @@ def placement_of(
     inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
     if math.prod(inside) != active_gpus:
         return None
-    degrees = _Degrees(
-        mapping.tp, mapping.pp, mapping.dp, mapping.cp, *_further_degrees(workload, mapping)
-    )
     place = _placement(degrees, *inside)._replace(outermost=mapping.outermost)
     is_turned = mapping.outermost == "dp"
     if not _keeps_part(workload, place) or (is_turned and not may_turn(workload, place)):
@@ -201,18 +196,16 @@ def placement_of(
     return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
 
 
-def _degrees(workload: Workload, split: ScalarMapping) -> _Degrees:
-    return _Degrees(split.tp, split.pp, split.dp, split.cp, *_further_degrees(workload, split))
-
-
-def _further_degrees(
-    workload: Workload, mapping: ScalarMapping | MappingChoice
-) -> tuple[int, int, bool]:
-    of_expert, two_way = (
-        ranks_of_expert(workload, mapping.tp),
-        workload.options.schedule == "dualpipe",
+def _degrees(workload: Workload, mapping: ScalarMapping | MappingChoice) -> _Degrees:
+    return _Degrees(
+        tp=mapping.tp,
+        pp=mapping.pp,
+        dp=mapping.dp,
+        cp=mapping.cp,
+        ep=mapping.ep if workload.model.experts else 0,
+        of_expert=ranks_of_expert(workload, mapping.tp),
+        two_way=workload.options.schedule == "dualpipe",
     )
-    return (mapping.ep if workload.model.experts else 0), of_expert, two_way
 
 
 @lru_cache(maxsize=200_000)

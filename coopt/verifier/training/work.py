@@ -180,43 +180,28 @@ class Work(NamedTuple):
         """
         split, m, hideable_s = self.split, self.micro_batches, traffic.gathers_s + traffic.experts_s
         traffic_s, data_s = hideable_s + traffic.ring_s, data_s + self.wait_s
-        if self.layout:
-            busy_s = self.laid_out_s(self.laid_out(traffic, 0.0, 0.0, 0.0))
-            inside_s = self.hiding_layers * hideable_s
-            hidden_s = self.exposed_s(busy_s, data_s, 0.0, inside_s)
-            return self.factor * (busy_s + hidden_s + self.optimizer_s) * (1 - 1e-12)
         layer_s, stage_s = self.layer_s + traffic_s, self.stage_s + self.layers * traffic_s
         excess_s = self.logits_s - self.missing_last * layer_s
-        if self.schedule != "1f1b":
-            ahead = self.traffic.ahead
-            ahead_s = (
-                ahead.gathers * traffic.gathers_s
-                + ahead.ring * traffic.ring_s
-                + ahead.experts * traffic.experts_s
-            )
-            row = self.longest_row(
-                SplitStage(stage_s, self.forward_s + ahead_s, layer_s, excess_s), 0.0
-            )
-            busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
-            # sums in another order may come out lower: a floor lies below by more than that
-            return (
-                self.factor
-                * (busy_s + self.exposed_s(busy_s, data_s) + self.optimizer_s)
-                * (1 - 1e-12)
-            )
-        # as `pipeline_times`, without hops and what the last stage sends more, which only add to it
-        full_s = (
-            m * stage_s + (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
-        )
-        busy_s = full_s + max(
-            m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends]
-        )
         inside_s = self.hiding_layers * hideable_s  # each layer takes as much longer as it hides
-        return (
-            self.factor
-            * (busy_s + self.exposed_s(busy_s, data_s, 0.0, inside_s) + self.optimizer_s)
-            * (1 - 1e-12)
-        )
+        if self.layout:
+            busy_s = self.laid_out_s(self.laid_out(traffic, 0.0, 0.0, 0.0))
+        elif self.schedule != "1f1b":
+            forward_s = self.forward_s + self.traffic.ahead.of(traffic)
+            row = self.longest_row(SplitStage(stage_s, forward_s, layer_s, excess_s), 0.0)
+            busy_s = m * stage_s + row.added_s(excess_s, self.missing_first * layer_s)
+            inside_s = 0.0  # nothing else hides gradients where the backward pass is split
+        else:
+            # as `pipeline_times`, without hops and what the last stage sends more, which only add
+            # to it
+            filled_s = (split.pp - 1) * stage_s / split.interleave - self.missing_first * layer_s
+            busy_s = (
+                m * stage_s
+                + filled_s
+                + max(m * excess_s, *[visits.added_s(excess_s, layer_s) for visits in self.ends])
+            )
+        hidden_s = self.exposed_s(busy_s, data_s, 0.0, inside_s)
+        # sums in another order may come out lower: a floor lies below by more than that
+        return self.factor * (busy_s + hidden_s + self.optimizer_s) * (1 - 1e-12)
 
     def laid_out(
         self, traffic: LayerTraffic, predictions_s: float, loss_s: float, hop_s: float
@@ -224,13 +209,7 @@ class Work(NamedTuple):
         """Seconds of a micro-batch under a layout, where predictions and loss have traffic of so
         many seconds.
         """
-        ahead = self.traffic.ahead
-        forward_s = (
-            self.forward_s
-            + ahead.gathers * traffic.gathers_s
-            + ahead.ring * traffic.ring_s
-            + ahead.experts * traffic.experts_s
-        )
+        forward_s = self.forward_s + self.traffic.ahead.of(traffic)
         whole_s = self.stage_s / self.layers + sum(traffic)
         ends_s = self.predictions_s + predictions_s, self.logits_s - self.predictions_s + loss_s
         return LaidOut(forward_s, whole_s - forward_s, *ends_s, hop_s)
@@ -347,6 +326,7 @@ class Clock:
         parameters, layers, *lacks = self._stage(split)
         passes, waits = self.layers.of(split)
         whole_s, further = sum(passes), model.extra_predictions
+        predictions_s = further * sum(self._predicting_layers.of(split)[0])
         traffic, m = (
             traffic_of(self.workload, split),
             split.micro_batches(self.workload.global_batch),
@@ -367,8 +347,7 @@ class Clock:
             core_s=min(sum(self.layers.core_pass(split)), whole_s) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * whole_s + added,
-            logits_s=(1 + further) * self._logits_s(split)
-            + further * sum(self._predicting_layers.of(split)[0]),
+            logits_s=(1 + further) * self._logits_s(split) + predictions_s,
             optimizer_s=moved_s(
                 self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)
             ),
@@ -380,7 +359,7 @@ class Clock:
             weights_s=0.0 if options.schedule == "1f1b" else self.layers.weights_s(split),
             further_weights_s=self._further_weights_s(split),
             layout=self.workload.layout,
-            predictions_s=further * sum(self._predicting_layers.of(split)[0]),
+            predictions_s=predictions_s,
             factor=options.slowdown * options.software.overhead,
             ends=end_visits(
                 split,
