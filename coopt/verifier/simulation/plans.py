@@ -193,9 +193,9 @@ def _placed_run(
     if place is None:
         reason = (
             fault
-            or "The factors of its placement do not multiply to the degrees of its mapping on"
-            f" {active_gpus} active GPUs of an HB domain, or ranks that split an expert or share"
-            " out a copy of the parameters do not lie in one domain."
+            or f"On {active_gpus} active GPUs of an HB domain, its placement must multiply to the"
+            " degrees of its mapping, and must keep every expert and every copy of the parameters"
+            " inside one domain."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
