@@ -147,13 +147,13 @@ def _prices(plan: Plan, other: NextBest) -> str:
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
         return f"another choice is as good: {what}"
-    call = ", which is a close call" if other.close else ""
     verb = "draws" if plan.objective.kind == "power" else "costs"
-    more = f"the next best choice {verb} {words.percent(share)} more{call}"
+    more = f"the next best choice {verb} {words.percent(share)} more"
     turn = "Halving or doubling any single price would not reverse the choice"
     if other.product:
         source = f" (its source leaves {words.percent(other.doubt)} open)" if other.doubt else ""
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
-    return f"{more}: {what}. {turn}."
+    call = " This is a close call: prices within their ranges, taken together, could reverse it."
+    return f"{more}: {what}. {turn}.{call * other.close}"
