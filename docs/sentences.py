@@ -21,10 +21,11 @@ WORDS = 3
 ELSEWHERE = ("help", "description", "doc", "metavar", "short_help", "epilog")
 """Keywords whose texts are on other pages."""
 
+BETWEEN_TAGS = re.compile(r">([^<>]+)<(?!/?(?:script|style))")
 SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 VALUE = re.compile(r"\$?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 MARKUP = re.compile(
-    r"<[^<>]*>|^M\{|^[.#\[({:^%]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
+    r"<[^<>]*>|^MX |^\(?[.#\[{:^%?\\]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
     r"|^outside (lower|right)|->\w+$|> table|^\w+\(\w+, |\.test\("
 )
 NAMES = re.compile(r"\b[a-z]+[_\d]\w*")
@@ -48,7 +49,7 @@ class Sentence:
 
 
 def sentences() -> Iterator[Sentence]:
-    """The sentences of Python and of the scripts of pages, file by file."""
+    """The sentences of Python, and of the scripts and the templates of pages, file by file."""
     for file in sorted((ROOT / "coopt").rglob("*.py")):
         name = str(file.relative_to(ROOT))
         found = dict.fromkeys(_of_python(ast.parse(file.read_text("utf-8"))))
@@ -61,6 +62,12 @@ def sentences() -> Iterator[Sentence]:
                 text = "".join(texts)
                 if _reads(text):
                     yield Sentence(file=str(file.relative_to(ROOT)), line=line, text=text)
+    for file in sorted({*(ROOT / "coopt").rglob("*.html"), *(ROOT / "coopt").rglob("*.j2")}):
+        written = file.read_text("utf-8")
+        for found in BETWEEN_TAGS.finditer(written):
+            if _reads(found[1]):
+                line = written.count("\n", 0, found.start()) + 1
+                yield Sentence(file=str(file.relative_to(ROOT)), line=line, text=found[1])
 
 
 def _of_python(node: ast.AST) -> Iterator[tuple[int, str]]:
@@ -91,7 +98,7 @@ def _reads(text: str) -> bool:
     """Whether a text has words enough, and is no markup, pattern or table of widths."""
     words = re.findall(r"(?<![\w.<{-])[A-Za-z][a-z'-]*(?![\w<(=])", VALUE.sub(" ", text))
     listed = len(NAMES.findall(VALUE.sub(" ", text))) > len(words)
-    return len(words) >= WORDS and not listed and not MARKUP.search(text.strip())
+    return len(words) >= WORDS and not listed and not MARKUP.search(VALUE.sub("X", text).strip())
 
 
 def examples() -> str:

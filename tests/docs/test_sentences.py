@@ -42,6 +42,7 @@ def test_sentences_of_every_room_are_found_without_docstrings_help_and_checks() 
     files = {one.file for one in every_sentence()}
     assert files >= {"coopt/cli/main.py", "coopt/verifier/audit.py", "coopt/serve/page/app.js"}
     texts = {one.text for one in every_sentence()}
+    assert {"{domains} without a network", "Skip to the answer"} <= texts
     assert not any("\n    " in text and "Parameters" in text for text in texts)
     assert not any(text.startswith("a part has") for text in texts)
 
