@@ -123,9 +123,19 @@ def test_periods_that_repeat_end_when_each_of_them_does(
 ) -> None:
     m, rows = np.array([60 * p]), LayoutRows(layout, np.array([p]), np.array([len(layout_of(layout)) // p]))
     parts = LayoutParts(*(np.array([number]) for number in (1.0, 2.0, 0.0, 0.7, hop)))
-    time_s = layout_s(rows, m, parts)
+    walked: list[int] = []
+
+    class Walked(tuple[Any, ...]):
+        def __getitem__(self, number: Any) -> Any:
+            walked.append(number)
+            return super().__getitem__(number)
+
+    listed = layouts._slots
+    monkeypatch.setattr(layouts, "_slots", lambda *shape: Walked(listed(*shape)))
+    time_s, few = layout_s(rows, m, parts), len(walked)
     monkeypatch.setattr(layouts, "SAME", -1.0)
     assert time_s == pytest.approx(layout_s(rows, m, parts), rel=1e-12)
+    assert few < (len(walked) - few) / 2
 
 
 @pytest.mark.parametrize(

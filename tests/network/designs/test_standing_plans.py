@@ -29,6 +29,15 @@ def _given(file, network, gpus, **keys):
     return coopt.load({**question, "network": {"given": True, **tables}, "existing": existing})
 
 
+def _drawn(count):
+    """A network of each random question that lists any with tiers, and as many uplinks of its leaves as it may have."""
+    for seed in range(count):
+        instance, draw = _question(seed), random.Random(seed)
+        if listed := [family for family in families(instance) if family.tiers and family.alike]:
+            family = draw.choice(listed)
+            yield seed, instance.network, family, draw.choice(family.uplink_choices), draw
+
+
 STEPS = "published.switches = [13, 12, 3]: the design counts 13, 10 and 3"  # spines that a whole step would not need
 
 
@@ -40,15 +49,10 @@ def _assert_refusals(refused, expected):
 
 def test_a_plan_stands_as_it_was_built(tmp_path):
     stood, refused = set(), {}
-    for seed in range(60):
-        instance, draw = _question(seed), random.Random(seed)
-        listed = [family for family in families(instance) if family.tiers and family.alike]
-        if not listed:
-            continue
-        family = draw.choice(listed)
-        design = design_of(family, draw.choice(family.uplink_choices))
+    for seed, network, family, uplinks, _ in _drawn(60):
+        design = design_of(family, uplinks)
         try:
-            given = Space(instance=_load(tmp_path, design, instance.network, family.gpus)).standing(family.gpus)
+            given = Space(instance=_load(tmp_path, design, network, family.gpus)).standing(family.gpus)
         except coopt.InstanceError as error:
             refused[seed] = str(error)
             continue
@@ -61,20 +65,14 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
 
 def test_a_list_of_cables_stands_as_it_lists(tmp_path):
     stood, refused, files = set(), {}, {name: tmp_path / f"{name}.csv" for name in ("csv", "devices", "cables")}
-    for seed in range(45):
-        instance, draw = _question(seed), random.Random(seed)
-        listed = [family for family in families(instance) if family.tiers and family.alike]
-        if not listed:
-            continue
-        family = draw.choice(listed)
-        uplinks = draw.choice(family.uplink_choices)
+    for seed, network, family, uplinks, draw in _drawn(45):
         rows = [*cables(family, uplinks)]
         draw.shuffle(rows)
         for name, file in files.items():
             file.write_text(WRITERS[name if name == "csv" else f"netbox-{name}"](rows), "utf-8")
         netbox = {"devices": str(files["devices"])} if seed % 2 else {}
         try:
-            found = _given(files["cables" if netbox else "csv"], instance.network, family.gpus, **netbox)
+            found = _given(files["cables" if netbox else "csv"], network, family.gpus, **netbox)
             given = Space(instance=found).standing(family.gpus)
         except coopt.InstanceError as error:
             refused[seed] = str(error)

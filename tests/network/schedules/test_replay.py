@@ -48,7 +48,10 @@ MUTANTS = {
     "twice-received": (twice, "the receiver holds it already"),
     "twice-reduced": (twice, "counts twice"),
     "back": (back_to_the_root, "the receiver holds it already"),
-    "no-link": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(s.hops[0].path[0], 10))), "link d0.0 -> d2.2"),
+    "no-link": (
+        lambda s: hops_of(s, 0, s.hops[0]._replace(path=(s.hops[0].path[0], 10))),
+        "needs the link d0.0 -> d2.2",
+    ),
     "fewer-rounds": (lambda s: replace(s, rounds=s.rounds[:-1]), "this step or chunk does not exist"),
     "root": (lambda s: replace(s, roots=(1, *s.roots[1:])), "the sender does not hold it"),
     "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "is not a domain"),
@@ -106,7 +109,7 @@ def test_a_schedule_for_another_graph_is_noticed(drawn):
     """As a path that ends at a switch is, and one through a switch that is gone."""
     _, board = drawn("torus:4x4")
     mesh, _ = drawn("mesh:4x4")
-    assert any("link d0.0 -> d" in fault for fault in replay(mesh, multitree(board)))
+    assert any("needs the link d0.0 -> d" in fault for fault in replay(mesh, multitree(board)))
     assert "are not the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
     graph, board = drawn("clos:2x2:2")
     schedule = ring_schedule(board)
@@ -114,4 +117,4 @@ def test_a_schedule_for_another_graph_is_noticed(drawn):
     assert "two domains" in replay(graph, hops_of(schedule, 0, cut))[0]
     crossing = next(hop for hop in schedule.hops if len(hop.path) == 5)
     graph.remove_node(board.names[crossing.path[2]])
-    assert any("does not exist" in fault for fault in replay(graph, schedule))
+    assert any("which does not exist" in fault for fault in replay(graph, schedule))
