@@ -207,6 +207,18 @@ class Ring(Record):
     wan: tuple[WanPlan, ...]
     exchanges: tuple[Exchange, ...]
 
+    def added_s(self, *, without_one_of: WanPlan) -> dict[str, float]:
+        """Return how much longer each exchange takes without one of several channels of a link (s),
+        by workload.
+        """
+        rates = [link.channels * link.gbit_s for link in self.wan]
+        left_gbit_s = min(*rates, (without_one_of.channels - 1) * without_one_of.gbit_s)
+        slower_s_per_gbit = 1 / left_gbit_s - 1 / min(rates)
+        return {
+            exchange.workload: exchange.sent_bytes * 8 / 1e9 * slower_s_per_gbit
+            for exchange in self.exchanges
+        }
+
 
 class PhaseSpending(Record):
     """Purchases of all parts in a phase at its prices, stored units, power, and electricity until

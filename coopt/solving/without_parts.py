@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,7 +22,7 @@ from coopt.network.plan_networks import PartNetwork
 from coopt.perf.collectives import KINDS
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Bools
-from coopt.plan.couplings import SharedCore
+from coopt.plan.couplings import Ring, SharedCore
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question
@@ -116,6 +116,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     found = (
         _gpu(family, running, idle=idle),
         *(_fault(family, loss, running) for loss in parts),
+        *_channels(plan.couplings.ring, running),
         _stopped(
             "HB domain",
             family.domains,
@@ -255,8 +256,8 @@ def _running(network: PartNetwork, split: RankGrid, run: WorkloadPlan) -> Runnin
 
 
 def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
-    times = [(job, job.time_s(loss)) for job in running]
-    worst = _worst(running, [time_s for _, time_s in times])
+    times_s = [job.time_s(loss) for job in running]
+    worst = _worst(running, times_s)
     effect = _effect(worst)
     return Fault(
         part=loss.part,
@@ -265,16 +266,48 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
         slowdown=None if math.isinf(worst) else worst,
         forwarded=loss.forwarded,
         restarts=loss.aborts and any(job.crosses.any() for job in running),
-        workloads=tuple(
-            FaultedWorkload(
-                name=job.name,
-                iteration_time_s=None if math.isinf(time) else time,
-                bound_s=job.bound_s,
-                within_bound=time <= job.bound_s * (1 + CLOSE),
-            )
-            for job, time in times
-        ),
+        workloads=_faulted(running, times_s),
         remedy=_remedy(family, loss, effect),
+    )
+
+
+def _channels(ring: Ring | None, running: list[RunningJob]) -> Iterator[Fault]:
+    """The loss of a channel of each link between sites; the slowest link sets the pace of all."""
+    for link in () if ring is None else ring.wan:
+        part = f"channel between {both(link.between)}"
+        if link.channels == 1:
+            yield _stopped(part, 1, running, "needs a second channel: this one joins the sites")
+            continue
+        assert ring is not None
+        later_s = ring.added_s(without_one_of=link)
+        late = [
+            replace(job, iteration=delayed(job.iteration, later_s[job.name])) for job in running
+        ]
+        times_s = [job.time_s(NOTHING) for job in late]
+        worst = _worst(running, times_s)
+        yield Fault(
+            part=part,
+            count=link.channels,
+            effect=_effect(worst),
+            slowdown=worst,
+            forwarded=False,
+            workloads=_faulted(running, times_s),
+            remedy="gradients share the channels that are left",
+        )
+
+
+def _faulted(
+    running: Iterable[RunningJob], times_s: Iterable[float]
+) -> tuple[FaultedWorkload, ...]:
+    """How each workload runs in so many seconds, infinitely many where it stops."""
+    return tuple(
+        FaultedWorkload(
+            name=job.name,
+            iteration_time_s=None if math.isinf(time_s) else time_s,
+            bound_s=job.bound_s,
+            within_bound=time_s <= job.bound_s * (1 + CLOSE),
+        )
+        for job, time_s in zip(running, times_s, strict=True)
     )
 
 
@@ -392,12 +425,6 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
 
 
 def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> Fault:
-    workloads = tuple(
-        FaultedWorkload(
-            name=job.name, iteration_time_s=None, bound_s=job.bound_s, within_bound=False
-        )
-        for job in running
-    )
     return Fault(
         part=part,
         count=count,
@@ -405,7 +432,7 @@ def _stopped(part: str, count: int, running: list[RunningJob], remedy: str) -> F
         slowdown=None,
         forwarded=False,
         restarts=True,
-        workloads=workloads,
+        workloads=_faulted(running, [math.inf] * len(running)),
         remedy=remedy,
     )
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import coopt
 from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both
 from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
@@ -171,3 +171,44 @@ def test_a_power_limit_that_is_just_reached_is_kept(watts: float) -> None:
         row["power_mw"] = math.nextafter(site.facility_w / 1e6, math.inf)
     again = coopt.solve(Instance.model_validate(table))
     assert again.objective.value == pytest.approx(first.objective.value, rel=1e-12)
+
+
+SHARED_OUT = {"cluster": {"gpu": "h100-sxm", "gpus": 96, "shares": 3}, "workload__0__global_batch": 96}
+ROUND = [LINK | {"between": pair, "gbit_s": 10 + 5 * n} for n, pair in enumerate((["a", "b"], ["b", "c"], ["a", "c"]))]
+
+
+@pytest.mark.parametrize("mode", ["sync", "overlap"])
+@pytest.mark.parametrize("around", [False, True])
+def test_a_lost_channel_slows_every_site_by_what_the_verifier_recomputes(around: bool, mode: str) -> None:
+    table = apart(wan=[LINK | {"gbit_s": 12}], workload__0__options={"dp_mode": mode})
+    if around:
+        sites = [{"name": name, "power_mw": 0.036} for name in "abc"]
+        table = apart(**SHARED_OUT, site=sites, wan=ROUND, workload__0__options={"dp_mode": mode})
+    instance = Instance.model_validate(table)
+    plan = coopt.solve(instance)
+    ring = plan.couplings.ring
+    assert len(ring.sites) == 2 + around
+    slower = 0
+    for n, link in enumerate(ring.wan):
+        left = link.channels - 1
+        fewer = {"channels": left, "usd": link.usd / link.channels * left, "w": link.w / link.channels * left}
+        less = ring.model_copy(update={"wan": (*ring.wan[:n], link.model_copy(update=fewer), *ring.wan[n + 1 :])})
+        checks = coopt.verify(instance, with_couplings(plan, ring=less)).checks
+        seconds = [check for check in checks if check.name == "iteration-time"]
+        for part, check in zip(plan.parts, seconds, strict=True):
+            found = coopt.faults(instance, plan, part=part.name).faults
+            (fault,) = (one for one in found if one.part == f"channel between {both(link.between)}")
+            (run,) = fault.workloads
+            assert fault.count == link.channels > 1
+            assert run.iteration_time_s == pytest.approx(check.recomputed, rel=1e-9)
+            assert run.within_bound == (check.recomputed <= run.bound_s * (1 + 1e-9))
+            slower += fault.effect == "slower"
+    assert slower
+
+
+def test_without_its_only_channel_training_stops(answered: tuple[Instance, Plan]) -> None:
+    instance, plan = answered
+    assert plan.couplings.ring.wan[0].channels == 1
+    for part in plan.parts:
+        found = coopt.faults(instance, plan, part=part.name).faults
+        assert [one.effect for one in found if one.part == "channel between east and west"] == ["stops"]
