@@ -5,8 +5,8 @@ The front of cost against time falls in steps, and the answer may stand right be
 designs that cost little more or take little longer are timed, as for the front; mappings that are
 too slow for that are no part of it, so that it takes a fraction of the time of the whole front.
 Other products that cost up to a fifth more are as good a choice where their prices may be off by as
-much. Of these only the cheapest design in time counts: the cheapest network of each choice is timed
-first, and others only where they are no dearer than what that finds.
+much. Of these only the cheapest design in time counts, so that the fewest uplinks are sought with
+which their networks are in time, as for the answer.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from coopt.columns.grid import context_of
-from coopt.columns.table import Columns
+from coopt.columns.table import Columns, columns, needs
 from coopt.columns.times import unbounded
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.parts import cost_of, least_worth, price
+from coopt.network.parts import cost_of, least_worth, price, within_limits
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.parts import Cost, Design, WorkloadPlan
-from coopt.plan.schema import Alternative, Cliff, NextBest, Plan
+from coopt.plan.schema import Cliff, NextBest, Plan
 from coopt.plan.store import decided, placed_as
-from coopt.solving.days import ROUNDED
+from coopt.solving.days import in_days
+from coopt.solving.driver import recomputed, written_out
 from coopt.solving.fronts.designs import PacedDesigns, all_designs
 from coopt.solving.shared import site_floor
 from coopt.solving.turns import Turn
@@ -46,7 +47,7 @@ given weighs where several designs are clear.
 NEAR_COST = 0.20
 """How much more the next best choice may cost, in shares: prices turn no choice that is farther."""
 MOST_DESIGNS = 50_000
-"""Families and uplinks within reach that are timed; of more nothing is told."""
+"""Families and uplinks within reach that are looked at; of more nothing is told."""
 TIES = 1e-9  # sums of floats in another order
 
 
@@ -91,39 +92,21 @@ def _near(question: Instance, answer: Plan) -> _Near | None:
         return None
     reach = tuple(_within_reach(question, value * (1.0 + NEAR_COST)))
     if sum(len(priced.values) for priced in reach) > MOST_DESIGNS:
-        reach = _up_to(reach, lambda _: value * (1.0 + LITTLE))
+        reach = _up_to(reach, value * (1.0 + LITTLE))
     if not reach or sum(len(priced.values) for priced in reach) > MOST_DESIGNS:
         return None
-    cheapest: dict[Products, FamilyInReach] = {}
-    for priced in sorted(reach, key=lambda priced: priced.values[0]):
-        cheapest.setdefault(priced.products, priced)
-    cheapest.pop(_products(answer.design), None)
-    little = value * (1.0 + LITTLE) * (1.0 + TIES)
-
-    def timed_up_to(priced: FamilyInReach) -> float:
-        return math.inf if cheapest.get(priced.products) is priced else little
-
-    timed = TimedDesigns.of(question, _up_to(reach, timed_up_to))
-    return None if timed is None else _Near(question, answer, value, reach, timed_up_to, timed)
+    return _Near(question, answer, value, reach)
 
 
-@dataclass(frozen=True)
-class FamilyInReach:
+class FamilyInReach(NamedTuple):
     """A family with those of its uplinks that are within reach, and what each is worth."""
 
     family: Family
     values: Floats
 
-    @cached_property
-    def products(self) -> Products:
-        """Its choice of products."""
-        return _products_of(self.family)
-
-    def within(self, above: float, most: float) -> FamilyInReach | None:
-        """The same with the uplinks that are worth more than one limit and no more than another;
-        None without any.
-        """
-        is_within = (self.values > above) & (self.values <= most)
+    def up_to(self, most: float) -> FamilyInReach | None:
+        """The same with the uplinks that are worth no more than a limit; None without any."""
+        is_within = self.values <= most
         if is_within.all():
             return self
         choices = tuple(np.array(self.family.uplink_choices)[is_within].tolist())
@@ -131,86 +114,33 @@ class FamilyInReach:
         return FamilyInReach(family, self.values[is_within]) if choices else None
 
 
-def _up_to(
-    reach: Iterable[FamilyInReach], most: Callable[[FamilyInReach], float]
-) -> tuple[FamilyInReach, ...]:
-    """Families with the uplinks that are worth no more than a limit of each."""
-    narrowed = (priced.within(-math.inf, most(priced)) for priced in reach)
+def _up_to(reach: Iterable[FamilyInReach], most: float) -> tuple[FamilyInReach, ...]:
+    """Families with the uplinks that are worth no more than a limit."""
+    narrowed = (priced.up_to(most) for priced in reach)
     return tuple(priced for priced in narrowed if priced is not None)
 
 
 @dataclass(frozen=True)
-class TimedDesigns:
-    """Designs with their paces, and the mappings that they were timed with."""
-
-    question: Instance
-    designs: PacedDesigns
-    table: Columns
-
-    @classmethod
-    def of(cls, question: Instance, reach: Iterable[FamilyInReach]) -> TimedDesigns | None:
-        """The designs of some families; None where none runs every workload."""
-        some = tuple(priced.family for priced in reach)
-        table = unbounded(question, some, lambda site: None, pace=1.0 + LITTLE)
-        is_quick = {site: True for _, site in table.pools}
-        for (_, site), pool in table.pools.items():
-            is_quick[site] &= len(pool) > 0
-        some = tuple(family for family in some if is_quick[context_of(family).site])
-        designs = all_designs(question, some, table, lambda: None)
-        return None if designs is None else cls(question, designs, table)
-
-    def cheapest_in_time(self) -> dict[Products, ChosenDesign]:
-        """The cheapest design in time of each choice of products."""
-        cheapest: dict[Products, ChosenDesign] = {}
-        designs = self.designs
-        in_time = np.flatnonzero(designs.pace <= ROUNDED)
-        for design in in_time[np.argsort(designs.value[in_time], kind="stable")].tolist():
-            products = _products_of(designs.families[designs.family[design]])
-            cheapest.setdefault(products, ChosenDesign(self, design))
-        return cheapest
-
-
-class ChosenDesign(NamedTuple):
-    """One of some designs."""
-
-    timed: TimedDesigns
-    number: int
-
-    @property
-    def value(self) -> float:
-        """What it is worth, up to rounding."""
-        return float(self.timed.designs.value[self.number])
-
-    @property
-    def cost(self) -> Cost:
-        """What it costs."""
-        designs = self.timed.designs
-        family = designs.families[designs.family[self.number]]
-        return cost_of(self.timed.question, family, int(designs.uplinks[self.number]))
-
-    def written_out(self, bound: float) -> Alternative:
-        """The design with its mappings, and a lower bound on what it asks for."""
-        timed = self.timed
-        return timed.designs.written_out(self.number, timed.question, bound, timed.table)
-
-
-@dataclass(frozen=True)
 class _Near:
-    """Designs near an answer, which is worth `value`: all within `reach`, and those `timed`, up to
-    a value of each family: what costs little more, and the cheapest family of each choice of
-    products.
-    """
+    """Designs near an answer, which is worth `value`: all within `reach`."""
 
     question: Instance
     answer: Plan
     value: float
     reach: tuple[FamilyInReach, ...]
-    timed_up_to: Callable[[FamilyInReach], float]
-    timed: TimedDesigns
 
     def cliffs(self) -> Iterator[Cliff]:
-        """What clearly saves time, and what clearly saves money."""
-        designs = self.timed.designs
+        """What clearly saves time, and what clearly saves money, of what costs little more."""
+        little = _up_to(self.reach, self.value * (1.0 + LITTLE) * (1.0 + TIES))
+        some = tuple(priced.family for priced in little)
+        table = unbounded(self.question, some, lambda site: None, pace=1.0 + LITTLE)
+        is_quick = {site: True for _, site in table.pools}
+        for (_, site), pool in table.pools.items():
+            is_quick[site] &= len(pool) > 0
+        some = tuple(family for family in some if is_quick[context_of(family).site])
+        designs = all_designs(self.question, some, table, lambda: None)
+        if designs is None:
+            return
         is_answer = designs.value <= self.value * (1.0 + TIES)
         pace = float(designs.pace[is_answer].min(initial=math.inf))
         ways: dict[Literal["time", "money"], Callable[[PacedDesigns, float, float], int | None]]
@@ -218,7 +148,7 @@ class _Near:
         for buys, best in ways.items():
             found = best(designs, pace, self.value)
             if found is not None:
-                written = ChosenDesign(self.timed, found).written_out(self.value)
+                written = designs.written_out(found, self.question, self.value, table)
                 taken = _share_taken(self.question, written.workloads)
                 yield Cliff(
                     buys=buys,
@@ -238,13 +168,15 @@ class _Near:
             return None
         assert self.answer.cost is not None
         turn_to = partial(Turn.of, instance, kind, self.answer.cost)
-        turns = [(design, turn_to(design.cost)) for design in self._cheapest_of_others()]
+        table, others = self._cheapest_of_others(kind)
+        turns = [(design, turn_to(design.cost)) for design in others]
         soonest, turn = max(turns, key=lambda at: at[1].nearness, default=(None, None))
         if turn is None or soonest is None:
             return best
         if best and turn.nearness <= turn_to(best.cost).nearness:
             return best
-        written = soonest.written_out(self.value)
+        design = recomputed(self.question, table, soonest.family, soonest.family.uplink_choices[0])
+        written = written_out(self.question, design, self.value, table)
         return NextBest(
             value=written.cost.of(kind),
             design=written.design,
@@ -253,30 +185,42 @@ class _Near:
             **turn.figures,
         )
 
-    def _cheapest_of_others(self) -> list[ChosenDesign]:
-        """Of each other choice of products the cheapest design in time, by rising value."""
+    def _cheapest_of_others(self, kind: ObjectiveKind) -> tuple[Columns, list[_Billed]]:
+        """Of each other choice of products the cheapest design in time, by rising value, and the
+        mappings that say which are.
+        """
         assert self.answer.design is not None
-        own, found = _products(self.answer.design), self.timed.cheapest_in_time()
-        most = {products: design.value * (1.0 + TIES) for products, design in found.items()}
-        most[own] = -math.inf
-        untimed = [
-            priced.within(self.timed_up_to(priced), most.get(priced.products, math.inf))
-            for priced in self.reach
-        ]
-        open_products = {priced.products for priced in untimed if priced is not None}
-        # where both rounds have designs of some products, they are timed together, so that ties
-        # go to the first of all
-        rest = [
-            priced.within(-math.inf, most[priced.products]) if priced.products in most else others
-            for priced, others in zip(self.reach, untimed, strict=True)
-            if priced.products in open_products
-        ]
-        again = TimedDesigns.of(self.question, [priced for priced in rest if priced is not None])
-        if again is not None:
-            found |= again.cheapest_in_time()
-        listed = dict.fromkeys(priced.products for priced in self.reach)
-        others = [found[products] for products in listed if products in found and products != own]
-        return sorted(others, key=lambda design: design.value)
+        question, own = self.question, _products(self.answer.design)
+        others = [family for family, _ in self.reach if _products_of(family) != own]
+        table = columns(question, tuple(others), lambda site: None, lambda: None)
+        cheapest: dict[Products, _Billed | None] = dict.fromkeys(map(_products_of, others))
+        for family in in_days(question, _quick(question, others, table), table, lambda: None):
+            rival, worth = cheapest[_products_of(family)], least_worth(question, family, kind)
+            if rival is None or worth < rival.worth:
+                cost = cost_of(question, family, family.uplink_choices[0])
+                if within_limits(question, family, cost):
+                    cheapest[_products_of(family)] = _Billed(family, worth, cost)
+        found = [design for design in cheapest.values() if design is not None]
+        return table, sorted(found, key=lambda design: design.worth)
+
+
+class _Billed(NamedTuple):
+    """A family with its fewest uplinks: what that is worth up to rounding, and its bill."""
+
+    family: Family
+    worth: float
+    cost: Cost
+
+
+def _quick(question: Instance, some: Iterable[Family], table: Columns) -> tuple[Family, ...]:
+    """Families with those of their uplinks with which each workload has a mapping in time."""
+    need = needs(table.columns, len(question.workload))
+    quick = []
+    for family in some:
+        least = need.get(table.numbers[context_of(family)], math.inf)
+        choices = tuple(uplinks for uplinks in family.uplink_choices if uplinks >= least)
+        quick += [replace(family, uplink_choices=choices)] if choices else []
+    return tuple(quick)
 
 
 Products = tuple[object, ...]
@@ -322,7 +266,7 @@ def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
         if least_worth(question, family, kind) <= most * (1.0 + TIES):
             choices = np.array(family.uplink_choices)
             values = np.asarray(price(question, family, kind).at(family, choices), dtype=np.float64)
-            priced = FamilyInReach(family, values).within(-math.inf, most)
+            priced = FamilyInReach(family, values).up_to(most)
             if priced is not None:
                 yield priced
 
