@@ -187,6 +187,10 @@ class Provenance(Table):
     source: Annotated[str, Field(description="where they stand, or how they follow")]
 
 
+PRICE_AND_POWER = ("usd", "w", "usd_per_gpu", "w_per_gpu")
+"""Keys of what a product costs and draws."""
+
+
 class Entry(Table):
     """A named product or model, with the provenance of its figures."""
 
@@ -195,6 +199,18 @@ class Entry(Table):
     sources: Annotated[
         tuple[Provenance, ...], one_or_many, Field(description="where its figures come from")
     ] = ()
+
+    @property
+    def unpriced(self) -> Self:
+        """The product without price and power, as a key of what does not depend on them."""
+        return self.model_copy(update=dict.fromkeys(self.prices, 0.0))
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """Its price and its power, by key."""
+        return {
+            key: getattr(self, key) for key in PRICE_AND_POWER if key in type(self).model_fields
+        }
 
     def source_of(self, field: str) -> Provenance | None:
         """The source of a field; one named for a table (`efficiency`) covers the fields inside."""

@@ -73,11 +73,6 @@ class Gpu(Entry):
         """Memory available to a plan (bytes)."""
         return self.hbm_gb * 1e9 * (1.0 - self._memory_margin)
 
-    @property
-    def unpriced(self) -> Self:
-        """The GPU without prices, as a cache key for times and memory."""
-        return self.model_copy(update={"usd": 0.0, "w": 0.0})
-
     def whole_gb(self, used_bytes: float) -> float:
         """Return the total memory (10^9 bytes) whose usable part is `used_bytes`."""
         return used_bytes / 1e9 / (1.0 - self._memory_margin)

@@ -539,17 +539,37 @@ class Quantities:
     uplink: Shares
     spine: Shares
 
+    @property
+    def each(self) -> tuple[tuple[Key, Affine], ...]:
+        """The units of every item as an affine function."""
+        parts = (self.fixed, self.uplink, self.spine)
+        return tuple((key, Affine(*(part.get(key, 0) for part in parts))) for key in self.units)
+
     def price(self, objective: Objective, kind: ObjectiveKind) -> Affine:
         """Capex (USD), power (W) or tco (USD) as an affine function."""
-        unit = {
-            key: weigh(objective, item.unit_usd, item.unit_w, kind)
-            for key, item in self.units.items()
-        }
+        unit = unit_worth(objective, kind, self.units.values())
 
         def worth(units: Mapping[Key, float]) -> float:
             return math.fsum(unit[key] * count for key, count in units.items() if key in unit)
 
         return Affine(fixed=worth(self.fixed), uplink=worth(self.uplink), spine=worth(self.spine))
+
+
+def unit_worth(
+    objective: Objective, kind: ObjectiveKind, items: Iterable[LineItem]
+) -> dict[Key, float]:
+    """What a unit of each item is worth: capex (USD), power (W) or tco (USD)."""
+    return {item.key: weigh(objective, item.unit_usd, item.unit_w, kind) for item in items}
+
+
+def listed_units(instance: Instance) -> Iterator[LineItem]:
+    """A unit of each product that new networks may have, at the prices of an instance."""
+    network, gpu = instance.network, instance.cluster.gpu
+    for hb in network.hb_domains:
+        yield from _domain_items(gpu, hb, 1, 2)
+    yield from (LineItem("nic", nic.name, 1, nic.usd, nic.w) for nic in network.nics)
+    yield from (LineItem("switch", box.name, 1, box.usd, box.w) for box in network.switches)
+    yield from (LineItem("optics", optic.name, 1, optic.usd, optic.w) for optic in network.optics)
 
 
 def open_bill(instance: Instance, family: Family) -> Quantities:
@@ -584,8 +604,7 @@ def open_bill(instance: Instance, family: Family) -> Quantities:
     return Quantities(units=items, fixed=fixed, uplink=uplink, spine=spine)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Affine:
+class Affine(NamedTuple):
     """fixed + uplink·u + spine·s, with s the spines of one plane."""
 
     fixed: float

@@ -639,10 +639,8 @@ class Space:
         self, nic_option: NicOption, chain: tuple[Switch, ...], mating: tuple[Switch, ...]
     ) -> EndsByLevel:
         if self.own_ends:
-            values = self.values or values_of(self.instance, self.measures)
-            return own_ends(
-                self.instance.network, nic_option.nic, nic_option.nic_planes, chain, values
-            )
+            network, planes = self.instance.network, nic_option.nic_planes
+            return own_ends(network, nic_option.nic, planes, chain, self.optic_values)
         levels = optic_choices(
             self.instance, nic_option.nic, self.measures, nic_option.nic_planes, mating
         )
@@ -678,14 +676,21 @@ class Space:
     def _new_families(
         self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
     ) -> Iterator[Family]:
+        for parts, levels in self.parts(gpus, hb, domains, nic_options):
+            yield from self.fitted(parts, levels)
+
+    def parts(
+        self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
+    ) -> Iterator[tuple[Parts, EndsByModule]]:
+        """What new networks of a site may be built from, with the ends that links may have."""
         network, links, nic_list = (
             self.instance.network,
             links_to_core(self.instance, gpus),
             list(nic_options),
         )
-        values = self.values or values_of(self.instance, self.measures)
         for fabric, nic_option in product(network.switched, nic_list):
-            ends = core_ends(self.instance, nic_option.switch if domains > 1 else None, values)
+            leaf = nic_option.switch if domains > 1 else None
+            ends = core_ends(self.instance, leaf, self.optic_values)
             for upper_switches, core_end in (
                 product(_switches_above(network, nic_option.switch), ends)
                 if nic_option.fits(hb.size, gpus, domains)
@@ -700,12 +705,15 @@ class Space:
                 }
                 outages = outages_of(self.instance, nic_option.nic_planes)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
-                levels = by_module(
-                    self.optics(nic_option, upper_switches), nic_option, parts.switches
-                )
-                yield from self._fitted(parts, levels, values)
+                levels = self.optics(nic_option, upper_switches)
+                yield parts, by_module(levels, nic_option, parts.switches)
 
-    def _fitted(self, parts: Parts, levels: EndsByModule, values: OpticValues) -> Iterator[Family]:
+    @cached_property
+    def optic_values(self) -> OpticValues:
+        """What a module adds to each measure that optics are compared by."""
+        return self.values or values_of(self.instance, self.measures)
+
+    def fitted(self, parts: Parts, levels: EndsByModule) -> Iterator[Family]:
         """The families of some parts with the ends of links that no others beat, whatever the
         mappings.
         """
@@ -720,7 +728,7 @@ class Space:
                 family = listed
                 if uplinks != listed.uplink_choices:
                     family = replace(listed, uplink_choices=uplinks)
-                for optics in unbeaten_ends(family, choices, values):
+                for optics in unbeaten_ends(family, choices, self.optic_values):
                     yield family if optics is listed.optics else replace(family, optics=optics)
 
 

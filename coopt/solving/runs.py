@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyomo.core as pyo
 from pydantic import ValidationError
@@ -21,7 +21,6 @@ from coopt.instance.catalog import sentences
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver, choice_complaints
 from coopt.instance.texts import InstanceError, alternatives
-from coopt.network.family import Family
 from coopt.plan.schema import OnProgress, Overrides, Plan, Progress
 from coopt.solving import highs
 from coopt.solving.highs import OnStanding, Outcome, SearchStanding, SolverAnswer
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from coopt.columns.table import Columns
 
 
+Listed = TypeVar("Listed")
 BUILT_IN = "built-in"
 Settings = dict[str, float | int | str | bool]
 
@@ -385,11 +385,11 @@ class Run:
         """Seconds since the call."""
         return time.perf_counter() - self.started
 
-    def in_time(self, families: Iterable[Family]) -> Iterator[Family]:
-        """The families, as long as there is time."""
-        for family in families:
+    def in_time(self, listed: Iterable[Listed]) -> Iterator[Listed]:
+        """What is listed, as long as there is time."""
+        for one in listed:
             self.check_clock()
-            yield family
+            yield one
 
 
 def overridden(

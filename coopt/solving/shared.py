@@ -26,16 +26,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
-import numpy as np
 import pyomo.core as pyo
-from numpy.typing import NDArray
 
 from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, context_of, domains_filled
 from coopt.columns.table import Columns, columns, feasible_by_size, pools_of
-from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -46,7 +43,6 @@ from coopt.network.parts import (
     cost_of,
     domain_lines,
     included_lines,
-    price,
     total,
     within_limits,
 )
@@ -71,6 +67,7 @@ from coopt.solving.driver import (
     unknown,
     written_out,
 )
+from coopt.solving.families import CountedNetworks, PricedFamily, at_prices, priced, unpriced_key
 from coopt.solving.highs import OnStanding
 from coopt.solving.runs import Backend, Method, NamedPrograms, Program, Run, Why, no_programs
 from formulations.network import (
@@ -84,19 +81,6 @@ from formulations.network import (
 )
 
 Listed = TypeVar("Listed")
-
-
-class PricedFamily(NamedTuple):
-    """A family in its context, and what it is worth in the unit of the objective."""
-
-    context: Context
-    family: Family
-    worth: Affine
-
-    @classmethod
-    def of(cls, instance: Instance, family: Family) -> PricedFamily:
-        """A family at the prices of an instance."""
-        return cls(context_of(family), family, price(instance, family, instance.objective.minimize))
 
 
 def recalled_networks(
@@ -144,7 +128,7 @@ class Cheapest:
             # the affine price tells at once which networks cannot lower the ceiling; only others
             # need their bill
             if enough is not None and worth.at(family, enough) < self._worth:
-                cost = cost_of(self._instance, family, enough)
+                cost = cost_of(self._instance, at_prices(self._instance, family), enough)
                 if within_limits(self._instance, family, cost):
                     self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
 
@@ -157,6 +141,9 @@ def up_to_cheapest(
     time and that no other beats.
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
+    counted = CountedNetworks()
+    if run.listed:
+        counted = run.listed.at_any_price(unpriced_key(instance), CountedNetworks)
     sites = list(space.all_sites())
     floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
@@ -170,10 +157,8 @@ def up_to_cheapest(
             continue
         started_s = run.elapsed_s()
         if n not in known:
-            listed = tuple(run.in_time(space.families(*sites[n], space.nic_options)))
-            if instance.network.tier_switches == "any":
-                listed = tuple(unbeaten(instance, listed, measures))
-            known[n] = [PricedFamily.of(instance, family) for family in listed]
+            found = tuple(run.in_time(counted.families(space, *sites[n])))
+            known[n] = priced(instance, found, measures)
         site_families[n] = tuple(one.family for one in known[n])
         ceiling.add(known[n])
         run.log.model_s += run.elapsed_s() - started_s
@@ -273,75 +258,6 @@ def _joint_table(tables: Sequence[Columns]) -> Columns:
         kept=sum(table.kept for table in tables),
         gated=dict(sum((Counter(table.gated) for table in tables), Counter[str]())),
     )
-
-
-def unbeaten(
-    instance: Instance, families: Iterable[Family], measures: tuple[ObjectiveKind, ...]
-) -> list[Family]:
-    """The families than which no other is as good, whatever the mappings: of equal ones the first.
-
-    One beats another that differs in switches above the leaves alone where, for each number of
-    uplinks of that, it has some number that is no less at a price and a power that are no higher.
-    Time never rises with uplinks, so that it can take the place of the other in every design.
-
-    Parameters
-    ----------
-    measures
-        What bills are compared by, as `coopt.network.optics.measures_of` has it.
-    """
-    groups: dict[tuple[object, ...], list[tuple[Family, _Menu]]] = {}
-    for family in families:
-        rivals, menu = (
-            groups.setdefault(_below_upper(family), []),
-            _Menu.of(instance, family, measures),
-        )
-        if not any(rival.beats(menu) for _, rival in rivals):
-            rivals[:] = [
-                (rival_family, rival) for rival_family, rival in rivals if not menu.beats(rival)
-            ]
-            rivals.append((family, menu))
-    return [family for rivals in groups.values() for family, _ in rivals]
-
-
-def _below_upper(family: Family) -> tuple[object, ...]:
-    """What families have in common that differ in switches above the leaves alone, on which uneven
-    bundles depend.
-    """
-    traits = {
-        name: value
-        for name, value in vars(family).items()
-        if name not in ("upper", "bundle", "uplink_choices")
-    }
-    traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
-    traits["cores"] = family.pods is not None and not family.pods.bundle and family.core_group
-    traits["pods"] = family.pods and replace(family.pods, bundle=0)
-    traits["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
-    return tuple(value.name if isinstance(value, Entry) else value for value in traits.values())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Menu:
-    """Numbers of uplinks (n,), ascending, and what each comes to in every measure (measures, n)."""
-
-    uplinks: NDArray[np.int64]
-    sums: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, instance: Instance, family: Family, measures: tuple[ObjectiveKind, ...]) -> _Menu:
-        uplinks = np.array(family.uplink_choices)
-        sums = [price(instance, family, kind).at(family, uplinks) for kind in measures]
-        return cls(
-            uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(measures), -1)
-        )
-
-    def beats(self, rival: _Menu) -> bool:
-        """Whether, for each number of the other, the least of its own that is no less is no
-        dearer.
-        """
-        # both lists ascend, so that a last number without a match is the only one that need be
-        # asked for
-        at = np.searchsorted(self.uplinks, rival.uplinks)
-        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= rival.sums).all())
 
 
 def shared_plan(run: Run) -> Plan:
@@ -470,7 +386,8 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     serving: tuple[Family, ...] = ()
     if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
         candidates, table = up_to_cheapest(run, instance, measures)
-        serving = viable(instance, candidates, table)
+        viable_families = viable(instance, candidates, table)
+        serving = tuple(at_prices(instance, family) for family in viable_families)
     if not serving:
         started_s = run.elapsed_s()
         candidates = recalled_networks(

@@ -19,7 +19,7 @@ from coopt.network.space import families
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
-from coopt.solving.shared import unbeaten
+from coopt.solving.families import CountedNetworks, priced
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, switch, value, value_of
 from tests.network.graph_counts import check_counts
 from tests.solving.oracle import enumerated, instances
@@ -100,7 +100,8 @@ def test_a_family_is_left_out_only_where_another_takes_its_place_in_every_design
     measures = measures_of(instance)
     assert set(measures) == {"capex", "power"}
     every = list(families(instance, measures))
-    kept = unbeaten(instance, every, measures)
+    counted = CountedNetworks().counted(instance, every)
+    kept = [one.family for one in priced(instance, counted, measures)]
     assert 0 < len(kept) < len(every)
 
     def place(one: Family) -> tuple[object, ...]:

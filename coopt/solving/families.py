@@ -1,0 +1,230 @@
+"""The networks of a site with what each is worth.
+
+Which networks there are, and how many units of each product one takes, does not depend on prices
+but for a choice of optics. Questions that differ in prices, or leave products out, share what was
+listed and counted once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coopt.columns.grid import Context, context_of
+from coopt.instance.base import Entry
+from coopt.instance.hardware import HbDomain
+from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.network.family import Family, LinkEnds
+from coopt.network.parts import (
+    Affine,
+    Key,
+    listed_units,
+    open_bill,
+    price,
+    unit_worth,
+)
+from coopt.network.space import EndsByModule, Parts, Space
+
+Product = TypeVar("Product", bound=Entry)
+
+
+class PricedFamily(NamedTuple):
+    """A family in its context, and what it is worth in the unit of the objective."""
+
+    context: Context
+    family: Family
+    worth: Affine
+
+    @classmethod
+    def of(cls, instance: Instance, family: Family) -> PricedFamily:
+        """A family at the prices of an instance."""
+        return cls(context_of(family), family, price(instance, family, instance.objective.minimize))
+
+
+class CountedFamily(NamedTuple):
+    """A family with products as they were priced when it was listed, and its bill at any prices:
+    fixed + uplink·u + spine·s units of each product.
+
+    `rivals` is equal for families that differ in switches above the leaves alone.
+    """
+
+    family: Family
+    context: Context
+    bill: tuple[tuple[Key, Affine], ...]
+    rivals: int
+
+    def worth(self, unit: Mapping[Key, float]) -> Affine:
+        """What it is worth where a unit of each product is worth so much."""
+        each = [(unit[key], units) for key, units in self.bill]
+        return Affine(
+            fixed=math.fsum(worth * units.fixed for worth, units in each),
+            uplink=math.fsum(worth * units.uplink for worth, units in each),
+            spine=math.fsum(worth * units.spine for worth, units in each),
+        )
+
+
+def unpriced_key(instance: Instance) -> Hashable:
+    """Return all of a question that networks of given products depend on, whatever these cost."""
+    unlisted: dict[str, Any] = dict.fromkeys(
+        ("workload", "name", "description", "solver", "limits", "objective"), True
+    )
+    products = {"hb_domains", "nics", "switches", "optics", "panels"}
+    parts = {"cluster": {"gpu", "generations"}, "network": products}
+    question = instance.model_dump(mode="json", exclude=unlisted | parts)
+    return json.dumps(question), instance.cluster.gpu.name, instance.objective.include
+
+
+class CountedNetworks:
+    """New networks by what they are built from, whatever that costs."""
+
+    def __init__(self) -> None:
+        self._products: dict[Entry, int] = {}
+        self._unpriced: dict[Entry, int] = {}
+        self._rivals: dict[Hashable, int] = {}
+        self._counted: dict[Hashable, tuple[CountedFamily, ...]] = {}
+
+    def families(
+        self, space: Space, gpus: int, hb: HbDomain, domains: int
+    ) -> Iterator[CountedFamily]:
+        """Every family of a site, as `space` lists them."""
+        for parts, levels in space.parts(gpus, hb, domains, space.nic_options):
+            key = self._key(space, parts, levels)
+            if key not in self._counted:
+                found = self.counted(space.instance, space.fitted(parts, levels))
+                self._counted[key] = tuple(found)
+            yield from self._counted[key]
+
+    def counted(self, instance: Instance, families: Iterable[Family]) -> Iterator[CountedFamily]:
+        """Families with their bills."""
+        for family in families:
+            rivals = self._rivals.setdefault(_below_upper(family), len(self._rivals))
+            bill = open_bill(instance, family).each
+            yield CountedFamily(family, context_of(family), bill, rivals)
+
+    def _key(self, space: Space, parts: Parts, levels: EndsByModule) -> Hashable:
+        """All that the families of some parts depend on where the rest of the question is equal."""
+        built = [
+            self._number(value) if isinstance(value, Entry) else value
+            for name, value in vars(parts).items()
+            if name != "upper"
+        ]
+        ends = tuple(
+            tuple((count, tuple(map(self._numbers, of_count))) for count, of_count in level.items())
+            for level in levels
+        )
+        listed = [choice for level in levels for of_count in level.values() for choice in of_count]
+        # where a level leaves a choice, its ends are compared by what they add
+        optics = dict.fromkeys(chain.from_iterable(listed)) if len(listed) > len(levels) else ()
+        values = tuple(map(space.optic_values, optics))
+        return (*built, self._numbers(parts.upper), ends, values)
+
+    def _numbers(self, products: Iterable[Entry]) -> tuple[int, ...]:
+        return tuple(map(self._number, products))
+
+    def _number(self, product: Entry) -> int:
+        """The number of a product, the same at each of its prices."""
+        if product not in self._products:
+            number = self._unpriced.setdefault(product.unpriced, len(self._unpriced))
+            self._products[product] = number
+        return self._products[product]
+
+
+def priced(
+    instance: Instance, counted: Iterable[CountedFamily], measures: tuple[ObjectiveKind, ...]
+) -> list[PricedFamily]:
+    """Families at the prices of an instance; where switches of tiers may differ, those than which
+    no other is as good, whatever the mappings: of equal ones the first.
+
+    One beats another that differs in switches above the leaves alone where, for each number of
+    uplinks of that, it has some number that is no less at a price and a power that are no higher.
+    Time never rises with uplinks, so that it can take the place of the other in every design.
+
+    Parameters
+    ----------
+    measures
+        What bills are compared by, as `coopt.network.optics.measures_of` has it.
+    """
+    objective, products = instance.objective, list(listed_units(instance))
+    units = {
+        kind: unit_worth(objective, kind, products) for kind in {objective.minimize, *measures}
+    }
+    is_compared = instance.network.tier_switches == "any"
+    groups: dict[int, list[tuple[PricedFamily, _Menu]]] = {}
+    for number, one in enumerate(counted):
+        worths = {kind: one.worth(unit) for kind, unit in units.items()}
+        family = PricedFamily(one.context, one.family, worths[objective.minimize])
+        menu = _Menu.of(one.family, [worths[kind] for kind in measures])
+        rivals = groups.setdefault(one.rivals if is_compared else number, [])
+        if not any(rival.beats(menu) for _, rival in rivals):
+            rivals[:] = [
+                (rival_family, rival) for rival_family, rival in rivals if not menu.beats(rival)
+            ]
+            rivals.append((family, menu))
+    return [family for rivals in groups.values() for family, _ in rivals]
+
+
+def at_prices(instance: Instance, family: Family) -> Family:
+    """A family with its products at the prices of an instance."""
+    network = instance.network
+    listed = (*network.hb_domains, *network.nics, *network.switches, *network.optics)
+    prices = {(type(product), product.name): product.prices for product in listed}
+
+    def at_its_price(product: Product) -> Product:
+        current = prices[type(product), product.name]
+        return product if product.prices == current else product.model_copy(update=current)
+
+    return replace(
+        family,
+        hb=at_its_price(family.hb),
+        nic=at_its_price(family.nic),
+        switch=at_its_price(family.switch),
+        upper=tuple(map(at_its_price, family.upper)),
+        optics=tuple(LinkEnds(*map(at_its_price, ends)) for ends in family.optics),
+        core_end=family.core_end and at_its_price(family.core_end),
+    )
+
+
+def _below_upper(family: Family) -> tuple[object, ...]:
+    """What families have in common that differ in switches above the leaves alone, on which uneven
+    bundles depend.
+    """
+    traits = {
+        name: value
+        for name, value in vars(family).items()
+        if name not in ("upper", "bundle", "uplink_choices")
+    }
+    traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
+    traits["cores"] = family.pods is not None and not family.pods.bundle and family.core_group
+    traits["pods"] = family.pods and replace(family.pods, bundle=0)
+    traits["optics"] = tuple((ends.below.name, ends.above.name) for ends in family.optics)
+    return tuple(value.name if isinstance(value, Entry) else value for value in traits.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Menu:
+    """Numbers of uplinks (n,), ascending, and what each comes to in every measure (measures, n)."""
+
+    uplinks: NDArray[np.int64]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, family: Family, worths: Sequence[Affine]) -> _Menu:
+        uplinks = np.array(family.uplink_choices)
+        sums = [worth.at(family, uplinks) for worth in worths]
+        return cls(uplinks=uplinks, sums=np.array(sums, dtype=np.float64).reshape(len(worths), -1))
+
+    def beats(self, rival: _Menu) -> bool:
+        """Whether, for each number of the other, the least of its own that is no less is no
+        dearer.
+        """
+        # both lists ascend, so that a last number without a match is the only one that need be
+        # asked for
+        at = np.searchsorted(self.uplinks, rival.uplinks)
+        return bool(at[-1] < len(self.uplinks) and (self.sums[:, at] <= rival.sums).all())
