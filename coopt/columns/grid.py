@@ -87,6 +87,7 @@ def domains_filled(gpus: int, hb: HbDomain, domains: int, gpus_per_nic: int) -> 
     return DomainSet(gpus=gpus, hb=hb.name, domains=domains, gpus_per_nic=gpus_per_nic, size=size)
 
 
+@lru_cache(maxsize=1 << 12)
 def context_of(family: Family) -> Context:
     """Return the context of a family."""
     site = site_of(family)
