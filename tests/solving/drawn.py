@@ -1,8 +1,10 @@
-"""Values of a strategy for campaigns."""
+"""Campaigns of random questions: their values, and how one runs by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -30,3 +32,10 @@ def drawn(strategy: st.SearchStrategy[Value], count: int, start: int) -> Iterato
 
         draw()
         yield found[-1]  # the first one is the simplest
+
+
+def by_hand(campaign: Callable[..., Counter[str]], *wrong: str) -> None:
+    """Run a campaign on COUNT and SEED of the command line; code 1 where an outcome is wrong, or has such words."""
+    found = campaign(*map(int, sys.argv[1:3]))
+    sys.stdout.write("".join(f"{name}: {number}\n" for name, number in sorted(found.items())))
+    sys.exit(int(any(number and word in name for name, number in found.items() for word in (wrong or ("wrong",)))))

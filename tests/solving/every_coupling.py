@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.solving.answer import solve
-from tests.solving.drawn import drawn
+from tests.solving.drawn import by_hand, drawn
 from tests.solving.fleet_oracle import TooManyError
 from tests.solving.test_enumeration import KINDS, Kind
 from tests.solving.wide_prices import fault
@@ -55,7 +55,7 @@ def questions(draw: st.DrawFn, names: tuple[str, ...] = ()) -> tuple[Instance, K
     return with_scaled_bounds(draw(kind.questions), draw(st.sampled_from([1.0, 3.0, 10.0]))), kind
 
 
-def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
+def campaign(count: int, start: int = 0, batch: int = 40) -> Counter[str]:
     """How many questions of each coupling were answered right, wrong, or truly had no plan; drawn batch by batch."""
     found: Counter[str] = Counter()
     asked: dict[str, set[str]] = defaultdict(set)
@@ -91,5 +91,4 @@ def campaign(count: int, start: int, batch: int = 40) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    told = campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    sys.stdout.write("".join(f"{name}: {count}\n" for name, count in sorted(told.items())))
+    by_hand(campaign)

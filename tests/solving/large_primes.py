@@ -19,6 +19,7 @@ from coopt.plan.schema import Plan
 from coopt.report.suggestions import other_numbers
 from coopt.report.words import count as counted
 from coopt.solving.divisibility import fastest_runs
+from tests.solving.drawn import by_hand
 
 SERVERS = (
     ("h100-sxm", "hgx-h100-8", 8),
@@ -125,6 +126,4 @@ def campaign(count: int, seed: int = 0, *, small: bool = False) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    counts = campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    sys.stdout.write("".join(f"{name}: {number}\n" for name, number in sorted(counts.items())))
-    sys.exit(int(any("wrong" in name for name in counts)))
+    by_hand(campaign)

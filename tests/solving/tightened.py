@@ -17,7 +17,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import with_scaled_bounds
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
-from tests.solving.drawn import drawn
+from tests.solving.drawn import by_hand, drawn
 from tests.solving.every_coupling import couplings
 from tests.solving.every_coupling import questions as any_question
 from tests.solving.fleet_oracle import TooManyError
@@ -100,6 +100,4 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    told = campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
-    sys.stdout.write("".join(f"{name}: {number}\n" for name, number in sorted(told.items())))
-    sys.exit(int(told["wrong"] > 0))
+    by_hand(campaign)

@@ -19,6 +19,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests.solving.drawn import by_hand
 from tests.solving.fleet_oracle import enumerated
 from tests.solving.test_enumeration import KINDS
 
@@ -79,7 +80,7 @@ def fault(instance: Instance, plan: Plan, least: float, rounding: float = 0.0) -
     return wrong or (f"refused for {', '.join(refused)}" if refused else "")
 
 
-def campaign(count: int, start: int) -> Counter[str]:
+def campaign(count: int, start: int = 0) -> Counter[str]:
     """How many of so many answers are wrong, by kind of problem and fault."""
     found: Counter[str] = Counter()
 
@@ -107,4 +108,4 @@ def campaign(count: int, start: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)}\n")
+    by_hand(campaign)

@@ -24,6 +24,7 @@ from coopt.solving.proofs.search import prove
 from coopt.verifier.certificates import Certificate, certify
 from tests.conftest import small_model, switch
 from tests.solving.direct.test_direct_links import linked
+from tests.solving.drawn import by_hand
 from tests.verifier.fleets import FLEETS
 from tests.verifier.kinds import solved
 from tests.verifier.twists import twisted_islands
@@ -179,7 +180,7 @@ def told(instance: Instance, plan: Plan, proof: Proof) -> Certificate | None:
         return None
 
 
-def campaign(count: int, start: int, each: int = 25) -> Counter[str]:
+def campaign(count: int, start: int = 0, each: int = 25) -> Counter[str]:
     """What becomes of so many forged proofs."""
     chance, found = random.Random(start), Counter[str]()
     for instance, plan, proof in questions(chance):
@@ -212,4 +213,4 @@ def _word(instance: Instance, plan: Plan, value: float, proof: Proof, chance: ra
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)}\n")
+    by_hand(campaign, "carries a lie")

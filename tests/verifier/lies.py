@@ -24,6 +24,7 @@ from coopt.verifier.bounds.timed import BILL_KINDS, worth
 from coopt.verifier.certificates import certify
 from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.bills import BillTotal
+from tests.solving.drawn import by_hand
 from tests.verifier.kinds import KINDS
 from tests.verifier.twists import twisted
 
@@ -350,7 +351,7 @@ def certified(lie: Lie) -> str:
     return "proven" if certify(lie.instance, lie.plan).ok else "not proven"
 
 
-def campaign(count: int, start: int) -> Counter[str]:
+def campaign(count: int, start: int = 0) -> Counter[str]:
     """What becomes of so many lies, and of the true answers to their questions."""
     honest: list[tuple[Instance, Plan]] = []
     found: Counter[str] = Counter()
@@ -377,4 +378,4 @@ def campaign(count: int, start: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{campaign(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)}\n")
+    by_hand(campaign, "taken for proven", "honest plans refused")
