@@ -112,14 +112,14 @@ def _of_json(text: str, place: str) -> tuple[Values, list[str]]:
         table = json.loads(text)
     except json.JSONDecodeError as error:
         raise InstanceError(
-            f"{place}: line {error.lineno}, column {error.colno}: {error.msg}, needs whole JSON"
+            f"{place}: line {error.lineno}, column {error.colno}: {error.msg}, needs valid JSON"
         ) from None
     if not isinstance(table, dict):
-        raise InstanceError(f"{place}: holds a {type(table).__name__}, needs a table of keys")
+        raise InstanceError(f"{place}: holds a {type(table).__name__}, needs a JSON object")
     if "zero_optimization" in table or "train_micro_batch_size_per_gpu" in table:
         raise InstanceError(
-            f"{place}: a configuration of DeepSpeed says no shape, needs the config.json of the"
-            " model that it trains"
+            f"{place}: a DeepSpeed configuration does not describe a model, needs the config.json"
+            " of the model that it trains"
         )
     if "model_type" not in table:
         flat = dict(leaves(table))
@@ -140,12 +140,12 @@ def _of_yaml(text: str, place: str) -> tuple[Values, list[str]]:
             f"{place}: {line}not YAML ({getattr(error, 'problem', error)}), needs {FORMATS}"
         ) from None
     if not isinstance(table, Mapping):
-        raise InstanceError(f"{place}: says no shape of a model, needs {FORMATS}")
+        raise InstanceError(f"{place}: does not describe a model, needs {FORMATS}")
     flat = dict(leaves(table))
     if (elsewhere := flat.get("pretrained_model_name_or_path")) and "num_layers" not in flat:
         raise InstanceError(
-            f"{place}: pretrained_model_name_or_path = {elsewhere!r} says no shape, needs the"
-            " config.json of that model"
+            f"{place}: pretrained_model_name_or_path = {elsewhere!r}: only names the model, needs"
+            " its config.json"
         )
     return megatron_model(flat, place)
 

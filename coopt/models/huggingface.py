@@ -135,13 +135,13 @@ def _family(outer: Keys, text: Keys) -> ModelFamily:
     """Return the family of the language model inside."""
     own, whole = text.value("model_type", default=None), outer.value("model_type", default=None)
     if not isinstance(whole or own, str):
-        raise InstanceError(f"{outer.place}: model_type is missing, needs that of a known model")
+        raise InstanceError(f"{outer.place}: model_type is missing, needs a supported model type")
     known = [name for name in (own, whole) if isinstance(name, str) and name in FAMILIES]
     family = FAMILIES[known[0]] if known else None
     if family is None:
         place = text if own else outer
         near = sorted(FAMILIES, key=lambda known: -_alike(known, str(own or whole)))[:3]
-        raise place.refuse("model_type", f"a known model type, such as {alternatives(near)}")
+        raise place.refuse("model_type", f"a supported model type, such as {alternatives(near)}")
     if family.why_not:
         raise outer.refuse("model_type", family.why_not)
     return family
@@ -188,7 +188,11 @@ class Reader:
             text.value(name, default=None)
         unknown = list(text.left())
         if unknown:
-            raise text.refuse(unknown[0], f"a known key of model_type = {self._kind!r}")
+            raise text.refuse(
+                unknown[0],
+                f"a key that coopt knows for model_type = {self._kind!r}, as it may change the"
+                " shape",
+            )
         if has_residual_attention:
             self._notes.append(
                 "predicted times leave out the attention to residuals of earlier layers"
@@ -199,7 +203,8 @@ class Reader:
         names = ("max_position_embeddings", "max_seq_len", "max_sequence_length")
         seq = min(self._text.number(*names, default=SEQ), SEQ)
         self._notes.append(
-            f"seq = {seq:,} is assumed: the file does not say how long sequences are in training"
+            f"seq = {seq:,} is assumed, as the file gives no sequence length in training (--seq"
+            " sets it)"
         )
         return seq
 
@@ -641,7 +646,8 @@ class Reader:
         tokens = (side // patch) ** 2 if side > patch else 1024
         if not side:
             self._notes.append(
-                f"{vision.place} says no size of an image: 1,024 patches, one image a sequence"
+                f"{vision.place} gives no image size: 1,024 patches per image and one image per"
+                " sequence are assumed"
             )
         merge = merge or (4 if self._kind.startswith(MERGING) else 1)
         deep = vision.numbers("deepstack_visual_indexes")

@@ -207,7 +207,7 @@ def _is_on(said: Mapping[str, Any], *names: str) -> bool:
 
 def _shape(place: str, name: str, value: Any) -> Any:
     if isinstance(value, str) and "pattern" not in name:
-        raise InstanceError(f"{place}: {name} = {value!r}: needs a number, no variable")
+        raise InstanceError(f"{place}: {name} = {value!r}: needs a number instead of a variable")
     return value
 
 

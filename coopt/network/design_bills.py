@@ -114,8 +114,8 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
         if not mate(*parts) or not _meet(form.optic, form.optic_below):
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
-                f"{origin}: tiers[{tier}]: {names} do not mate, needs products of one protocol, one"
-                f" lane_gbit_s and one fibre, or none named; there {_differences(parts)}"
+                f"{origin}: tiers[{tier}]: {names} do not mate, as {_differences(parts)}; needs"
+                " products of one protocol, lane_gbit_s and fibre, or no names"
             )
         lower = form.switch
 
@@ -158,9 +158,9 @@ def _check_reach(end: CableEnds, longest_m: int, origin: str) -> None:
     optic = end.optic
     if optic is not None and not end.inside and optic.reach_m < longest_m:
         raise InstanceError(
-            f"{origin}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m"
-            f" and the hall has cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic"
-            " that reaches them or racks nearer each other"
+            f"{origin}: tiers[{end.tier}].{end.key} = {optic.name!r}: reaches {optic.reach_m:g} m,"
+            f" but the hall has cables of {longest_m:,} m below tier {end.tier + 1}, needs an optic"
+            " of that reach or racks closer together"
         )
 
 
@@ -266,7 +266,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
             "servers and GPUs",
             "racks, power distribution and cooling",
             not_counted((design.work for design in designs), (design.spares for design in designs)),
-            f"{BESIDE} that are no design of the file",
+            f"{BESIDE} that the file does not describe",
         ),
         whole_cables=tuple(
             dict.fromkeys(cable for design in designs for cable in cables_of(design))
@@ -340,18 +340,22 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
     if network.end_points == design.end_points:
         return
     joins = (
-        f"the design joins {counted(design.end_points, 'end point')}, while the plan's network"
-        f" joins {network.end_points:,}"
+        f"the design joins {counted(design.end_points, 'end point')} and the plan's network"
+        f" {network.end_points:,}"
     )
     design_usd, network_usd = design.usd_per_end_point, network.usd_per_end_point
     share = _excess_share(network_usd, design_usd)
     if share is None:
         yield f"{joins}."
     else:
-        change = f"{abs(share):.1%} {'more' if share > 0 else 'less'}" if share else "the same"
+        change = (
+            f"the design costs {abs(share):.1%} {'more' if share > 0 else 'less'}"
+            if share
+            else "the same"
+        )
         yield (
-            f"{joins}; for each of them it costs ${design_usd:,.2f} against ${network_usd:,.2f},"
-            f" {change}."
+            f"{joins}; per end point the design costs ${design_usd:,.2f} and the plan's network"
+            f" ${network_usd:,.2f}: {change}."
         )
 
 

@@ -123,9 +123,9 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
                 else f"{nics_per_cage} NICs that share a cage have"
             )
             raise InstanceError(
-                f"{origin}: tiers[0].{lower_key} = {lower.name!r}: holds {lower.links_of(rate)}"
-                f" ends and {holder} {of_cage}, needs optic_below, for the"
-                " ends at NICs, or gpus_per_cage"
+                f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
+                f" {lower.links_of(rate)} cable ends, but {holder} {of_cage}, needs optic_below"
+                " for the modules at NICs, or gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, at.above),

@@ -95,14 +95,14 @@ def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None
         for part, rate in (rates | switched).items():
             if rate != gbit_s:
                 raise InstanceError(
-                    f"{name}: edge {edge_name(tail, head)} runs at {gbit_s:g} Gbit/s and"
-                    f" {part!r} at {rate:g}, needs parts of one rate"
+                    f"{name}: edge {edge_name(tail, head)} runs at {gbit_s:g} Gbit/s,"
+                    f" but {part!r} at {rate:g}, needs parts of that rate"
                 )
     for node in switches_of(graph):
         if switch is not None and ports_used(graph, node) > switch.radix:
             raise InstanceError(
-                f"{name}: switch {node!r} has {ports_used(graph, node)} links and"
-                f" {switch.name!r} {switch.radix} ports, needs a larger switch"
+                f"{name}: switch {node!r} has {ports_used(graph, node)} links, but"
+                f" {switch.name!r} only {switch.radix} ports, needs a larger switch"
             )
 
 
@@ -252,13 +252,14 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
             ),
             (
                 rate is None,
-                f"{place}: gbit_s is missing, needs a rate (Gbit/s; --gbit-s gives one to all)",
+                f"{place}: gbit_s is missing, needs a rate in Gbit/s (--gbit-s sets one for all"
+                " links)",
             ),
             (
                 rate is not None and not is_rate,
                 f"{place}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)",
             ),
-            (is_other, f"{place}: parallel edges of different gbit_s, needs one rate"),
+            (is_other, f"{place}: parallel edges have different gbit_s, needs one rate"),
         )
 
 

@@ -93,7 +93,7 @@ def regular(name: str, parts: Numbers) -> nx.Graph:
     if degree >= domains or domains * degree % 2:
         raise InstanceError(
             f"graph {name!r}: no such regular graph exists, needs a degree below {domains} and an"
-            " even number of link ends"
+            " even number of domains x degree"
         )
     graphs = (nx.random_regular_graph(degree, domains, seed=seed + n) for n in range(TRIES))
     graph = next(filter(nx.is_connected, graphs), None)

@@ -67,7 +67,7 @@ def network_graph(
     if family.tiers == 0:
         raise InstanceError(
             f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network,"
-            " needs one of several domains"
+            " needs a plan of several domains"
         )
     graph = _one_plane_graph(family, uplinks) if one_plane else whole_graph(family, uplinks)
     graph.graph.update(name=instance.name, fabric=family.fabric)
@@ -179,8 +179,8 @@ def read_graphml(path: str | Path) -> nx.Graph:
         if not {tail, head} <= declared:
             unknown_node = tail if tail not in declared else head
             raise InstanceError(
-                f"{file.name}: an edge ends at node {unknown_node!r}, which is not there, needs a"
-                " known node"
+                f"{file.name}: an edge ends at node {unknown_node!r}, which the file does not"
+                " define, needs a node of the file"
             )
     return graph
 

@@ -564,9 +564,9 @@ def core_reach_notes(halls: Iterable[CoreHall]) -> Iterator[str]:
     for (name, reach_m), islands in shortfalls.items():
         cables = sum(islands.values(), Counter[int]())
         yield (
-            f"{counted(cables.total(), 'cable')} into the core, from {both(islands)}, are longer"
-            f" than the {reach_m:g} m that {name} reaches: order ends that reach {max(cables):,} m"
-            " there, or stand racks nearer (network.hall)."
+            f"The reach of {name} ({reach_m:g} m) is too short for"
+            f" {counted(cables.total(), 'cable')} into the core, from {both(islands)}. Buy optics"
+            f" that reach {max(cables):,} m there, or move racks closer together (network.hall)."
         )
 
 

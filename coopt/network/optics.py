@@ -637,5 +637,5 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
         yield (
             f"Not orderable as listed: a {way.name} of the core has only {cages:,} cages for"
             f" {modules:,} modules. Set network.buildable = true to plan no more modules than"
-            " cages, with modules of several links where these are listed."
+            " cages; listed modules of several links are then used."
         )

@@ -143,8 +143,8 @@ def _module_notes(
         notes += [note] if note else []
     if notes:
         yield (
-            f"{' '.join(notes)} network.buildable = true (or switch_cages = 'kept') plans with no"
-            " more modules than cages."
+            f"{' '.join(notes)} Set network.buildable = true (or network.switch_cages = 'kept') to"
+            " plan no more modules than cages."
         )
 
 
@@ -189,8 +189,8 @@ def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
             if count:
                 yield (
-                    f"{counted(count, 'cable')} below tier {level} are longer than the"
-                    f" {optic.reach_m:g} m that {optic.name} reaches. Buy optics that reach"
+                    f"The reach of {optic.name} ({optic.reach_m:g} m) is too short for"
+                    f" {counted(count, 'cable')} below tier {level}. Buy optics that reach"
                     f" {max(cables):,} m there, or move racks closer together (network.hall)."
                 )
 

@@ -136,13 +136,13 @@ def cage_note(
         )
         return f"{opening} Buy {cages_filled:,} {larger} instead{catalog_hint}."
     return (
-        f"{opening} It would still need {cages_filled:,} {larger}, as links up and links down share"
-        f" no module. Keep some ports free ({free_key})."
+        f"{opening} {larger[0].upper()}{larger[1:]} do not fit either: {cages_filled:,} are needed,"
+        f" as uplinks and downlinks share no module. Keep some ports free ({free_key})."
     )
 
 
 def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
-    """` (of the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of
+    """` (in the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of
     these; empty if none.
     """
     modules = (
@@ -160,7 +160,7 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
         for module in fitting
         if any(module.meets(optic) and mate(module, optic) for optic in optics)
     ]
-    return f" (of the catalog: {both(names)})" if names else ""
+    return f" (in the catalog: {both(names)})" if names else ""
 
 
 def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
@@ -174,8 +174,8 @@ def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
     ]
     if ends:
         yield (
-            f"The bill leaves out cables and panels that split fibres. {both(ends)} may need"
-            " them, unless each link has its own connector."
+            f"The bill has no breakout cables or panels. {both(ends)} may need them, unless each"
+            " link has its own connector."
         )
 
 

@@ -205,7 +205,7 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     if not plan.parts or plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
-            " builds one"
+            " builds a network"
         )
     if name is None:
         if len(plan.parts) > 1:
@@ -259,8 +259,8 @@ def _only_part(instance: Instance, plan: Plan) -> Part:
     (part,) = plan.parts
     if (plan.design, plan.workloads) != (part.design, part.workloads):
         raise InstanceError(
-            f"{instance.name}: the plan has another design or other workloads at its top than in"
-            " its part, needs a plan that `coopt verify` accepts"
+            f"{instance.name}: design and workloads at the top of the plan differ from those in its"
+            " part, needs a plan that `coopt verify` accepts"
         )
     return part
 
@@ -295,9 +295,9 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
         raise InstanceError(
-            f"{question.name}: {part.name} in the plan trains"
-            f" {_names_text(run.name for run in part.workloads)}, and the instance"
-            f" {_names_text(names)} there, needs the plan of this instance"
+            f"{question.name}: {part.name} trains"
+            f" {_names_text(run.name for run in part.workloads)} in the plan, but"
+            f" {_names_text(names)} in the instance, needs the plan of this instance"
         )
     return question.model_copy(update={"workload": workloads})
 
@@ -326,9 +326,8 @@ def part_network(
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} joins HB domains by direct links, whose routes"
-            f" are in the plan and whose failures are not modelled; {asked} needs a plan with"
-            " switches"
+            f"{instance.name}: {chosen_part.name} has direct links, whose routes are in the plan"
+            f" and whose failures are not modelled; {asked} needs a plan with switches"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
     lower_optic = None if joint is None else joint.below

@@ -35,9 +35,9 @@ class Shortfall:
 
     def __str__(self) -> str:
         return (
-            f"the nearest network, {self.fabric} with {self.hb}, would need"
-            f" {counted(self.takes, 'port')} of a switch of tier {self.tier} (one for each"
-            f" {self.needs}), but {self.switch} has only {self.has:,}"
+            f"even the network closest to fitting ({self.fabric} with {self.hb}) needs"
+            f" {counted(self.takes, 'port')} on a tier-{self.tier} switch, one for each"
+            f" {self.needs}, but {self.switch} has only {self.has:,}"
         )
 
 

@@ -56,7 +56,7 @@ def family_of(
         if getattr(stands.published, name) not in (None, counted):
             raise InstanceError(
                 f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the design"
-                f" counts {both(map(str, counted))}, needs one that counts to what stands"
+                f" counts {both(map(str, counted))}, needs the counts of the existing network"
             )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)
@@ -134,23 +134,23 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
         in_turn and (chain.cores or stands.ports_in_plane > 1)
     ):
         raise InstanceError(
-            f"{origin}: rails = {stands.leaf_rails}: a leaf has {stands.block} ports of each of"
-            f" {span:,} domains, needs a leaf for each GPU of a domain (rails ="
-            f" {stands.gpus_per_domain}), or two tiers that join rails, to be timed"
+            f"{origin}: rails = {stands.leaf_rails}: leaves with {stands.block} ports for each of"
+            f" {span:,} domains cannot be timed, needs a leaf for each GPU of a domain (rails ="
+            f" {stands.gpus_per_domain}), or two tiers that join rails"
         )
     if in_turn and gpus % (stands.installed * stands.leaf_rails):
         raise InstanceError(
-            f"{origin}: rails = {stands.leaf_rails}: {gpus:,} GPUs that train are not as many on"
-            f" each rail of {stands.installed:,} domains, needs a multiple of"
-            f" {stands.installed * stands.leaf_rails:,} in cluster.gpus, to be timed"
+            f"{origin}: rails = {stands.leaf_rails}: {gpus:,} GPUs do not spread evenly over the"
+            f" rails of {stands.installed:,} domains, needs a multiple of"
+            f" {stands.installed * stands.leaf_rails:,} in cluster.gpus"
         )
     of_unit = stands.unit * stands.block
     sized = -(-stands.installed // stands.unit) * -(-of_unit // chain.fill)
     filled = -(-stands.installed * stands.block // chain.fill)
     if chain.pods and (sized != filled or (of_unit % chain.fill and of_unit < stands.installed)):
         raise InstanceError(
-            f"{origin}: unit_domains = {stands.unit}: {sized} leaves where {filled} hold all"
-            " domains, needs units that fill their leaves, to be timed"
+            f"{origin}: unit_domains = {stands.unit}: units fill {sized} leaves, where"
+            f" {filled} could hold all domains, needs units that fill their leaves"
         )
 
 
@@ -168,9 +168,9 @@ def _above(stands: Existing, chain: TierChain, origin: str) -> _Above:
     for number, part in enumerate(parts):
         if not part.is_integer():
             raise InstanceError(
-                f"{origin}: tiers[{number}]: cables below have {part * stands.link_gbit_s:g}"
-                f" Gbit/s and ports of NICs {stands.link_gbit_s:g}, needs a multiple of that, to be"
-                " timed"
+                f"{origin}: tiers[{number}]: cables below run at"
+                f" {part * stands.link_gbit_s:g} Gbit/s and NIC ports at {stands.link_gbit_s:g},"
+                " needs a multiple of the NIC's rate"
             )
     if not chain.pods:
         return _Above()
@@ -180,7 +180,7 @@ def _above(stands: Existing, chain: TierChain, origin: str) -> _Above:
         count = sum(pods.number for pods in chain.pods)
         if count > (stands.gpus_per_domain if stands.joined_as != stands.fabric else 1):
             raise InstanceError(
-                f"{origin}: pod = {stands.pod!r}: {count} pods that no tier joins, needs a third"
+                f"{origin}: pod = {stands.pod!r}: no tier joins the {count} pods, needs a third"
                 " tier, or a pod for each rail"
             )
         if chain.uplinks % pod.spines == 0:
@@ -196,8 +196,8 @@ def _pods(chain: TierChain, pod: PodSet, splits: list[int], origin: str) -> Pods
     if not alike or chain.uplinks % pod.spines or rest or pod.up % max(group, 1):
         raise InstanceError(
             f"{origin}: tiers[2]: {chain.cores} cores above pods of"
-            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables"
-            " up each, needs equal pods and a group of cores for each spine of a pod, to be timed"
+            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables up each"
+            " cannot be timed, needs equal pods and a group of cores for each spine of a pod"
         )
     each = chain.uplinks // pod.spines * splits[1]
     return Pods(

@@ -61,7 +61,7 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (json.dumps(LLAMA)[:200], "needs whole JSON"),
+        (json.dumps(LLAMA)[:200], "needs valid JSON"),
         ({"model_type": "qwen9", **{k: v for k, v in LLAMA.items() if k != "model_type"}}, "model_type = 'qwen9'"),
         (LLAMA | {"model_type": "jamba"}, "model_type = 'jamba': needs Mamba-2"),
         (LLAMA | {"layer_types": ["full_attention"] * 3 + ["wkv7"]}, "has 'wkv7'"),
@@ -75,8 +75,8 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         (HYBRID | {"hybrid_override_pattern": "M-M*X"}, "hybrid_override_pattern = 'M-M*X': needs one of M, *, -"),
         (LLAMA | {"use_cla": True, "cla_share_factor": 2}, "use_cla = True: needs false"),
         (HYBRID | {"num_hidden_layers": 9}, "for each of 9 layers"),
-        ({"zero_optimization": {"stage": 3}}, "a configuration of DeepSpeed says no shape"),
-        ([1, 2], "says no shape"),
+        ({"zero_optimization": {"stage": 3}}, "a DeepSpeed configuration does not describe a model"),
+        ([1, 2], "does not describe a model"),
         ("--num-layers $LAYERS --hidden-size 512 --num-attention-heads 8 --vocab-size 9", "num_layers = '$LAYERS'"),
         ("--num-layers 4 --hidden-size 512 --num-attention-heads 8", "vocab_size is missing"),
         ("model:\n  num_layers: [1\n", "not YAML"),
@@ -151,7 +151,7 @@ def test_arguments_may_be_keys_and_a_tower_a_table(tmp_path: Path) -> None:
         ({"vision_config": tower | {"_target_": "clip.Tower"}}, "vision_config._target_ = 'clip.Tower': needs a tower"),
         (
             {"pretrained_model_name_or_path": "a/b", "--num-layers": None},
-            "= 'a/b' says no shape, needs the config.json",
+            "= 'a/b': only names the model, needs its config.json",
         ),
     ):
         with pytest.raises(InstanceError, match=re.escape(says)):

@@ -118,7 +118,7 @@ def test_cabling_of_a_plan_in_every_form(planned):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["-o", "cables.txt"], "is not the name of a csv file"),
+        (["-o", "cables.txt"], "is no file name for format csv"),
         (["--part", "other"], "needs one of 'network'"),
     ],
 )

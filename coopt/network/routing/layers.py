@@ -160,7 +160,8 @@ def _whole_numbers(name: str, values: Any, *, dimensions: int) -> Ints:
     array = np.asarray(values)
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InstanceError(
-            f"{name}: {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole numbers"
+            f"{name}: has {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole"
+            " numbers"
         )
     return array.astype(np.int64)
 

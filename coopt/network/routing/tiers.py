@@ -97,7 +97,9 @@ class Plane:
                 f" {self.top_switches}"
             )
         if n and n == self.top_switches:
-            raise InstanceError(f"failed cores: {n}, so that no core switch works, needs fewer")
+            raise InstanceError(
+                f"failed cores: {n}, which leaves no core switch working, needs fewer"
+            )
         if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)
         leaf_layer, top_layer = self.layers
@@ -112,7 +114,8 @@ class Plane:
         is_whole = ((joins @ joins.transpose(0, 2, 1)) > 0).all(axis=(1, 2))
         if not is_whole.any():
             raise InstanceError(
-                f"failed cores: {n}, so that no aggregation switches reach all pods, needs fewer"
+                f"failed cores: {n}, which leaves no aggregation switch that reaches all pods,"
+                " needs fewer"
             )
         return TwoLayer(links=leaf_layer.links * is_whole), TwoLayer(
             links=links.reshape(-1, top_layer.cores)

@@ -53,7 +53,8 @@ def _form(graph: nx.Graph, schedule: Schedule) -> Iterator[str]:
     graph_domains = {node for node, kind in graph.nodes(data="kind") if kind == "domain"}
     if set(names[:domains]) != graph_domains or domains != len(graph_domains):
         yield (
-            f"schedule: its {domains} domains are not the {len(graph_domains)} domains of the graph"
+            f"schedule: its {domains} domains differ from the {len(graph_domains)} domains of the"
+            " graph"
         )
         return
     if any(not 0 <= root < domains for root in schedule.roots):
@@ -145,9 +146,9 @@ def _gathered(names: Sequence[str], schedule: Schedule) -> Iterator[str]:
                 f" {hop.chunk}"
             )
             if not is_ready[hop]:
-                yield f"{link}: the sender does not hold it"
+                yield f"{link}: the sender does not have it"
             if hop.path[-1] in holds[hop.chunk]:
-                yield f"{link}: the receiver holds it already"
+                yield f"{link}: the receiver has it already"
             holds[hop.chunk].add(hop.path[-1])
     for chunk, holders in enumerate(holds):
         if len(holders) < schedule.domains:

@@ -161,7 +161,7 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     ),
     "an optic of another rate": (
         (LAST, '{ ports = 64, gbit_s = 800, optic = "400g-dr4" }]'),
-        r".*tiers\[1\].optic = '400g-dr4': .*400 Gbit/s .* tier 2 800",
+        r".*tiers\[1\].optic = '400g-dr4': .*400 Gbit/s, .* tier 2 800",
     ),
     "planes": (("domains = 64", "domains = 64\nplanes = 2"), "planes = 2: .* nic_ports = 1"),
     "rails": (("domains = 64", "domains = 64\nrails = 3"), "rails = 3: .*gpus_per_domain = 8"),
@@ -230,7 +230,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
         assert found.refused == (found.rows[0].why,)
         assert why in found.rows[0].why
     file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
-    with pytest.raises(InstanceError, match="design 'plain': id stands twice"):
+    with pytest.raises(InstanceError, match="design 'plain': this id appears twice"):
         read_designs(file)
     with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is"):
         coopt.reproduce(written(("published = { switches = [16, 8], links = [512, 512] }", "")))
@@ -241,7 +241,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
     [
         ('switch = "qm9700", optic = "800g-dr4"', r"tiers\[0\]: 800g-dr4, qm9700 do not mate.*lane_gbit_s is 100"),
         ('switch = "qm9700", optic = "400g-sr4", optic_below = "400g-dr4"', r"tiers\[0\]: .* fibre is "),
-        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': holds 2 ends"),
+        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': a module holds 2 cable ends"),
     ],
 )
 def test_a_design_whose_products_do_not_mate_is_not_counted_as_wired(written, tier: str, why: str) -> None:

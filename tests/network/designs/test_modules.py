@@ -46,12 +46,12 @@ def test_twin_ports_halve_the_modules_of_switches() -> None:
 
 def test_a_nic_does_not_share_its_module_with_others() -> None:
     tiers = {"ports": 64, "switch": "qm9700", "optic": "800g-sr8"}, {"ports": 64, "switch": "qm9700"}
-    with pytest.raises(InstanceError, match=r"tiers\[0\].optic = '800g-sr8': .*2 ends .* optic_below"):
+    with pytest.raises(InstanceError, match=r"tiers\[0\].optic = '800g-sr8': .*2 cable ends.* optic_below"):
         billed(*tiers)
     with pytest.raises(InstanceError, match=r"gpus_per_cage = 3: .* gpus_per_domain = 8"):
         billed(*tiers, gpus_per_cage=3)
     wide = {"name": "4x400g", "gbit_s": 1600.0, "reach_m": 100.0, "breakout": [4], "usd": 1.0, "w": 1.0}
-    with pytest.raises(InstanceError, match=r"4 ends .* optic_below"):
+    with pytest.raises(InstanceError, match=r"4 cable ends, .* optic_below"):
         billed(tiers[0] | {"optic": wide}, tiers[1], gpus_per_cage=2)
 
 

@@ -65,7 +65,7 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
         assert again == design, seed
         stood |= {family.tiers, family.fabric, f"{family.nic_planes} planes"}
     assert stood >= {1, 2, 3, "clos", "rail-only", "rail-optimized", "2 planes"}
-    _assert_refusals(refused, STEPS | {9: "a leaf has 3 of 8 rails"})
+    _assert_refusals(refused, STEPS | {9: "a leaf serves 3 of 8 rails"})
 
 
 def test_a_list_of_cables_stands_as_it_lists(tmp_path):
@@ -142,20 +142,23 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
-        ({"devices": SPARE}, "'spare' has no cable (1 of 3 HB domains), needs cables to switches, or no line"),
-        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "has no cable between devices that existing[0].names keeps"),
+        (
+            {"devices": SPARE},
+            "'spare' has no cable (1 of 3 HB domains have none), needs cables to switches, or no line",
+        ),
+        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "existing[0].names leaves out all devices with cables"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
         ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
         ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
-        ({"devices": '"' + "x" * 200_000}, "is no CSV file (field larger"),
+        ({"devices": '"' + "x" * 200_000}, "is not a CSV file (field larger"),
         ({"devices": ""}, "lists no devices, needs the columns name and type"),
         ({"devices": "Name;Type\ns0;dgx"}, "has semicolons between columns, needs commas"),
         ({"devices": f"{SPARE}\ns1,qm9700"}, "line 6: 's1' is of model 'qm9700', and of 'dgx' on line 3, needs one"),
         ({"cables": "nope.csv"}, "instance: existing[0].cables = 'nope.csv': no such file, needs a list"),
         ({"cables": ""}, "existing[0].cables = '': cannot be read (Is a directory), needs a CSV file"),
-        ({"names": NAMES | {"typo": "qm9700"}}, "existing[0].names.typo = 'qm9700': no device is of this model, needs"),
-        ({"names": {}}, "has no HB domain among 'dgx' and 'qm9700', needs"),
-        ({"names": {"dgx": 8}}, "existing[0].names.dgx = 8: needs a name in the catalog"),
+        ({"names": NAMES | {"typo": "qm9700"}}, "existing[0].names.typo = 'qm9700': no device has this model, needs"),
+        ({"names": {}}, "none of the models 'dgx' and 'qm9700' is an HB domain, needs"),
+        ({"names": {"dgx": 8}}, "existing[0].names.dgx = 8: needs a catalog name"),
         ({"plan": "built.json"}, "existing[0]: has plan, cables and names, needs a plan or a list of cables"),
     ],
 )
@@ -184,7 +187,7 @@ def _wired(*pairs):
                 *(f"s2,dgx,nic{n},leaf2,qm9700,{n}" for n in range(8)),
                 *(f"leaf{'2' * (n == 2)},qm9700,6{n},spine,qm9700,{n}" for n in range(3)),
             ],
-            "'leaf2' has 1 cables up and 'leaf' 2, needs as many for each switch of tier 1",
+            "'leaf2' has 1 cable up and 'leaf' 2, needs the same number for every switch of tier 1",
         ),
         (_wired("leaf a", "leaf a", "leaf2 a", "leaf2 b"), "'leaf' has 2 cables to 'a' and 0 to 'b', needs an even"),
         (
@@ -193,7 +196,7 @@ def _wired(*pairs):
         ),
         ([line.replace("s0,dgx,nic1", "s0,other,nic1") for line in CABLES], "line 3: 's0' is of model 'other', and"),
         ([line.replace(",", ";") for line in CABLES], "has semicolons between columns, needs commas"),
-        ([*CABLES, "s0,dgx,nic8,leaf,qm9700,3"], "line 18: port '3' of 'leaf' has the cable of line 5"),
+        ([*CABLES, "s0,dgx,nic8,leaf,qm9700,3"], "line 18: port '3' of 'leaf' already has the cable of line 5"),
         ([*CABLES, "leaf,qm9700,60,leaf,qm9700,60"], "line 18: port '60' of 'leaf'"),
         ([*CABLES, "s0,dgx,nic8,s1,dgx,nic8"], "line 18: joins 's0' and 's1'"),
         ([*CABLES, "s0,dgx,nic8,leaf,qm9700,"], "line 18: b_port is missing"),
@@ -218,7 +221,7 @@ def test_a_list_that_is_no_network(tmp_path, lines, sentence):
         ("no json", "holds no plan"),
         ("[" * 200_000, "holds no plan"),
         ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[1].part"),
-        ('{"parts": [{"name": "a", "design": null}]}', "holds no network of switches"),
+        ('{"parts": [{"name": "a", "design": null}]}', "has no switched network there"),
     ],
 )
 def test_a_file_that_holds_no_network(tmp_path, text, sentence):

@@ -55,7 +55,7 @@ BAD = {
     "half-a-link": (square(links=1.5), EDGE + "links = 1.5, needs"),
     "nan-links": (square(links=float("nan")), EDGE + "links = nan, needs"),
     "many-links": (square(links=10**9), EDGE + "links = 1000000000, needs"),
-    "unequal-parallels": (with_edge("b", "a", 200.0), EDGE + "parallel edges of different gbit_s, needs one rate"),
+    "unequal-parallels": (with_edge("b", "a", 200.0), EDGE + "parallel edges have different gbit_s, needs one rate"),
     "loop": (with_edge("c", "c", 100.0), "node 'c': an edge joins it to itself, needs edges between different nodes"),
     "apart": (with_nodes("x", "y"), "falls into 3 parts (around 'a', 'x', 'y'), needs a path"),
     "kind": (with_nodes("x", kind="router"), "node 'x': kind = 'router', needs 'domain' or 'switch'"),
@@ -105,8 +105,11 @@ FILES: dict[str, tuple[str | bytes, str]] = {
     "other-xml": ("<svg xmlns='http://www.w3.org/2000/svg'/>", "not GraphML"),
     "no-text": (b"\xff\xfe\x00", "not UTF-8 text"),
     "bad-number": (GOOD.replace(">100.0<", ">fast<", 1), "not GraphML"),
-    "no-end": (GOOD.replace('source="a"', "", 1), "an edge ends at node 'None', which is not there"),
-    "no-such-end": (GOOD.replace('source="a"', 'source="x"', 1), "an edge ends at node 'x', which is not there"),
+    "no-end": (GOOD.replace('source="a"', "", 1), "an edge ends at node 'None', which the file does not define"),
+    "no-such-end": (
+        GOOD.replace('source="a"', 'source="x"', 1),
+        "an edge ends at node 'x', which the file does not define",
+    ),
     "entities": (
         '<!DOCTYPE g [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]><graphml>&b;</graphml>',
         "declares a document type, needs GraphML without DOCTYPE",

@@ -42,23 +42,23 @@ def back_to_the_root(schedule: Schedule) -> Schedule:
 MUTANTS = {
     "lost": (lambda s: hops_of(s, 0, None), "has not reached d"),
     "lost-contribution": (lambda s: hops_of(s, 0, None), "lacks the contribution of d"),
-    "earlier": (lambda s: hops_of(s, *later(s)), "the sender does not hold it"),
+    "earlier": (lambda s: hops_of(s, *later(s)), "the sender does not have it"),
     "other-chunk": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=(s.hops[0].chunk + 5) % 16)), "chunk"),
     "twice-crowded": (twice, "carries 2 chunks, but only 1 fit"),
-    "twice-received": (twice, "the receiver holds it already"),
+    "twice-received": (twice, "the receiver has it already"),
     "twice-reduced": (twice, "counts twice"),
-    "back": (back_to_the_root, "the receiver holds it already"),
+    "back": (back_to_the_root, "the receiver has it already"),
     "no-link": (
         lambda s: hops_of(s, 0, s.hops[0]._replace(path=(s.hops[0].path[0], 10))),
         "needs the link d0.0 -> d2.2",
     ),
     "fewer-rounds": (lambda s: replace(s, rounds=s.rounds[:-1]), "this step or chunk does not exist"),
-    "root": (lambda s: replace(s, roots=(1, *s.roots[1:])), "the sender does not hold it"),
+    "root": (lambda s: replace(s, roots=(1, *s.roots[1:])), "the sender does not have it"),
     "root-outside": (lambda s: replace(s, roots=(16, *s.roots[1:])), "is not a domain"),
     "chunk-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=99)), "this step or chunk does not exist"),
     "vertex-outside": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0, 99))), "is not a path"),
     "no-path": (lambda s: hops_of(s, 0, s.hops[0]._replace(path=(0,))), "is not a path"),
-    "other-size": (lambda s: replace(s, domains=15), "its 15 domains are not the 16 domains of the graph"),
+    "other-size": (lambda s: replace(s, domains=15), "its 15 domains differ from the 16 domains of the graph"),
 }
 
 
@@ -110,7 +110,7 @@ def test_a_schedule_for_another_graph_is_noticed(drawn):
     _, board = drawn("torus:4x4")
     mesh, _ = drawn("mesh:4x4")
     assert any("needs the link d0.0 -> d" in fault for fault in replay(mesh, multitree(board)))
-    assert "are not the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
+    assert "differ from the 16" in replay(fabric("hyperx:2x8"), multitree(board))[0]
     graph, board = drawn("clos:2x2:2")
     schedule = ring_schedule(board)
     cut = schedule.hops[0]._replace(path=schedule.hops[0].path[:-1])
