@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from coopt.plan.schema import Plan, Progress, Proof
     from coopt.plan.store import Evaluation, MappingRanking
     from coopt.plan.traffic import Faults, Routing, Simulation, TrafficReport
-    from coopt.report.page.whole import report
+    from coopt.report.page.whole import draw, report
     from coopt.solving.answer import solve
     from coopt.solving.assumptions import assess
     from coopt.solving.bills import bom
@@ -79,6 +79,7 @@ __all__ = [
     "catalog",
     "certify",
     "diff",
+    "draw",
     "evaluate",
     "evaluate_plan",
     "explain",
@@ -120,6 +121,7 @@ _HOMES = {
     "TrafficReport": ("coopt.plan.traffic", "TrafficReport"),
     "catalog": ("coopt.instance.catalog", "listed"),
     "diff": ("coopt.plan.difference", "difference_of"),
+    "draw": ("coopt.report.page.whole", "draw"),
     "report": ("coopt.report.page.whole", "report"),
     "schema": ("coopt.plan.json_schema", "schema_table"),
     "traffic": ("coopt.solving.plan_traffic", "traffic"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
@@ -58,6 +61,26 @@ def test_every_answer_shows_itself_in_a_notebook(answers: dict[str, Any]) -> Non
     )
 
 
+def test_a_plan_is_drawn_with_its_own_colours(answers: dict[str, Any]) -> None:
+    instance, plan = answers["instance"], answers["plan"]
+    before = plan.model_dump_json(by_alias=True)
+    picture = coopt.draw("instances/tiny-64.toml", plan)
+    (content,) = re.findall('src="data:image/svg\\+xml;base64,([^"]+)"', picture._repr_html_())
+    image = ElementTree.fromstring(base64.b64decode(content))
+    texts_shown = [one.text for one in image.iter("{http://www.w3.org/2000/svg}text")]
+    assert f"{plan.design.hb_domain.count} HB domains" in texts_shown
+    style = image.findtext("{http://www.w3.org/2000/svg}style") or ""
+    rules = "".join(re.findall(r"\.plan [^{]*\{[^}]*\}", style))
+    assert {*re.findall(r"var\((--\w+)\)", rules)} <= {*re.findall(r"(--\w+):", style)}
+    assert plan.model_dump_json(by_alias=True) == before
+    with pytest.raises(coopt.InstanceError, match="of another instance"):
+        coopt.draw(coopt.load("instances/tiny-64.toml", {"cluster.gpus": 128}), plan)
+    impossible = coopt.load("instances/infeasible-deadline.toml")
+    with pytest.raises(coopt.InstanceError, match="infeasible and builds nothing"):
+        coopt.draw(impossible, coopt.solve(impossible))
+    assert instance == coopt.load("instances/tiny-64.toml")
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(texts, "LIBRARIES", (library,))
@@ -74,7 +97,8 @@ def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkey
 
 @pytest.mark.parametrize("kind", ["turns", "regret", "partition", "phased", "fleet", "sites", "direct"])
 def test_every_kind_of_plan_is_shown_and_drawn(kind: str) -> None:
-    _, plan = solved(kind)
+    question, plan = solved(kind)
+    assert coopt.draw(question, plan)._repr_html_().startswith("<figure")
     assert len(plan.to_frame("mappings")) == len(plan.runs)
     assert repr(plan).endswith("parts)" if len(plan.parts) > 1 else "1 part)")
     assert plan.plot()._repr_png_().startswith(PNG)
@@ -130,7 +154,8 @@ def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.Monke
     done = NotebookClient(content, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
     shown = [output["data"] for cell in done.cells for output in cell.get("outputs", ()) if "data" in output]
     assert sum("image/png" in one for one in shown) == 2
-    assert sum("text/html" in one for one in shown) >= 4
+    assert sum("text/html" in one for one in shown) >= 5
+    assert any("data:image/svg+xml" in one.get("text/html", "") for one in shown)
 
 
 def test_what_is_missing_is_named(answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,8 +4,10 @@ compared with.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -17,6 +19,7 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.facts import COMPONENTS, side_by_side
+from coopt.report.fronts.files import browser_style
 from coopt.report.network_drawings import (
     Drawing,
     Shape,
@@ -40,8 +43,8 @@ from coopt.traffic.summary import cells_of, traffic_figures
 FABRICS = {
     "rail-only": (
         "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network"
-        " of its own and no switch joins two rails: traffic to another local rank crosses its HB"
-        " domain first."
+        " of its own and no switch joins two rails: traffic to another rail first moves to that"
+        " rail inside its HB domain."
     ),
     "rail-optimized": (
         "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or"
@@ -55,13 +58,12 @@ FABRICS = {
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
 AMID = (
-    "Switches stand in or beside the racks with dark edges, which are in the middle of what the"
-    " switches connect."
-)
-UNCOUNTED = "racks that are not counted"
-OWN_RACKS = (
-    "Switches stand in the racks with dark edges, which are in the middle of what the switches"
+    "Switches stand in or beside the racks with dark edges, midway between the racks that they"
     " connect."
+)
+UNCOUNTED = "an unknown number of racks"
+OWN_RACKS = (
+    "Switches stand in the racks with dark edges, midway between the racks that they connect."
 )
 WHOLE = (
     "Colours are pipeline stages, and shades the shards of a stage. Equal parts are drawn once and"
@@ -101,7 +103,7 @@ def time_bar(workload: WorkloadPlan) -> Bar:
         for segment in sorted(segments, key=lambda segment: -segment.share)[:3]
     )
     took = words.seconds(workload.iteration_time_s)
-    return Bar(f"An iteration of {took} in parts; the largest: {text}.", tuple(segments))
+    return Bar(f"An iteration takes {took}; its largest parts: {text}.", tuple(segments))
 
 
 def memory_bar(workload: WorkloadPlan) -> Bar:
@@ -166,13 +168,32 @@ def pod_caption(family: Family, uplinks: int) -> str:
     )
 
 
+PAPER = (
+    ":root{--ink:#1b2430;--soft:#4c5866;--line:#d9dee5;--wash:#f4f6f9;--card:#fff;--accent:#174f93}"
+)
+"""Light colours, for a picture that is on no page."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """An SVG element with its caption, and what it shows."""
+    """An SVG element with its caption, and what it shows; a notebook displays it by itself."""
 
     name: str
     svg: str
     caption: str
+
+    @property
+    def image(self) -> str:
+        """The element with its own colours, as a file holds it."""
+        return self.svg.replace("><title", f"><style>{PAPER}{browser_style()}</style><title", 1)
+
+    def _repr_html_(self) -> str:
+        content = b64encode(self.image.encode()).decode("ascii")
+        return (
+            f'<figure style="margin:0"><img alt="{escape(self.caption, quote=True)}"'
+            f' style="width:100%;background:#fff" src="data:image/svg+xml;base64,{content}">'
+            f"<figcaption>{escape(self.caption)}</figcaption></figure>"
+        )
 
 
 class TrafficMap(NamedTuple):
@@ -281,7 +302,7 @@ def site_hall_caption(hall: SiteHall) -> str:
         boxes, longest = words.times(core.switches, core.switch.name), max(hall.cables)
         filled = words.counted(hall.switch_racks, "rack") if hall.switch_racks else UNCOUNTED
         sentences.append(
-            f"{boxes} of the core fill {filled}, and cables into it take up to {longest:,} m."
+            f"The core's {boxes} fill {filled}, and cables into it are up to {longest:,} m long."
         )
     return " ".join(
         [*sentences, OWN_RACKS if all(block.counted for block in hall.blocks) else AMID]

@@ -1,16 +1,18 @@
-"""The page of a plan for a program that asks for it."""
+"""The page of a plan, and its picture, for a program that asks for them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from coopt.instance.schema import Instance, instance_of
-from coopt.instance.texts import write_text
+from coopt.instance.texts import InstanceError, write_text
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
+from coopt.plan.store import check_same_sha, decided
 from coopt.report.fronts.files import check_packages
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
+from coopt.report.page.evidence import Picture, whole_plan
 from coopt.verifier.audit import verify
 
 
@@ -70,3 +72,33 @@ def report(
     if file is not None:
         write_text(file, page)
     return page
+
+
+def draw(instance: Instance | str | Path, plan: Plan) -> Picture:
+    """Draw a plan as one picture: hall, racks, network, and which GPUs hold which stage and shard.
+
+    Returns
+    -------
+    Picture
+        What a notebook displays; `image` is its SVG.
+
+    Raises
+    ------
+    InstanceError
+        When the plan is of another instance, or builds nothing.
+
+    Examples
+    --------
+    >>> import coopt
+    >>> instance = coopt.load("instances/tiny-64.toml")
+    >>> picture = coopt.draw(instance, coopt.solve(instance))
+    >>> picture.image[:4]
+    '<svg'
+    """
+    question = instance_of(instance)
+    check_same_sha(question, plan)
+    if plan.cost is None:
+        raise InstanceError(
+            f"{question.name}: the plan is {plan.status} and builds nothing, needs one that does"
+        )
+    return whole_plan(*decided(question, plan))
