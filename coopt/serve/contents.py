@@ -69,7 +69,9 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "bill": _table(
                 bill_table(BILL, plan.cost.items, plan.cost.capex_usd, plan.cost.power_w, instance)
             ),
-            "origins": _table(figures("Where prices and watts come from", columns, (), origins)),
+            "origins": _table(
+                figures("Where prices and power figures come from", columns, (), origins)
+            ),
             "bill_csv": bill_csv(instance, plan),
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "remarks": [

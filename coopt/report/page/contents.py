@@ -214,7 +214,7 @@ def opening(case: PageCase) -> tuple[str, str]:
     if not verdict.accepted:
         decision = f"Claimed, but not confirmed: {decision}"
     elif verdict.undecided is not None:
-        doubted = "in whole" if case.plan.cost is None else "to be best"
+        doubted = "in full" if case.plan.cost is None else "to be best"
         decision = f"Claimed, but not confirmed {doubted}: {decision}"
     return verdict_headline(verdict), decision
 
@@ -226,7 +226,7 @@ def _badge(case: PageCase) -> tuple[str, str]:
     doubted, status = case.verdict.undecided is not None, case.plan.status
     if case.plan.cost is None:
         settled = status == "infeasible" and not doubted
-        return "warn-box", "Infeasible: nothing meets every bound." if settled else "Not settled."
+        return "warn-box", "Infeasible: no design meets every bound." if settled else "Not settled."
     trusted = (
         "Verified; the lower bound rests on the solver's word."
         if case.verdict.on_trust
@@ -252,9 +252,8 @@ def _explanation_sections(explanation: Explanation) -> Contents:
     """What binds the plan and what would change it, or what has to give; the decision itself is
     said already.
     """
-    rivals = tuple(
-        f"{rival.part} = {rival.choice}: " for rival in explanation.rivals
-    )  # a table says these
+    # a table says these
+    rivals = tuple(f"{rival.premise}, " for rival in explanation.rivals)
     return {
         # The first sentence is the decision, which the page opens with; where it is the only one it
         # stays.

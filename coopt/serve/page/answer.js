@@ -24,7 +24,7 @@ export function showDecision(root, plan, verdict, apply) {
 function choice(picks, apply) {
   const pick = (event) => apply(picks[event.target.value].changes);
   const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
-  return h("label", { class: "pick" }, "Best choice; select another one to fix it in the question ", h("select", { id: "choice", change: pick },
+  return h("label", { class: "pick" }, "Best of the listed choices; select another to fix it in the question ", h("select", { id: "choice", change: pick },
     none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 
@@ -35,7 +35,7 @@ function badgeOf(plan, verdict) {
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this answer.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
-  if (infeasible) return { look: "warn", title: "Infeasible.", text: `Nothing meets every bound; the verifier agrees. ${verdict.headline}` };
+  if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design meets every bound; the verifier agrees. ${verdict.headline}` };
   const best = verdict.trusted ? "Verified; the lower bound rests on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
   return { look: "good", title, text: verdict.headline };

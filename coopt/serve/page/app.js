@@ -226,9 +226,9 @@ const followUp = settled(QUIET_MS, () => {
 /** What is sought beside the plan: its controls by name, and how it is called. */
 const extras = new Map();
 const EXTRAS = {
-  front: ["Cost against time", "Tracing cost against time", "The least cost at each time is still being computed."],
+  front: ["Cost against time", "Tracing cost against time", "The lowest cost for each time is still being computed."],
   explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
-    "Which bounds and prices decide, and what would change the plan, is still being computed."],
+    "What each bound costs, and what would change the plan, is still being computed."],
 };
 
 async function extra(name) {

@@ -7,7 +7,7 @@ const ORDER = [
   "cluster", "workload", "network", "objective", "limits", "availability", "margin", "sharing", "phase", "site", "wan", "robust", "solver",
 ];
 const APART = ["schema", "name", "description", "catalog"]; // no files of one's own are read here
-const RANGED = "256, or 256, 512, or 256 to 1024 by 256";
+const RANGED = "256; or 256, 512; or 256 to 1024 by 256";
 const OWN = "a table in the TOML text; edit it there";
 
 /** Where a table stands in the form; one that has no place there comes last. */

@@ -17,7 +17,7 @@ export class Front {
       h("p", { class: "front-headline" }, tied(headline)),
       several ? [h("p", { class: "remark" }, front.bound === null ? "Select a point to see what it builds." : "Drag the line, or select a point, to move every bound by the same factor.",
         front.points.some((one) => one.knee) ? " A ring marks a knee: beyond it, more time saves much less." : "",
-        front.band.says ? ` The band spans the times ${tied(front.band.says)}.` : ""),
+        front.band.says ? ` The band runs ${tied(front.band.says)}.` : ""),
       h("div", { id: "chart", class: "chart" }), h("div", { id: "point", class: "point", "aria-live": "polite" })] : "",
       h("details", { class: "more" }, h("summary", {}, "More about this curve"), others.map((one) => h("p", { class: "remark" }, tied(one))))));
     if (several) this.chart = new Chart(byId("chart"), byId("point"), front, this.move);

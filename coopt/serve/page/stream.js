@@ -71,7 +71,7 @@ export function tell(name, text) {
 
 /** What is heard of a search until it finds something. */
 export const waits = (name, doing) => ({
-  begun: ({ waits }) => waits && tell(name, `${doing}, as soon as another search on this server ends.`),
+  begun: ({ waits }) => waits && tell(name, `${doing}: waiting for another search on this server to end.`),
   started: () => tell(name, `${doing}.`),
   progress: (step) => tell(name, `${doing}: ${step.line}`),
 });

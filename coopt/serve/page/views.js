@@ -52,7 +52,7 @@ function menu(details) {
   });
 }
 
-const THEMES = { auto: ["Auto", "Auto: colours of the system"], light: ["Light", "Light colours"], dark: ["Dark", "Dark colours"] };
+const THEMES = { auto: ["Auto", "Auto: the colours of your system"], light: ["Light", "Light colours"], dark: ["Dark", "Dark colours"] };
 
 /** The switch between the colours of the system, light and dark. */
 function themeSwitch(button) {
