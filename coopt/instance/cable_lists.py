@@ -20,7 +20,7 @@ from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.existing import UNNAMED, entries_of
 from coopt.instance.hardware import HbDomain
-from coopt.instance.texts import InstanceError, alternatives, both, read_text
+from coopt.instance.texts import InstanceError, alternatives, both, counted, read_text
 
 FORMS = (("a_device", "a_port"), ("side_a_device", "side_a_name"), ("device a", "termination a"))
 """Columns of the lower or first end: of `coopt cabling`, of NetBox's imports and of its exports."""
@@ -72,8 +72,9 @@ class CableList:
         if not servers:
             found = both(map(repr, sorted({*models.values()})))
             raise InstanceError(
-                f"{origin}: has no HB domain among {found}, needs cables to servers, and"
-                f' {key}.names for other models, as {{ dgx = "hgx-h100-8" }}'
+                f"{origin}: none of the models {found} is an HB domain, needs cables to servers,"
+                " and"
+                f' {key}.names for models of other names, such as {{ dgx = "hgx-h100-8" }}'
             )
         self.graph: nx.Graph[str] = nx.Graph()
         for row in rows:
@@ -84,7 +85,7 @@ class CableList:
         if uncabled:
             raise InstanceError(
                 f"{origin}: {uncabled[0]!r} has no cable ({len(uncabled)} of {len(servers)} HB"
-                f" domains), needs cables to switches, or no line in {key}.devices"
+                f" domains have none), needs cables to switches, or no line in {key}.devices"
             )
         self.hb_domain = self._single(servers, models, "HB domains")
         self.size, self.servers = hb_domains[self.hb_domain], servers
@@ -108,8 +109,8 @@ class CableList:
                 line = taken.setdefault(end[:2], row.line)
                 if line != row.line or row.ends[0][:2] == row.ends[1][:2]:
                     raise InstanceError(
-                        f"{self.origin}: line {row.line}: port {end.port!r} of {end.device!r} has"
-                        f" the cable of line {line}, needs a port of its own"
+                        f"{self.origin}: line {row.line}: port {end.port!r} of {end.device!r}"
+                        f" already has the cable of line {line}, needs another port"
                     )
 
     def _by_tier(self) -> list[list[CableRow]]:
@@ -121,8 +122,7 @@ class CableList:
             if at[0] is None or at[1] is None or at[1] - at[0] != 1 or at[1] > MOST_TIERS:
                 raise InstanceError(
                     f"{self.origin}: line {row.line}: joins {low.device!r} and {high.device!r},"
-                    f" which are no switches of neighbouring tiers above HB domains (1 to"
-                    f" {MOST_TIERS})"
+                    f" needs devices of neighbouring tiers: servers, then tiers 1 to {MOST_TIERS}"
                 )
             tiers[at[1]].append(CableRow(row.line, (low, high)))
         return [tiers[tier] for tier in sorted(tiers)]
@@ -169,7 +169,7 @@ class CableList:
         if counts[least] != counts[most]:
             raise InstanceError(
                 f"{self.origin}: {least!r} has {counts[least]} cables and {most!r}"
-                f" {counts[most]}, needs as many for each HB domain"
+                f" {counts[most]}, needs the same number for every HB domain"
             )
         if counts[most] % self.size:
             raise InstanceError(
@@ -192,8 +192,8 @@ class CableList:
         }
         if len(found) > 1:
             raise InstanceError(
-                f"{self.origin}: the ports of {self.hb_domain!r} lead to other networks in some"
-                " servers than in others, needs the same rails everywhere"
+                f"{self.origin}: the ports of {self.hb_domain!r} lead to different networks in"
+                " different servers, needs the same rails in every server"
             )
         return list(found.pop())
 
@@ -292,15 +292,16 @@ class CableList:
         fewest, most = min(switches, key=up.__getitem__), max(switches, key=up.__getitem__)
         if up[fewest] != up[most]:
             raise InstanceError(
-                f"{self.origin}: {fewest!r} has {up[fewest]} cables up and {most!r} {up[most]},"
-                f" needs as many for each switch of tier {level}"
+                f"{self.origin}: {fewest!r} has {counted(up[fewest], 'cable')} up and {most!r}"
+                f" {up[most]},"
+                f" needs the same number for every switch of tier {level}"
             )
         products = [{row.ends[side].product for row in self.cables[level - 1]} for side in (1, 0)]
         for side, found in enumerate(products):
             if len(found) > 1:
                 raise InstanceError(
-                    f"{self.origin}: {('upper', 'lower')[side]} ends below tier {level} are"
-                    f" {both(sorted(map(repr, found)))}, needs one product"
+                    f"{self.origin}: modules at the {('upper', 'lower')[side]} ends of cables below"
+                    f" tier {level} are {both(sorted(map(repr, found)))}, needs one product"
                 )
         optics = zip(("optic", "optic_below"), (found.pop() for found in products), strict=True)
         switch = self._single(switches, self.models, f"switches of tier {level}")
@@ -332,10 +333,10 @@ def design_of_cables(
     """
     names = row.get("names", {})
     if not isinstance(names, Mapping):
-        raise InstanceError(f"{key}.names = {names!r}: needs a table of names in the catalog")
+        raise InstanceError(f"{key}.names = {names!r}: needs a table from models to catalog names")
     for model, name in names.items():
         if not isinstance(name, str):
-            raise InstanceError(f"{key}.names.{model} = {name!r}: needs a name in the catalog")
+            raise InstanceError(f"{key}.names.{model} = {name!r}: needs a catalog name")
     origin = f"{key}.cables = {row['cables']!r}"
     table = _table(folder, row["cables"], f"{key}.cables")
     form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None
@@ -347,7 +348,7 @@ def design_of_cables(
     unknown = [model for model, name in names.items() if name and model not in models.values()]
     if unknown:
         raise InstanceError(
-            f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device is of this model, needs"
+            f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device has this model, needs"
             f" one of {alternatives(map(repr, sorted({*models.values()})))}"
         )
     known = {device: names.get(model, model) for device, model in models.items()}
@@ -363,7 +364,7 @@ def design_of_cables(
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
     if not kept:
         raise InstanceError(
-            f"{origin}: has no cable between devices that {key}.names keeps, needs one"
+            f"{origin}: {key}.names leaves out all devices with cables, needs some of them"
         )
     listed = CableList(
         key,
@@ -416,7 +417,7 @@ def _table(folder: Path, file: Any, key: str) -> list[tuple[int, dict[str, str]]
             for line in reader
         ]
     except csv.Error as error:
-        raise InstanceError(f"{origin}: is no CSV file ({error}), needs one") from None
+        raise InstanceError(f"{origin}: is not a CSV file ({error}), needs one") from None
 
 
 def _plain(cell: object) -> str:

@@ -166,8 +166,8 @@ class Discount(Table):
         assert prices is not None
         if len(prices) != len(self.begins):
             raise ValueError(
-                f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one for"
-                " each"
+                f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one"
+                " price for each threshold"
             )
         if list(self.begins) != sorted(set(self.begins)):
             raise ValueError(f"{subject}: from = {list(self.begins)}, needs rising thresholds")

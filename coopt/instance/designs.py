@@ -247,7 +247,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
         ) from None
     ids = Counter(design.id for design in designs)
     repetitions = [
-        f"{file.name}: design {name!r}: id stands twice, needs another one"
+        f"{file.name}: design {name!r}: this id appears twice, needs another one"
         for name in ids
         if ids[name] > 1
     ]
@@ -256,7 +256,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     names_by_plan = [design.id for design in designs if isinstance(design.domains, ByHbDomain)]
     if names_by_plan and hb_domains is None:
         raise InstanceError(
-            f"{file.name}: design {name!r}: domains are counted by the HB domains of a plan, needs"
+            f"{file.name}: design {name!r}: domains refers to the HB domains of a plan, needs"
             f" that plan (coopt bom INSTANCE PLAN.json --beside {file.name}) or a number"
             for name in names_by_plan
         )
@@ -302,9 +302,9 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             unit is not None and leaf is not None and leaf > unit,
-            f"leaf_domains = {leaf}: the end points of so many HB domains take"
-            f" {(leaf or 0) * design.block:,} ports of a leaf, but those of a whole unit take"
-            f" {(unit or 0) * design.block:,}, needs at most unit_domains = {unit}",
+            f"leaf_domains = {leaf}: so many HB domains take {(leaf or 0) * design.block:,} ports"
+            f" of a leaf, but a whole unit takes only {(unit or 0) * design.block:,}, needs at most"
+            f" unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,
@@ -318,7 +318,8 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         *(
             (
                 name not in {optic.name for optic in design.optics},
-                f"published.optics: {name!r}: no tier has this optic, needs one that a tier names",
+                f"published.optics: {name!r}: no tier has this optic, needs an optic of one of the"
+                " tiers",
             )
             for name in (published and published.optics) or {}
         ),
@@ -336,7 +337,7 @@ def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
     if split < 1 or not split.is_integer():
         yield (
             f"{key}.gbit_s = {rate:g}: ports of {product.name} have {product.port_gbit_s:g} Gbit/s,"
-            " needs that or what it breaks out to"
+            " needs that rate or one that it breaks out to"
         )
     elif tier.ports > product.radix * split:
         has = f"{product.radix * split:g} of {rate:g} Gbit/s"

@@ -109,20 +109,20 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     if network.get("given") is not True:
         if rows and "switches" not in network:
             raise ValueError(
-                "existing: the question does not say what may be bought, needs lists in"
-                f" [network] or {GIVEN}"
+                "existing: nothing says what may be bought, needs lists in [network], or"
+                f" {GIVEN} to buy nothing"
             )
         return table
     rows = [rows] if isinstance(rows, Mapping) else rows
     if not isinstance(rows, list | tuple) or len(rows) != 1:
-        raise ValueError(f"{GIVEN}: needs one [[existing]] that says what stands")
+        raise ValueError(f"{GIVEN}: needs one [[existing]] table that describes the network")
     stands = rows[0]
     if not isinstance(stands, Mapping):
         return table
     if "direct" in entries_of(network, "fabrics"):
         raise ValueError(
-            f"network.fabrics = {network['fabrics']!r}: a network that stands has switches, needs"
-            f" no 'direct' beside {GIVEN}"
+            f"network.fabrics = {network['fabrics']!r}: an existing network has switches, needs"
+            f" fabrics without 'direct' beside {GIVEN}"
         )
     if not stands.get("nic"):
         raise ValueError(
@@ -139,8 +139,8 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     if lists["hb_domains"] is None:
         raise ValueError(
-            "existing[0].hb_domain: is missing, needs the kind of its HB domains, or exactly one"
-            " kind in network.hb_domains"
+            "existing[0].hb_domain: is missing, needs the name of its HB domains, or exactly one"
+            " entry in network.hb_domains"
         )
     workloads, objective = table.get("workload"), table.get("objective", {})
     single = isinstance(workloads, Mapping) or (
@@ -216,13 +216,13 @@ def existing_complaints(question: Any) -> Iterator[str]:
             " speed)"
         )
     if not isinstance(stands.domains, int):
-        yield f"{row}: domains are counted by those of a plan, needs a number"
+        yield f"{row}: domains refers to the HB domains of a plan, needs a number"
         return
     if domain is None:
         sizes = both(f"{hb.name!r} with {hb.size}" for hb in network.hb_domains)
         yield (
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: network.hb_domains has {sizes},"
-            " needs one kind of that size, or existing[0].hb_domain"
+            " needs one entry of that size, or existing[0].hb_domain"
         )
         return
     yield from broken(
@@ -245,13 +245,13 @@ def existing_complaints(question: Any) -> Iterator[str]:
         ),
         (
             stands.gpus_per_cage > 1,
-            f"{row}: gpus_per_cage = {stands.gpus_per_cage}: modules that GPUs share are counted in"
-            " bills of designs alone, needs 1",
+            f"{row}: gpus_per_cage = {stands.gpus_per_cage}: modules that GPUs share are supported"
+            " only in bills of designs, needs 1",
         ),
         (
             not is_given and stands.nic_ports > stands.planes,
-            f"{row}: nic_ports = {stands.nic_ports}: several ports of a GPU in a plane are"
-            f" not grown, needs planes = {stands.nic_ports}, or {GIVEN}",
+            f"{row}: nic_ports = {stands.nic_ports}: a network with several ports of a GPU"
+            f" in a plane cannot grow, needs planes = {stands.nic_ports}, or {GIVEN}",
         ),
         (
             stands.gpu is None and len(gpus) > 1,

@@ -358,7 +358,7 @@ class Switch(Entry):
         if min(ports_left) < MIN_PORTS:
             raise ValueError(
                 f"margin.ports = {share:g}: leaves switch {self.name!r} only"
-                f" {counted(min(ports_left), 'port')}, needs a smaller share, which leaves at least"
+                f" {counted(min(ports_left), 'port')}, needs a smaller share that leaves at least"
                 f" {MIN_PORTS}"
             )
         pairs = zip(modes, ports_left[1:], strict=True)

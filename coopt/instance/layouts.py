@@ -53,8 +53,8 @@ def layout_of(text: str) -> Layout:
     letters = "" if unknown else _unrolled(text)
     if unknown := unknown or [letter for letter in letters if letter not in "EtmL|"]:
         raise ValueError(
-            f"{unknown[0]!r} is no part of a model, needs E (embedding), t (layers), m (layers that"
-            " predict further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
+            f"{unknown[0]!r} stands for nothing, needs E (embedding), t (layer), m (layer that"
+            " predicts further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
         )
     if not re.fullmatch("Et*m*L", letters.replace("|", "")):
         raise ValueError("needs one E first, then layers t, then layers m, and one L last")
@@ -145,12 +145,12 @@ def layout_fault(
         )
     count, most = len(layout), layers + predictions + 2
     if count > most:  # what can be alone in a chunk
-        return f"it has {count} chunks, needs at most {most}: for layers, embedding and loss"
+        return f"it has {count} chunks, needs at most {most}, none of them empty"
     if not any(chunks_of_stage(layout, p, stages, chunks) for p in range(1, count + 1)):
         limits = {"pp": stages, "interleave": chunks}
         listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)
         return (
-            f"it has {count} chunks, needs stages times chunks of each"
+            f"it has {count} chunks, needs a number of stages times chunks per stage"
             + (f" as in {listed}" if listed else "")
             + ", with layers m in the last chunk of a stage"
         )

@@ -315,7 +315,7 @@ def _days(index: int, workload: Mapping[str, Any], start: Any) -> float:
         raise ValueError(f"{place}: needs a day after cluster.start = {start}")
     if workload.get("train_days") not in (None, days):
         raise ValueError(
-            f"{place} and train_days = {workload['train_days']} given, needs one of them"
+            f"{place} and train_days = {workload['train_days']}: both are given, needs only one"
         )
     return days
 

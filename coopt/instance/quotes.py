@@ -227,8 +227,8 @@ class EntryPlace:
 
 
 def _twice(name: str, first: EntryPlace, second: EntryPlace) -> str:
-    where = f"line {first.first}" if first.first else "further up"
-    return f"{second.of('name')}: name = {name!r}: stands in {where} too, needs each name once"
+    where = f"in line {first.first}" if first.first else "further up"
+    return f"{second.of('name')}: name = {name!r}: also appears {where}, needs each name once"
 
 
 def _no_base(
@@ -284,7 +284,7 @@ def _rows_of_toml(file: Path) -> Iterator[tuple[EntryPlace, str, Mapping[str, An
     for kind, rows in toml_of(text, file.name).items():
         if kind not in KINDS:
             raise InstanceError(
-                f"{file.name}: {kind}: no kind of entry, needs one of {', '.join(KINDS)}"
+                f"{file.name}: {kind}: is no kind of catalog entry, needs one of {', '.join(KINDS)}"
             )
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise InstanceError(f"{file.name}: {kind}: needs tables that begin with [[{kind}]]")
@@ -356,8 +356,8 @@ def rows_of_csv(
         rows = [(table.line_num, row) for row in table if _has_text(row)]
     except csv.Error as error:
         raise InstanceError(
-            f"{file.name}: line {table.line_num + 1}: {error}, needs short cells, and quotes that"
-            " close"
+            f"{file.name}: line {table.line_num + 1}: {error}, needs shorter cells and closed"
+            " quotes"
         ) from None
     if catalog.columns:
         rows = [
@@ -369,7 +369,7 @@ def rows_of_csv(
         if None in row or None in (row["kind"], row["name"]):
             raise InstanceError(
                 f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than"
-                " there are columns, needs as many, and numbers without commas"
+                " there are columns, needs as many, and quotes around numbers with commas"
             )
         _check_kind(f"{file.name}: line {number}", row["kind"] or "")
     if complaints := [f"{file.name}: {text}" for text in _unknown_columns(row for _, row in rows)]:
@@ -421,7 +421,7 @@ def _in_our_words(
     kinds = [kind for kind in KINDS if name in entries(kind) or name in book[kind]]
     if not row["kind"] and len(kinds) != 1:
         raise InstanceError(
-            f"{place}: {part!r} is no product of the catalog, needs its catalog name in"
+            f"{place}: the catalog has no product {part!r}, needs its catalog name in"
             f' catalog.names ("" leaves the line out), or a column kind'
         )
     kept = {key: cell for key, cell in row.items() if not str(key).startswith(LEFT_OUT)}
@@ -455,7 +455,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
     repetitions = [name for name, count in Counter(columns).items() if count > 1]
     if repetitions:
         raise InstanceError(
-            f"{file.name}: column {repetitions[0]!r} is there twice, needs each once"
+            f"{file.name}: column {repetitions[0]!r} appears twice, needs each once"
         )
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:
@@ -463,7 +463,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
     for sign, signs in SEPARATORS.items():
         if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
             raise InstanceError(
-                f"{file.name}: {signs} separate its columns, needs commas (1.5 for one and a half)"
+                f"{file.name}: {signs} separate its columns, needs commas (and 1.5, not 1,5)"
             )
     gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
     raise InstanceError(f"{file.name}: has no column {gaps}, {COLUMNS_NEED}")

@@ -507,7 +507,7 @@ def require_decided(instance: Instance, task: str) -> None:
     if instance.open_keys:
         raise InstanceError(
             f"{instance.name}: lists in {both(instance.open_keys)}: {task} needs one value in place"
-            " of each; a plan says which it takes (`chosen`)"
+            " of each (the key `chosen` of a plan has its values)"
         )
 
 
@@ -523,8 +523,7 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
                 f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs"
-                " 'capex', 'power' or 'tco'; with the time of the plan as the bound of its"
-                " workload, one of these asks for the same network"
+                " 'capex', 'power' or 'tco', with the time of the plan as the bound of its workload"
             )
 
 

@@ -114,7 +114,7 @@ def _design(plan: Any, part: Any, origin: str, key: str) -> dict[str, Any]:
         )
     design = parts[part] if part in parts else next(iter(parts.values())) if part is None else None
     if not design or not design["fabric"]["tier"]:
-        raise InstanceError(f"{origin}: holds no network of switches there, needs a part with one")
+        raise InstanceError(f"{origin}: has no switched network there, needs a part with one")
     return dict(design)
 
 
@@ -131,8 +131,8 @@ def _as_row(
     planes, per_gpu = fabric["nic"]["planes"], fabric["nic"]["per_gpu"]
     if fabric["nic"]["shared_by"] > 1 or fabric["pod_bundle"] > 1:
         raise InstanceError(
-            f"{origin}: GPUs share NICs there, or leaves have bundles in pods, which no"
-            " design says, needs another network"
+            f"{origin}: GPUs share NICs, or pods have parallel links, which [[existing]]"
+            " cannot describe, needs another network"
         )
     rate = _rate(nic, origin, key) / planes
     return {
@@ -196,8 +196,8 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     rails, rest = divmod(ends, down // domains)
     if rest or hb["size"] % rails:
         raise InstanceError(
-            f"{origin}: a leaf has {down // domains} of {ends} rails there, which no design says,"
-            " needs another network"
+            f"{origin}: a leaf serves {down // domains} of {ends} rails, which [[existing]]"
+            " cannot describe, needs another network"
         )
     return {**bundles, "rails": rails, "leaf_domains": domains}
 

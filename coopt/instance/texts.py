@@ -116,9 +116,11 @@ def _year(row: Mapping[str, Any]) -> str | None:
 
 
 def change_text(share: float) -> str:
-    """A relative change: `+12.34%`, from a doubling on how many times as much: `26 times`."""
+    """A relative change: `+12.34%`, from a doubling on `26 times as much`."""
     factor = 1.0 + share
-    return f"{share:+.2%}" if factor < 2 else f"{factor:,.{0 if factor >= 10 else 1}f} times"
+    if factor < 2:
+        return f"{share:+.2%}"
+    return f"{factor:,.{0 if factor >= 10 else 1}f} times as much"
 
 
 def spoken(number: float) -> str:
@@ -269,7 +271,7 @@ def read_text(file: Path, kind: str, remedy: str, key: str | None = None) -> str
         ) from None
     except ValueError:  # a NUL byte ends a path
         raise InstanceError(
-            f"{key or repr(str(file))}: is no name of a file, needs one without a NUL byte"
+            f"{key or repr(str(file))}: is not a file name, needs one without a NUL byte"
         ) from None
 
 
@@ -314,7 +316,7 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     Invalid value, in 'gpus = ='`.
     """
     if text.lstrip().startswith("{"):
-        return f"{name}: holds JSON, as plans do, needs TOML, as instances are written in"
+        return f"{name}: holds JSON like a plan, needs TOML like an instance"
     lines = text.splitlines() or [""]
     reason, _, place = error.rpartition(" (at ")
     numbers = re.findall(r"\d+", place)

@@ -109,7 +109,7 @@ PARTS = {"MCX7-NEAT": "cx7-400g", "FREIGHT": ""}
     ("columns", "names", "says"),
     [
         (VENDOR, PARTS, ""),
-        (VENDOR, PARTS | {"FREIGHT": "freight"}, "line 3: 'FREIGHT' is no product"),
+        (VENDOR, PARTS | {"FREIGHT": "freight"}, "line 3: the catalog has no product 'FREIGHT'"),
         ({**VENDOR, "Price": "usd"}, PARTS, "has no column 'Price'"),
         ({**VENDOR, "Unit Price": "us"}, PARTS, "= 'us': .*closest: usd"),
     ],
@@ -148,7 +148,7 @@ def test_files_are_found_where_the_instance_stands(tmp_path: Path) -> None:
 
 WRONG = {
     "quotes.toml": {
-        "[[gpus]]\nname = 'x'": "gpus: no kind of entry, needs one of gpu, hb_domain",
+        "[[gpus]]\nname = 'x'": "gpus: is no kind of catalog entry, needs one of gpu, hb_domain",
         "gpu = 3": r"gpu: needs tables that begin with \[\[gpu\]\]",
         "[[nic]]\nname = 'x'": "line 1: nic 'x': gbit_s: is missing, needs a value",
         "[[nic]]\nname = 'x'\nextends = 'y'": "line 3: nic 'x': extends = 'y': the catalog has no nic of this name",
@@ -158,7 +158,7 @@ WRONG = {
             "line 9: nic 'y': usd = -3"
         ),
         "[[nic]]\nname = 'x'\nextends = 'cx7-400g'\n[[nic]]\nextends = 'cx8-800g'\nname = 'x'": (
-            "line 6: nic 'x': name = 'x': stands in line 1 too, needs each name once"
+            "line 6: nic 'x': name = 'x': also appears in line 1, needs each name once"
         ),
         "[[nic]]\nname = 'x'\nextends = 'x'": r"line 3: nic 'x': extends = 'x': [^:]*\('x' extends 'x'\), needs one",
         "[[nic]]\nname = 'x'\nextends = 'y'\n[[nic]]\nname = 'y'\nextends = 'z'\n[[nic]]\nname = 'z'\nextends = 'x'": (
@@ -177,7 +177,7 @@ WRONG = {
         "kind,name,usd\ncable,x,1": "line 2: kind = 'cable': needs one of",
         "kind,name,usd\nnic,cx7-400g,1,2": "line 2: has more cells than there are columns",
         "kind,name,usd\nnic": "line 2: has fewer cells than there are columns",
-        "kind,name,usd,usd\nnic,cx7-400g,1,2": "column 'usd' is there twice, needs each once",
+        "kind,name,usd,usd\nnic,cx7-400g,1,2": "column 'usd' appears twice, needs each once",
         "kind,name,usd\nnic," + "x" * 140_000: "line 2: field larger than field limit",
         "kind,name,usd\nnic,cx7-400g,cheap": "line 2: usd = 'cheap': needs a number",
         "kind,name,usd\nnic,cx7-400g,€5": "line 2: usd = €5: needs USD",
@@ -186,7 +186,7 @@ WRONG = {
         "kind,name,price\nnic,cx7-400g,3": "column 'price': .* kind nic .*, needs one of kind, name, .*usd",
         "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': .* kind nic .*, needs one of .* \(closest: usd\)",
         "kind,name,usd\nnic,cx7-400G,3": r"line 2: name = 'cx7-400G': the catalog has no nic .*\(closest: cx7-400g",
-        "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': stands in line 2 too, needs each",
+        "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': also appears in line 2, needs each",
         "kind,name,extends\nnic,x,y\nnic,y,x": r"line 2: extends = 'y': [^:]*\('x' extends 'y' extends 'x'\), needs",
         "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* the columns gbit_s and w .* extends",
     },

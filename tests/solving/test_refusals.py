@@ -56,7 +56,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "sites": (
         apart,
         [
-            ({"site": []}, "wan: joins or divides among sites, and there are none"),
+            ({"site": []}, "wan: applies to several sites, but there are none"),
             ({"cluster__shares": 3}, "cluster.shares = 3: does not divide cluster.gpus = 64"),
             ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.shares: is missing"),
             (
@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
             (
                 {"efficiency": [1.0, 1.6]},
-                r"\[1, 1.6\]: more than the peaks of h100-sxm, needs at most 1.459",
+                r"\[1, 1.6\]: exceeds the peak rate of h100-sxm, needs at most 1.459",
             ),
             ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
             ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),

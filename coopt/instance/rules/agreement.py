@@ -322,9 +322,9 @@ def _in_turn(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             len(instance.workload) == 1,
-            f"{key}: adds up workloads that take turns, and there is one, needs its train_days",
+            f"{key}: adds up workloads that take turns, but there is one, needs its train_days",
         ),
-        (others, f"{key}: is not supported with {both(others)}, needs a question without"),
+        (others, f"{key}: is not supported with {both(others)}, needs a question without them"),
     )
     for w, workload in enumerate(instance.workload):
         tokens = workload.train_tokens or 0.0
@@ -363,7 +363,7 @@ def _timed_objective(instance: Question) -> Iterator[str]:
         ),
         (
             kind == "usd_per_token" and objective.years == 0,
-            f"{place}: objective.years = 0: no token is trained in no time, needs years above 0",
+            f"{place}: objective.years = 0: no token is trained in 0 years, needs years above 0",
         ),
         (
             carbon and objective.kg_co2_per_kwh is None,

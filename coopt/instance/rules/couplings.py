@@ -185,7 +185,7 @@ def _discounts(instance: Question) -> Iterator[str]:
         yield from broken(
             (
                 kind not in include,
-                f"{place}: objective.include does not count {kind}, needs it there or no discount",
+                f"{place}: objective.include leaves out {kind!r}, needs it there or no discount",
             ),
             (
                 (kind, item) in products[:number],
@@ -213,7 +213,7 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, 1)
     if len(instance.workload) > ports:
         yield (
-            f"{place}: it has {ports} ports for the islands of {len(instance.workload)} workloads, "
+            f"{place}: has {ports} ports for the islands of {len(instance.workload)} workloads, "
             "needs at least one for each, so that any two of them meet on a switch"
         )
     joining = [
@@ -225,8 +225,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     if not joining:
         yield (
             f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in"
-            " network.nics, or one whose ports have it on as many planes as network.nic_planes"
-            " lists"
+            " network.nics, or one whose ports have it with a number of planes in"
+            " network.nic_planes"
         )
         return
     yield from _core_optics(instance, core, switch)
@@ -398,12 +398,12 @@ def site_disagreements(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             not is_several and (instance.wan or divides),
-            f"{key}: joins or divides among sites, and there are none, needs [[site]] tables",
+            f"{key}: applies to several sites, but there are none, needs [[site]] tables",
         ),
         (
             is_several and islands and (instance.wan or divides),
-            f"{key}: every island stands at one site, needs to be left out with sharing.mode ="
-            " 'partition'",
+            f"{key}: every island is at one site with sharing.mode = 'partition', needs to be left"
+            " out",
         ),
         (
             len(instance.site) > MAX_SITES,
@@ -490,7 +490,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
         (low > high, f"{interval}: needs the smaller factor first"),
         (
             high * share > 1,
-            f"{interval}: more than the peaks of {gpu.name}, needs at most"
+            f"{interval}: exceeds the peak rate of {gpu.name}, needs at most"
             f" {math.floor(1000 / share) / 1000:g}",
         ),
         *(
