@@ -129,7 +129,7 @@ def solve(
     try:
         what = "plan" if plan.parts else "answer (no plan was found)"
         if output is not None and holds_better(output, plan):
-            note(f"{output} keeps its plan, as the search ended early without a better one")
+            note(f"{output} was not overwritten: the search stopped early without a better plan")
         else:
             write_file(output, lambda: plan_json(plan) + "\n", what)
     finally:
@@ -151,7 +151,7 @@ def solve(
         answer(text)
     if plan.cost is not None and not full and not as_json:
         note(
-            "--full prints the whole bill, the parts of times and every bound;"
+            "--full adds the whole bill, the breakdown of each iteration time and every bound;"
             " coopt explain says what would change the plan"
         )
     if plan.status == "infeasible":
@@ -257,7 +257,7 @@ def pareto(
         front = pareto(question, on_progress=on_progress, **options)
     try:
         if output is not None and _keeps_front(output, front):
-            note(f"{output} keeps its front, as the search ended early without a better one")
+            note(f"{output} was not overwritten: the search stopped early without a better front")
         elif output is not None:
             write_front(front, question, output)
             note(f"Pareto front written to {output}")

@@ -114,7 +114,7 @@ def check_place(output: str, *others: str) -> None:
     """
     if output == "-":
         raise InstanceError(
-            "-: standard output already carries the answer, needs the name of a file"
+            "-: the answer already goes to standard output, needs the name of a file"
         )
     file = Path(output)
     with _writable(output):
@@ -125,7 +125,7 @@ def check_place(output: str, *others: str) -> None:
         ]
         refusals = {
             f"is a folder, needs the name of a file (such as {file / 'plan.json'})": file.is_dir(),
-            "is no regular file, needs the name of a file (without one the answer goes to"
+            "is not a regular file, needs the name of a file (without one the answer goes to"
             " stdout)": file.exists() and not file.is_file(),
             f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
             " writes too, needs another name": bool(same),
@@ -143,7 +143,7 @@ def _writable(output: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InstanceError(
-            f"{output}: cannot be written ({error.strerror}), needs a folder one may write to"
+            f"{output}: cannot be written ({error.strerror}), needs a folder with write permission"
         ) from None
 
 
@@ -173,7 +173,7 @@ def check_folder(output: str) -> None:
     place = Path(os.path.realpath(output))
     folder = next(parent for parent in (place, *place.parents) if parent.exists())
     if not folder.is_dir():
-        raise InstanceError(f"{output}: {folder.name} is no folder, needs the name of a folder")
+        raise InstanceError(f"{output}: {folder.name} is not a folder, needs the name of one")
     with _writable(output), tempfile.TemporaryFile(dir=folder):
         pass
 
@@ -375,7 +375,7 @@ def check_single(names: tuple[str, ...], option: str, value: object) -> None:
 
     if value is not None and len(names) > 1:
         raise InstanceError(
-            f"{option}: holds one part and the plan has {len(names)}, needs --part"
+            f"{option}: a file shows one part, but the plan has {len(names)}, needs --part"
             f" {alternatives(map(repr, names))}"
         )
 

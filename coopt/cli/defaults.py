@@ -52,8 +52,8 @@ def _checked(
             )
         if not isinstance(table, dict):
             raise InstanceError(
-                f"{place}: {name} = {table!r}: needs a table of options, such as"
-                f" [{name}] with a line for each"
+                f"{place}: {name} = {table!r}: needs a table, [{name}], with one line for each"
+                " option"
             )
         if isinstance(command, click.Group):
             defaults[name] = _checked(command, ctx, table, f"{place}: {name}")
@@ -68,7 +68,7 @@ def _checked(
         for key in table:
             if key not in options:
                 raise InstanceError(
-                    f"{place}: {name}.{key}: no option of coopt {name}, needs one of"
+                    f"{place}: {name}.{key}: coopt {name} has no such option, needs one of"
                     f" {', '.join(options)}"
                 )
         defaults[name] = {options[key]: value for key, value in table.items()}

@@ -86,7 +86,7 @@ def check_ending(path: str, name: str, endings: tuple[str, ...]) -> None:
     """
     if not path.lower().endswith(endings):
         raise InstanceError(
-            f"{path}: is not the name of a {name} file, needs one that ends in"
+            f"{path}: is no file name for format {name}, needs one that ends in"
             f" {alternatives(endings)}"
         )
 
@@ -420,7 +420,9 @@ def new(file: str) -> None:
     schema = Path(file).with_name("instance.schema.json")
     if schema.exists() and not is_schema(schema, "instance"):
         write_new_text(file, text)
-        note(f"{schema} is no schema of coopt and stays as it is; `coopt schema` prints one")
+        note(
+            f"{schema} was not overwritten: it is not a schema of coopt (coopt schema prints that)"
+        )
     else:
         if not Path(file).exists():  # what a file names is there before it
             write_text(schema, schema_json("instance") + "\n")

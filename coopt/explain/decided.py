@@ -104,7 +104,7 @@ def _as_asked(instance: Instance, plan: Plan) -> Plan:
     missed = [limit.key for limit, use in uses if use is not None and limit.exceeded_by(use)]
     if missed:
         raise InstanceError(
-            f"{instance.name}: the plan misses {both(missed)}, needs a plan of this instance"
+            f"{instance.name}: the plan misses {both(missed)}, needs a plan within these limits"
         )
     return here
 
@@ -182,7 +182,7 @@ def _feasible(
     # a share of a regret says nothing of what plans cost
     share_of = None if instance.minimizes_regret else value
     opening = say.of_plan(instance, plan, value)
-    sentences = [_proven(opening, optimum) if optimal else f"{opening}."]
+    sentences = [_proven(opening, instance, optimum) if optimal else f"{opening}."]
     if not optimal:
         costs = costs_more(kind, least - value, share_of)
         both_known = plan.design and optimum.design
@@ -245,9 +245,9 @@ def _prices(study: Inquiry, asked: Instance, plan: Plan, value: float) -> tuple[
     return tuple(Turns(study, asked, plan, value).ranges(list(prices_of(asked))))
 
 
-def _proven(opening: str, optimum: Plan) -> str:
+def _proven(opening: str, instance: Instance, optimum: Plan) -> str:
     """What is proven of the best plan, after what it is."""
     gap, does = optimum.objective.gap, SAYINGS[optimum.objective.kind].does
     if gap is not None and gap <= EQUAL:
-        return f"{opening}, and no plan {does} less."
+        return f"{opening}, and no plan {'has' if instance.minimizes_regret else does} less."
     return f"{opening}, proven to be within {gap or 0:.2%} of the best possible."

@@ -29,15 +29,15 @@ IN_DOLLARS = Saying(does="costs", best="cheapest", better="is cheaper", same="co
 SAYINGS: dict[ObjectiveKind, Saying] = {
     **dict.fromkeys(("capex", "tco", "usd_per_token"), IN_DOLLARS),
     "power": Saying(
-        does="draws", best="most frugal", better="draws less", same="draws the same power"
+        does="draws", best="lowest-power", better="draws less", same="draws the same power"
     ),
     "time": Saying(does="takes", best="fastest", better="is faster", same="takes the same time"),
     "carbon": Saying(
-        does="emits", best="cleanest", better="emits less", same="emits the same carbon"
+        does="emits", best="lowest-carbon", better="emits less", same="emits the same carbon"
     ),
 }
 BILLS: dict[ObjectiveKind, str] = {
-    "capex": "its purchase",
+    "capex": "its purchase cost",
     "tco": "its TCO",
     "power": "its power",
 }
@@ -68,12 +68,12 @@ LIMITS = {
 """What limits are called, by the last part of their keys."""
 
 
-def limit_name(key: str) -> str:
+def limit_name(key: str, *, with_key: bool = True) -> str:
     """`the limit on power (limits.power_mw)`: a limit by its name, then its key; the key alone
     where it has no name.
     """
     name = LIMITS.get(key.rpartition(".")[2])
-    return f"{name} ({key})" if name else key
+    return (f"{name} ({key})" if with_key else name) if name else key
 
 
 def sentence(text: str) -> str:
@@ -138,7 +138,7 @@ def changes_and_cost(relaxation: Relaxation) -> tuple[int, float]:
 
 
 def changes_of(relaxation: Relaxation) -> str:
-    """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the least in steps of 2)`."""
+    """`x = 3 (now 2, +50.00%) and y = 5 (now 4, the smallest possible in steps of 2)`."""
     return both(
         f"{change.limit} = {change.to} (now {change.now}{_how_far(change)})"
         for change in relaxation.changes
@@ -147,9 +147,9 @@ def changes_of(relaxation: Relaxation) -> str:
 
 def _how_far(change: Change) -> str:
     share = "" if change.share is None else f", {change_text(change.share)}"
-    end = "most" if change.least is None else "least"
+    end = "largest" if change.least is None else "smallest"
     steps = f" in steps of {change.step:,}" if change.step and change.step > 1 else ""
-    return share if change.step is None else f"{share}, the {end}{steps}"
+    return share if change.step is None else f"{share}, the {end} possible{steps}"
 
 
 def label(design: Design) -> str:
@@ -200,10 +200,18 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     additions = [
         f"{_more_of(count[kind], kind)} ({sums[kind]})" for kind in kinds if count[kind] > 0
     ]
+    verb = "draw" if objective.minimize == "power" else "cost"
     dearer = [
-        f"{owner} {DEARER[kind]} cost {sums[kind]} more" for kind in kinds if count[kind] <= 0
+        f"{owner} {DEARER[kind]} {verb} {sums[kind]} more" for kind in kinds if count[kind] <= 0
     ]
-    return ", and ".join([*([f"{subject} takes {both(additions)}"] if additions else []), *dearer])
+    surplus = ", and ".join(
+        [*([f"{subject} takes {both(additions)}"] if additions else []), *dearer]
+    )
+    # without it the figures would not add up to the difference
+    saved = -sum(usd for usd in weight.values() if usd < 0)
+    if not (surplus and saved):
+        return surplus
+    return f"{surplus}, while other parts {verb} {amount(objective.minimize, saved, 'less')}"
 
 
 def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:

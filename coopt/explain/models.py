@@ -56,7 +56,7 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
         )
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(
-            f"{instance.name}: best-model compares what is trained by a date, needs one workload"
+            f"{instance.name}: best-model trains each model by a date, needs one workload"
             " with train_days or by"
         )
     try:

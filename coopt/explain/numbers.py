@@ -60,11 +60,11 @@ def relaxation(
 
 def _idle_note(design: Design) -> str:
     """Which GPUs a design has beside those that train."""
-    domains = counted(design.spare_domains, "domain")
-    standing_by = f" ({domains} standing by)" if design.spare_domains else ""
+    domains = counted(design.spare_domains, "spare HB domain")
+    among = f", {domains} included" if design.spare_domains else ""
     return (
-        f"This plan has {counted(design.spare_gpus, 'idle spare GPU')} besides the"
-        f" {design.gpus:,} GPUs that train{standing_by}."
+        f"This plan has {counted(design.spare_gpus, 'idle GPU')} besides the"
+        f" {design.gpus:,} GPUs that train{among}."
     )
 
 

@@ -189,7 +189,7 @@ def _fewer_losses(
         if resolver.any_plan(question) is None:
             continue
         way_out = relaxation(instance, question, [change], resolver.plan(question))
-        notes = tuple(f"{key} has to go as well." for key in idle)
+        notes = tuple(f"Remove {key} as well." for key in idle)
         return way_out and way_out.model_copy(update={"notes": (*way_out.notes, *notes)})
     return None
 

@@ -289,8 +289,8 @@ def _without_leaf(rival: Family, ours: Family) -> str:
     if math.isclose(factor, own_factor):
         return f"after the loss of a leaf, traffic between HB domains {takes} on both networks"
     return (
-        f"after the loss of a leaf, traffic between HB domains {takes}, and {own_takes} on the"
-        " plan's network"
+        f"after the loss of a leaf, traffic between HB domains {takes}, while it {own_takes} on"
+        " the plan's network"
     )
 
 

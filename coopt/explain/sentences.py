@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from coopt.explain.labels import (
@@ -48,8 +49,8 @@ def of_plan(instance: Instance, plan: Plan, value: float) -> str:
     """What the plan is and what it is worth, without a full stop."""
     kind = instance.objective.minimize
     if instance.minimizes_regret:
-        return f"{REGRETS} The plan costs {amount(kind, value)}"
-    named = f", {label(plan.design)}," if plan.design else ""
+        return f"{REGRETS} The largest regret of the plan is {amount(kind, value)}"
+    named = f" ({label(plan.design)})" if plan.design else ""
     return f"The plan{named} {costs(kind, value)}"
 
 
@@ -65,7 +66,7 @@ def of_margins(instance: Instance) -> Iterator[str]:
         margins = [
             f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()
         ]
-        yield f"Iteration times include a margin of {both(margins)}."
+        yield f"What is compared with a bound on time includes a margin of {both(margins)}."
     if instance.cluster.gpu.memory_margin:
         yield (
             f"Memory figures include the {instance.cluster.gpu.memory_margin:.1%} of each GPU's"
@@ -95,8 +96,8 @@ def of_another_question(instance: Instance, plan: Plan) -> Iterator[str]:
         replaced = plan.overrides.replaced
         solved = f", solved with values replaced by --set: {replaced}" if replaced else ""
         yield (
-            f"The plan was made for another question, {plan.instance.name!r}{solved}. What"
-            " follows holds for the question given here."
+            f"The plan was made for another question, {plan.instance.name!r}{solved}; what"
+            " follows is about the question given here."
         )
 
 
@@ -112,6 +113,7 @@ def of_bound(
     is one.
     """
     saying, name = SAYINGS[kind], sentence(limit_name(bound.limit))
+    moved = limit_name(bound.limit, with_key=False)
     usage = "" if bound.used is None else f": the plan {_takes(bound)}"
     if bound.without is None:
         than = "" if optimal else f" than the {saying.best} plan that meets all bounds"
@@ -121,12 +123,12 @@ def of_bound(
         yield f"{name} binds{usage}; {_gone(bound)} the {saying.best} plan {saying.does} {price}."
         if bound.looser is not None:
             at = with_unit(bound.looser.bound, bound.unit)
-            yield f"Loosened to {at}, {_next(kind, share_of, bound.looser, design)}."
+            yield f"With {moved} at {at}, {_next(kind, share_of, bound.looser, design)}."
     if bound.tighter is not None:
         at = with_unit(bound.tighter.bound, bound.unit)
-        yield f"Tightened to {at}, {_next(kind, share_of, bound.tighter, design)}."
+        yield f"With {moved} at {at}, {_next(kind, share_of, bound.tighter, design)}."
     elif bound.step is not None and (bound.used or bound.step):
-        yield "No tighter bound can be met within the other limits."
+        yield f"No plan within the other limits {_tighter(bound)}."
 
 
 def _next(
@@ -158,6 +160,18 @@ def _takes(bound: Bound) -> str:
     return f"{uses(bound.unit)} {used} of {at}"
 
 
+def _tighter(bound: Bound) -> str:
+    """`takes less than 3.2 s`: what no plan does where none meets a tighter bound."""
+    if bound.step or bound.used is None:
+        return f"meets a bound that is {bound.step or 0.0:.0%} tighter"
+    used = with_unit(bound.used, bound.unit)
+    return (
+        f"trains more than {used}"
+        if bound.unit == "tokens/s"
+        else f"{uses(bound.unit)} less than {used}"
+    )
+
+
 def seen_from(ours: Design, rival: Design) -> str:
     """The other design, or what alone sets it apart."""
     if rival == ours:
@@ -167,7 +181,8 @@ def seen_from(ours: Design, rival: Design) -> str:
     if [tier.ends for tier in rival.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
         return f"{SAME} with other optics"
     if rival.fabric.nic != ours.fabric.nic:
-        return f"{label(rival)}, with {rival.fabric.nic.per_gpu} x {rival.fabric.nic.name} a GPU"
+        nic = rival.fabric.nic
+        return f"{label(rival)}, with {nic.per_gpu} x {nic.name} per GPU"
     uplinks = "".join(
         f", with {tier.uplinks_per_switch} uplinks per leaf" for tier in rival.fabric.tier[:1]
     )
@@ -175,18 +190,15 @@ def seen_from(ours: Design, rival: Design) -> str:
 
 
 def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
-    """`network.nics without cx7-400g: $1,200 more (+3%): 8 more NICs ($1,200).`"""
-    choice = (
-        f"{rival.part} without {rival.choice}"
-        if rival.excluded
-        else f"{rival.part} = {rival.choice} alone"
-    )
+    """`Without cx7-400g in network.nics, the cheapest plan costs $1,200 more (+3%): its NICs cost
+    $1,200 more.`
+    """
     if rival.extra is None:
-        return f"{choice}: no plan keeps every limit; {rival.why}."
+        return f"{rival.premise}, no plan meets every bound: {rival.why}."
     if not rival.extra:
-        return f"{choice}: the {SAYINGS[kind].best} plan {rival.told}."
+        return f"{rival.premise}, the {SAYINGS[kind].best} plan {rival.told}."
     return (
-        f"{choice}: the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, share_of)}:"
+        f"{rival.premise}, the {SAYINGS[kind].best} plan {costs_more(kind, rival.extra, share_of)}:"
         f" {rival.told}."
     )
 
@@ -196,7 +208,7 @@ def of_runner_up(
 ) -> str:
     """What the next best plan costs more."""
     both_known = design is not None and second.design is not None
-    named = f", {seen_from(design, second.design)}," if both_known else ""  # type: ignore[arg-type]
+    named = f" ({seen_from(design, second.design)})" if both_known else ""  # type: ignore[arg-type]
     if not second.regret:
         return f"The runner-up{named} {second.why}."
     return f"The runner-up{named} {costs_more(kind, second.regret, share_of)}: {second.why}."
@@ -231,8 +243,8 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     """What time did not suffice for; `within_s` where nobody set a limit."""
-    limit = "the time limit" if within_s is None else f"{within_s:g} s (--time-limit)"
-    return f"These points were not examined within {limit}: {', '.join(untried)}."
+    limit = "the time limit" if within_s is None else f"{within_s:g} s; --time-limit allows more"
+    return f"Time ran out ({limit}) before these were examined: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
@@ -244,7 +256,7 @@ def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
 def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
-        f"Price ranges are not known for objective.minimize = {kind!r}. To get them, set"
+        f"There are no price ranges for objective.minimize = {kind!r}. To get them, set"
         " objective.minimize = 'capex' and the plan's time as the bound of its workload."
     )
 
@@ -257,12 +269,14 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
         (price, end)
         for price in ranges
         for end in (price.low, price.high)
-        if end is not None and end > 0 and price.now > 0
+        if end is not None and end > 0
     ]
     if not ends:
         items = ", ".join(price.item for price in ranges)
         return f"The plan stays the best at any price of {items}, changed one at a time."
-    price, end = min(ends, key=lambda pair: abs(pair[1] / pair[0].now - 1))
+    price, end = min(
+        ends, key=lambda pair: abs(pair[1] / pair[0].now - 1) if pair[0].now else math.inf
+    )
     taker = price.above if end >= price.now and end == price.high else price.below
     best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
     instead = best or ("the plan exceeds a limit" if design else "another plan is cheaper")
@@ -274,10 +288,14 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     examined = "" if is_all else " (of the prices examined)"
     way = "above" if end > price.now else "below"
     return (
-        f"The plan is most sensitive to the price of {price.item}{examined}: {way}"
-        f" {end:,.6g} {price.unit} (now {price.now:,.6g}, {change_text(end / price.now - 1)})"
-        f" {instead}."
+        f"The plan is most sensitive to the price of {price.item}{examined}: {way} {end:,.6g}"
+        f" {price.unit} ({_from_now(price, end)}) {instead}."
     )
+
+
+def _from_now(price: PriceRange, end: float) -> str:
+    """`-5.51% from 635`, or `now 0`."""
+    return f"{change_text(end / price.now - 1)} from {price.now:,.6g}" if price.now else "now 0"
 
 
 def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:

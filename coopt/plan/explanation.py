@@ -91,6 +91,11 @@ class Rival(Record):
     gives: str = ""
 
     @property
+    def premise(self) -> str:
+        """`Without cx7-400g in network.nics`: what the list of choices is then."""
+        return f"{'Without' if self.excluded else 'With only'} {self.choice} in {self.part}"
+
+    @property
     def told(self) -> str:
         """Why the rival is worse, and its other properties, without the final full stop."""
         return f"{self.why}. {self.gives}" if self.gives else self.why

@@ -55,7 +55,7 @@ def test_an_interrupted_front_replaces_no_whole_one_of_the_same_question(coopt, 
     whole = {name: (folder / name).read_bytes() for name in NAMES}
     monkeypatch.setattr(Run, "tell", interrupted)
     done = coopt("pareto", written(TWO_SIZES), "-o", folder)
-    assert (done.exit_code, "keeps its front" in done.stderr, "(interrupted), 1 point" in done.stdout) == (
+    assert (done.exit_code, "not overwritten" in done.stderr, "(interrupted), 1 point" in done.stdout) == (
         4,
         True,
         True,

@@ -110,7 +110,7 @@ def test_a_search_that_ends_early_leaves_a_better_plan_in_its_file(
     before = output.read_bytes() if output.exists() else None
     monkeypatch.setattr(solving, "solve", lambda *args, **options: stopped_at(plan, factor))
     done = coopt("solve", instance, "-o", output)
-    assert (done.exit_code, output.read_bytes() == before, "keeps its plan" in done.stderr) == (4, kept, kept)
+    assert (done.exit_code, output.read_bytes() == before, "not overwritten" in done.stderr) == (4, kept, kept)
 
 
 def test_options_reach_the_solver(coopt, written):

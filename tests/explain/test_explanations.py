@@ -326,7 +326,9 @@ def test_what_allows_less_is_never_cheaper_and_what_allows_more_never_dearer() -
 def test_regrets_are_called_regrets(one_network: tuple[Instance, Explanation]) -> None:
     _, found = one_network
     assert found.prices == ()
-    assert found.sentences[0] == f"{REGRETS} The plan costs ${found.value:,.0f}, and no plan costs less."
+    assert (
+        found.sentences[0] == f"{REGRETS} The largest regret of the plan is ${found.value:,.0f}, and no plan has less."
+    )
     assert not any("%)" in sentence and "$" in sentence for sentence in found.sentences)
 
 

@@ -130,12 +130,12 @@ def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told
     assert plan.objective.value == one.value
     spares = one.design.spare_gpus
     assert one.notes == (
-        (f"This plan has {spares} idle spare GPUs besides the {change.to} GPUs that train (1 domain standing by).",)
+        (f"This plan has {spares} idle GPUs besides the {change.to} GPUs that train, 1 spare HB domain included.",)
         if spares
         else ()
     )
     assert any(
-        f"cluster.gpus = {change.to} (now 16, {change_text(change.share)}, the least):" in said
+        f"cluster.gpus = {change.to} (now 16, {change_text(change.share)}, the smallest possible):" in said
         for said in found.sentences
     )
 

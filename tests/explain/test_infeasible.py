@@ -197,7 +197,7 @@ def test_gpus_between_the_numbers_listed_are_a_way_out() -> None:
     found = explain(limits(bounded(listed, 0, 1.05 * time_s), power_mw=1.05e-6 * power_mw))
     (change,) = single(found)["cluster.gpus"].changes
     assert (change.now, change.to, change.step, change.share) == ("[16, 64]", "32", 1, None)
-    assert any("32 (now [16, 64], the least)" in said for said in found.sentences)
+    assert any("32 (now [16, 64], the smallest possible)" in said for said in found.sentences)
 
 
 def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
@@ -207,7 +207,7 @@ def test_fewer_gpus_are_a_way_out_where_limits_alone_are_too_tight() -> None:
     found = explain(limits(plain, power_mw=1.01e-6 * at_48))
     (change,) = single(found)["cluster.gpus"].changes
     assert (change.to, change.least, change.step) == ("48", None, 1)
-    assert any("48 (now 64, -25.00%, the most)" in said for said in found.sentences)
+    assert any("48 (now 64, -25.00%, the largest possible)" in said for said in found.sentences)
 
 
 def ask_with(instance: Instance, gpus: int) -> Instance:

@@ -462,7 +462,7 @@ def test_a_bound_that_is_too_short_without_any_loss_is_not_blamed_on_losses() ->
     ("slower", "note"),
     [
         (100.0, ()),
-        ({"nic": 100.0, "leaf": 2.0}, ("robust.slower.leaf has to go as well.",)),
+        ({"nic": 100.0, "leaf": 2.0}, ("Remove robust.slower.leaf as well.",)),
         ({"nic": 100.0}, ()),
     ],
 )
