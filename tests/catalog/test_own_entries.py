@@ -186,7 +186,7 @@ WRONG = {
         "kind,name,price\nnic,cx7-400g,3": "column 'price': .* kind nic .*, needs one of kind, name, .*usd",
         "kind,name,Usd\nnic,cx7-400g,3": r"column 'Usd': .* kind nic .*, needs one of .* \(closest: usd\)",
         "kind,name,usd\nnic,cx7-400G,3": r"line 2: name = 'cx7-400G': the catalog has no nic .*\(closest: cx7-400g",
-        "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': also appears in line 2, needs each",
+        "kind,name,usd\nnic,cx7-400g,1\nnic,cx7-400g,2": "line 3: name = 'cx7-400g': also appears in line 2, needs",
         "kind,name,extends\nnic,x,y\nnic,y,x": r"line 2: extends = 'y': [^:]*\('x' extends 'y' extends 'x'\), needs",
         "kind,name,usd\nnic,ours,3": "line 2: name = 'ours': .* the columns gbit_s and w .* extends",
     },

@@ -144,7 +144,7 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
     [
         (
             {"devices": SPARE},
-            "'spare' has no cable (1 of 3 HB domains have none), needs cables to switches, or no line",
+            "'spare' has no cable (1 of 3 HB domains have none), needs cables to switches",
         ),
         ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "existing[0].names leaves out all devices with cables"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
