@@ -259,6 +259,7 @@ def _replica(held: Held) -> DrawnPanel:
         "</rect>"
         for s in range(count)
     )
+    replica = f"one of {mapping.dp:,} replicas" if mapping.dp > 1 else "the only replica"
     degrees = (("CP", mapping.cp), ("TP", mapping.tp), ("EP", mapping.ep))
     split = ", ".join(f"{kind} {degree}" for kind, degree in degrees if degree > 1)
     notes = [held.run.name, words.counted(count, "stage") + (f", {split}" if split else "")]
@@ -266,7 +267,7 @@ def _replica(held: Held) -> DrawnPanel:
     return DrawnPanel(
         height=max(bottom + 18.0, 76.0),
         marks=(
-            _text(0, 24, f"one of {words.counted(mapping.dp, 'replica')}", "row"),
+            _text(0, 24, replica, "row"),
             *(_text(0, 39 + 15 * line, text, "note") for line, text in enumerate(notes)),
             *_cells(cells, pitch - min(2, pitch / 8), cell - 2),
             *texts,

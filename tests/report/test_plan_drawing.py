@@ -41,7 +41,7 @@ def test_each_stage_has_a_column_and_each_rack_a_place(solved: tuple[Instance, P
             places = zip(held.stage.tolist(), held.shard.tolist(), held.replica.tolist(), strict=True)
             assert Counter(places).most_common(1)[0][1] == 1
             assert len(held.gpu) == mapping.pp * held.shards * mapping.dp
-            assert f"one of {mapping.dp} replicas" in texts
+            assert ("the only replica" if mapping.dp == 1 else f"one of {mapping.dp} replicas") in texts
             for stage in range(mapping.pp):
                 domains = held.gpu[(held.stage == stage) & (held.replica == 0)] // held.active
                 title = f"stage {stage} of {mapping.pp}: HB {domains.min()}"

@@ -90,7 +90,7 @@ def _ports(instance: Question) -> Iterator[str]:
         return
     if joints:
         yield (
-            f"network.{_mating_key(network)}: no listed switch and optic of a NIC's rate have its"
+            f"network.{_mating_key(network)}: no listed switch and optic match a NIC in rate,"
             " protocol and lane_gbit_s, needs such entries in network.switches and"
             f" network.optics{', or buildable = false' if network.buildable else ''}"
         )
