@@ -117,7 +117,7 @@ def test_modules_of_both_sides_of_a_leaf_are_counted_in_whole_cages() -> None:
     table = {"gbit_s": 400, "reach_m": 60, "usd": 1, "w": 1}
     near, far = (Optic.model_validate(table | {"name": name}) for name in ("near", "far"))
     box = Switch.model_validate(switch(4, 900) | {"cages": 2})
-    assert "still need 3" in str(cage_note(box, 1, 400.0, [(3, near), (1, far)]))
+    assert ": 3 are needed" in str(cage_note(box, 1, 400.0, [(3, near), (1, far)]))
     assert "Buy 2 modules" in str(cage_note(box, 1, 400.0, [(3, near), (1, near)]))
     assert cage_note(box, 1, 400.0, [(1, near), (1, far)]) is None
     with pytest.raises(ValueError, match=r"cages = 3: .* radix = 8"):
@@ -145,9 +145,9 @@ def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> No
     assert all(figure in found for figure in ("8 racks", "by 3 m", "below tier 1"))
     short = {"name": "short", "gbit_s": 400, "reach_m": 6, "usd": 1, "w": 1}
     near = {"network__optics": [short], "network__link_reach_m": [6.0, 6.0, 6.0]}
-    assert "6 m that short" not in found
-    assert "6 m that short" in text(**changes, **near)
-    assert "6 m that short" not in text(**changes, **near, network__hall={"rise_m": 0.1, "rack_pitch_m": 0.1})
+    assert "(6 m) is too short" not in found
+    assert "(6 m) is too short" in text(**changes, **near)
+    assert "(6 m) is too short" not in text(**changes, **near, network__hall={"rise_m": 0.1, "rack_pitch_m": 0.1})
 
 
 def test_rails_that_are_not_joined_and_domains_filled_alike_are_said() -> None:

@@ -51,7 +51,7 @@ def test_flows_without_a_path_are_refused(clos: TwoLayer, flows: Flows, what: st
     ("asked", "what"),
     [
         (lambda: TwoLayer(links=np.array([[1, -1]])), "links: .* -1"),
-        (lambda: TwoLayer(links=np.array([1, 2])), "links: 1 dimensions"),
+        (lambda: TwoLayer(links=np.array([1, 2])), "links: has 1 dimensions"),
         (lambda: TwoLayer(links=np.array([[1.5]])), "of float64"),
         (lambda: TwoLayer(links=np.array([range(1, 50)])), "least common multiple"),
         (lambda: fail_cores(complete(4, 8), 9, seed=0), "failed cores: 9"),
