@@ -18,6 +18,11 @@ Symbols:
 - :math:`b^\ell_o, b^\ell_e` ``use, channel`` (over L x O; resource): use by an option, by a
   channel
 - :math:`\bar{b}^\ell` ``cap`` (over L; resource): limit on a resource
+- :math:`s \in B` ``m.B``: sites with borders; :math:`E_s` links that end there
+- :math:`b_s` ``m.b`` (over B; switches): switches of a border
+- :math:`k_s, b^\ell_s` ``cost, switch`` (over B; cost, resource): price and use of one
+- :math:`p_o, q_e, r` ``ports, channel_ports, radix`` (over O, E; ports): of option, channel, switch
+- :math:`h_o, g_e` ``links, modules`` (over O, E; links): from leaves, of a channel
 """
 
 from __future__ import annotations
@@ -35,12 +40,33 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class SiteLimit:
-    """A limited resource: its use by each option (O,) and by one channel of each link (E,)."""
+    """A limited resource: its use by each option (O,), by one channel of each link (E,) and by a
+    border switch of each site (S,), if there are borders.
+    """
 
     name: str
     use: Floats
     channel: Floats
     cap: float
+    switch: Floats | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Borders:
+    """Switches of each site in which links of its option and channels of its links end.
+
+    Options have `ports` there for `links` (O,), a channel `channel_ports` for `modules` (E,).
+    `ends` (S, E) says which links end at a site, `cost` (S,) what one of the switches with `radix`
+    ports adds to the objective.
+    """
+
+    radix: int
+    cost: Floats
+    ports: Ints
+    links: Ints
+    channel_ports: Ints
+    modules: Ints
+    ends: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +87,7 @@ class RingData:
     channel: Floats
     max_channels: Ints
     limits: tuple[SiteLimit, ...] = ()
+    borders: Borders | None = None
 
 
 Equation = Callable[[pyo.ConcreteModel], None]
@@ -81,18 +108,21 @@ def build(data: RingData, equations: tuple[Equation, ...]) -> pyo.ConcreteModel:
         bounds=lambda m, e: (0, int(data.max_channels[e])),
         doc="[channels]",
     )
+    m.B = pyo.RangeSet(0, data.sites - 1 if data.borders else -1)
+    m.b = pyo.Var(m.B, domain=pyo.NonNegativeIntegers, doc="[switches]")
     for add in equations:
         add(m)
     return m
 
 
 def add_cost(m: pyo.ConcreteModel) -> None:
-    r"""(S0) Sites cost what is built there, links what is lit.
+    r"""(S0) Sites cost what is built there with the switches of their borders, links what is lit.
 
-    .. math:: \min \sum_{o} k_o z_o + \sum_{e} k_e c_e
+    .. math:: \min \sum_{o} k_o z_o + \sum_{e} k_e c_e + \sum_{s \in B} k_s b_s
     """
     d = m.data
     options_cost = sum(float(d.cost[o]) * m.z[o] for o in m.O)
+    options_cost += sum(float(d.borders.cost[s]) * m.b[s] for s in m.B)
     m.cost = pyo.Objective(
         expr=options_cost + sum(float(d.channel[e]) * m.c[e] for e in m.E), doc="S0 [cost]"
     )
@@ -122,10 +152,6 @@ def add_channels(m: pyo.ConcreteModel) -> None:
     r"""(S3) Every link of the ring has the channels that each site needs to meet the time bound.
 
     .. math:: c_e \ge \sum_{o \in O_s} a_{oe} z_o \qquad \forall s, e
-
-    Exact: the ring is as fast as its slowest link, iteration time never grows with channels, and
-    :math:`a_{oe}` is the least number with which the option meets its bound if that link is the
-    slowest.
     """
 
     @m.Constraint(m.S, m.E, doc="S3 [channels]")
@@ -136,7 +162,8 @@ def add_channels(m: pyo.ConcreteModel) -> None:
 def add_limits(m: pyo.ConcreteModel) -> None:
     r"""(S4) Sites and links stay within each limited resource, the power of a site among them.
 
-    .. math:: \sum_{o} b^\ell_o z_o + \sum_{e} b^\ell_e c_e \le \bar{b}^\ell \qquad \forall \ell
+    .. math:: \sum_{o} b^\ell_o z_o + \sum_{e} b^\ell_e c_e + \sum_{s \in B} b^\ell_s b_s
+        \le \bar{b}^\ell \qquad \forall \ell
     """
     limits = {limit.name: limit for limit in m.data.limits}
     m.L = pyo.Set(initialize=list(limits))
@@ -145,7 +172,36 @@ def add_limits(m: pyo.ConcreteModel) -> None:
     def limited(m, name):
         of = limits[name]
         options_use = sum(float(of.use[o]) * m.z[o] for o in m.O)
+        options_use += sum(float(of.switch[s]) * m.b[s] for s in m.B)
         return options_use + sum(float(of.channel[e]) * m.c[e] for e in m.E) <= of.cap
+
+
+def add_border_switches(m: pyo.ConcreteModel) -> None:
+    r"""(S7) A border has ports for all that ends there.
+
+    .. math:: r\, b_s \ge \sum_{o \in O_s} p_o z_o + \sum_{e \in E_s} q_e c_e \qquad
+        \forall s \in B
+    """
+    of = m.data.borders
+
+    @m.Constraint(m.B, doc="S7 [ports]")
+    def border_switches(m, s):
+        taken = sum(int(of.ports[o]) * m.z[o] for o in m.options_of[s])
+        taken += sum(int(of.channel_ports[e]) * m.c[e] for e in m.E if of.ends[s, e])
+        return of.radix * m.b[s] >= taken
+
+
+def add_border_links(m: pyo.ConcreteModel) -> None:
+    r"""(S8) A border has a link from a leaf for each module of a channel.
+
+    .. math:: \sum_{e \in E_s} g_e c_e \le \sum_{o \in O_s} h_o z_o \qquad \forall s \in B
+    """
+    of = m.data.borders
+
+    @m.Constraint(m.B, doc="S8 [links]")
+    def border_links(m, s):
+        lit = sum(int(of.modules[e]) * m.c[e] for e in m.E if of.ends[s, e])
+        return lit <= sum(int(of.links[o]) * m.z[o] for o in m.options_of[s])
 
 
 def add_cut_list(m: pyo.ConcreteModel) -> None:
@@ -161,5 +217,14 @@ def add_choice_cut(m: pyo.ConcreteModel, options: list[int]) -> None:
     m.cuts.add(sum(m.z[o] for o in options) <= m.data.sites - 1)
 
 
-RING = (add_cost, add_one_option, add_whole_cluster, add_channels, add_limits, add_cut_list)
+RING = (
+    add_cost,
+    add_one_option,
+    add_whole_cluster,
+    add_channels,
+    add_limits,
+    add_border_switches,
+    add_border_links,
+    add_cut_list,
+)
 FORMULATIONS = {"ring": RING}

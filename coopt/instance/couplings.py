@@ -21,6 +21,8 @@ from coopt.instance.base import (
     one_or_series,
     series_of,
 )
+from coopt.instance.catalog import named
+from coopt.instance.hardware import Optic
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -202,7 +204,12 @@ class Sharing(Table):
     ] = ()
     core: Annotated[
         "Core | None",
-        Field(description="partition: switches that join all islands; none if left out"),
+        Field(
+            description=(
+                "switches that join the islands of a site, or its network with its channels; none"
+                " if left out"
+            )
+        ),
     ] = None
 
     @property
@@ -217,20 +224,23 @@ class Sharing(Table):
 
 
 class Core(Table):
-    """Switches between islands, and the bandwidth required through them."""
+    """Switches between islands, or between the network of a site and its channels, and the
+    bandwidth required through them.
+    """
 
     switch: Annotated[
         Name, Field(description="name of a listed switch, which the core consists of")
     ]
     gbit_s_per_gpu: Annotated[
-        Positive, Field(description="what every GPU that trains can send to other islands (Gbit/s)")
+        Positive,
+        Field(description="what every GPU that trains can send to other islands or sites (Gbit/s)"),
     ]
     optic: Annotated[
         Name | None,
         Field(
             description=(
                 "name of the listed optic at both ends of its links, or with link_ends = 'any' at"
-                " those in the core; chosen where left out"
+                " those in the core; chosen where left out, needed with [[wan]]"
             )
         ),
     ] = None
@@ -337,11 +347,29 @@ class Wan(Table):
         Positive, Field(description="what gradients get of one channel, each way (Gbit/s)")
     ]
     usd: Annotated[
-        Price, Field(description="price of one channel, both ends and its share of the fibre (USD)")
+        Price,
+        Field(
+            description=(
+                "price of one channel, its share of the fibre and what `sharing.core` does not"
+                " count of both ends (USD)"
+            )
+        ),
     ]
-    w: Annotated[Watts, Field(description="power of one channel, half at each end (W)")] = 0.0
+    w: Annotated[
+        Watts,
+        Field(description="power of one channel, half at each end (W)"),
+    ] = 0.0
     latency_ms: Annotated[NonNegative, Field(description="time that a signal takes one way (ms)")]
     most: Annotated[Count, Field(description="channels that can be lit")]
+    km: Annotated[
+        NonNegative | None,
+        Field(description="length of the fibre (km), by which `sharing.core` gets its optics"),
+    ] = None
+    optics: Annotated[
+        tuple[Annotated[Optic, named("optic")], ...],
+        one_or_many,
+        Field(description="ends of channels in ports of `sharing.core`: the cheapest that reach"),
+    ] = ()
 
     @property
     def name(self) -> str:

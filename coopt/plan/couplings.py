@@ -1,6 +1,6 @@
 """Plans as parts (networks at a site in a phase) and couplings between them. Data only."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from coopt.plan.parts import (
@@ -35,12 +35,14 @@ class CorePlan(Record):
     """Switches that connect islands: their number, ports in use, and power (W), as far as `include`
     counts it.
 
-    Each link ends in an `optic` of the core; a module serves links of one island only.
+    Each link ends in an `optic` of the core; a module serves links of one island only. Channels to
+    other sites take `channel_ports` besides.
     """
 
     switch: SwitchChoice
     switches: int
     ports: int
+    channel_ports: int = 0
     optic: str
     power_w: float
     islands: tuple[CoreLinks, ...]
@@ -124,7 +126,11 @@ def largest_regret(turns: Iterable[PriceScenario]) -> float:
 
 
 class WanPlan(Record):
-    """Channels lit between two sites, with `gbit_s` in each direction; `usd` and `w` are totals."""
+    """Channels lit between two sites, with `gbit_s` in each direction; `usd` and `w` are totals.
+
+    Where they end in ports of a core, they have so many `modules` of an `optic` at both ends
+    together, which `usd` and `w` leave out.
+    """
 
     between: tuple[str, str]
     channels: int
@@ -132,6 +138,8 @@ class WanPlan(Record):
     latency_s: float
     usd: float
     w: float
+    optic: str | None = None
+    modules: int = 0
 
 
 class Exchange(Record):
@@ -207,12 +215,14 @@ class Ring(Record):
     wan: tuple[WanPlan, ...]
     exchanges: tuple[Exchange, ...]
 
-    def added_s(self, *, without_one_of: WanPlan) -> dict[str, float]:
-        """Return how much longer each exchange takes without one of several channels of a link (s),
-        by workload.
+    def added_s(self, lost: Mapping[WanPlan, int]) -> dict[str, float] | None:
+        """Return how much longer each exchange takes without so many channels of some links (s), by
+        workload; None where a link has none left.
         """
         rates = [link.channels * link.gbit_s for link in self.wan]
-        left_gbit_s = min(*rates, (without_one_of.channels - 1) * without_one_of.gbit_s)
+        left_gbit_s = min((link.channels - lost.get(link, 0)) * link.gbit_s for link in self.wan)
+        if left_gbit_s <= 0:
+            return None
         slower_s_per_gbit = 1 / left_gbit_s - 1 / min(rates)
         return {
             exchange.workload: exchange.sent_bytes * 8 / 1e9 * slower_s_per_gbit
@@ -430,6 +440,7 @@ class Couplings(Record):
         """
         cores = [shared_core.core for shared_core in self.cores if shared_core.phase == phase]
         ends = 2 * sum(core.ports for core in cores)
+        ends += sum(link.modules for link in self.ring.wan) if self.ring else 0
         return (
             {"switches": sum(core.switches for core in cores), "transceivers": ends}
             if cores

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
@@ -39,7 +39,13 @@ def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> list[Renderab
     return pieces(
         _sites(plan) if couplings.sites else None,
         _ring(instance, plan, couplings.ring) if couplings.ring is not None else None,
-        *(_core(instance, core) for core in couplings.cores),
+        *(
+            (_core(instance, core) for core in couplings.cores)
+            if couplings.ring is None
+            else [_borders(instance, couplings.cores)]
+            if couplings.cores
+            else []
+        ),
         _joint_purchases(instance, plan, cost),
         _standing(instance, plan),
     )
@@ -75,6 +81,7 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
             words.digits(link.channels * link.gbit_s / 1000, 3),
             words.seconds(link.latency_s),
             words.money(link.usd),
+            f"{words.count(link.modules)} {link.optic}" if link.optic else "none counted",
         )
         for link in ring.wan
     ]
@@ -91,7 +98,7 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
         )
         for workload in instance.workload
     }
-    numbers = ("channels", "Gbit/s of each channel", "Tbit/s", "latency", "price")
+    numbers = ("channels", "Gbit/s of each channel", "Tbit/s", "latency", "price", "modules")
     return pieces(
         figures("Wide-area links, each way", ("between",), numbers, links) if links else None,
         sent,
@@ -102,6 +109,27 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
             if pace
         ],
     )
+
+
+def _borders(instance: Instance, cores: Sequence[SharedCore]) -> FigureTable:
+    """Switches at each site in which links from leaves and channels to other sites end."""
+    radix_of = {box.name: box.radix for box in instance.network.switches}
+    rows = [
+        (
+            border.site or "",
+            words.times(core.switches, core.switch.name),
+            words.counted(core.islands[0].per_leaf, core.below(core.islands[0])),
+            words.count(core.ports),
+            words.count(core.channel_ports),
+            words.count(core.switches * radix_of[core.switch.name]),
+            words.power(core.power_w),
+        )
+        for border in cores
+        for core in (border.core,)
+    ]
+    columns = ("site", "switches", "from each leaf")
+    numbers = ("links", "ports of channels", "of ports", "power")
+    return figures("Borders of sites", columns, numbers, rows)
 
 
 def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:

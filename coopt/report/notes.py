@@ -601,6 +601,7 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
         *far_figures(instance),
         *_far_bounds(instance, plan),
         *_power_left_out(instance, plan),
+        *_open_channels(plan),
         *_long_runs(instance, plan),
         *_standing_still(instance, plan),
         *_by_law(instance),
@@ -622,6 +623,17 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
                 f" times what the plan takes ({words.seconds(time_s)}). The key is in seconds an"
                 f" iteration; if the value is meant in milliseconds, write {bound_s / 1000:g}."
             )
+
+
+def _open_channels(plan: Plan) -> Iterator[str]:
+    """That channels between sites end in ports which no bill has."""
+    lit = plan.couplings.ring.wan if plan.couplings.ring else ()
+    channels = sum(link.channels for link in lit if link.optic is None)
+    if channels:
+        yield (
+            f"{words.counted(channels, 'wide-area channel')} end in ports that the bill leaves out:"
+            " [sharing.core] counts border switches, with optics by wan.km and wan.optics."
+        )
 
 
 def _declared_risks(instance: Instance) -> Iterator[str]:

@@ -180,7 +180,7 @@ def _core(instance: Instance, coupling: SharedCore, halls: Iterable[CoreHall]) -
     tier = BilledTier(
         level=1,
         switches=core.switches,
-        down_ports=-(-core.ports // core.switches),
+        down_ports=-(-(core.ports + core.channel_ports) // core.switches),
         uplinks_per_switch=0,
         links=core.ports,
         bundle=0,

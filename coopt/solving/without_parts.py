@@ -22,7 +22,7 @@ from coopt.network.plan_networks import PartNetwork
 from coopt.perf.collectives import KINDS
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Bools
-from coopt.plan.couplings import Ring, SharedCore
+from coopt.plan.couplings import Ring, SharedCore, WanPlan
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question
@@ -148,7 +148,13 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
     """
     require_decided(instance, "faults")
     check_same_question(instance, plan)
-    core = coupling.core
+    core, ring = coupling.core, plan.couplings.ring
+    identity = InstanceId(name=instance.name, sha256=instance.sha256)
+    if ring is not None:
+        network = trusted_part(instance, plan, "faults", coupling.site)
+        jobs = [_running(network, split_of(of, run), run) for of, run in network.runs]
+        rows = tuple(_border(coupling, ring, jobs))
+        return Faults(instance=identity, faults=rows, spares=None, unaligned=())
     joined = {links.workload: links.links for links in core.islands}
     runs = [
         run
@@ -191,8 +197,19 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
         )
         for part, (count, remedy) in losses_of_core.items()
     )
-    identity = InstanceId(name=instance.name, sha256=instance.sha256)
     return Faults(instance=identity, faults=found, spares=None, unaligned=())
+
+
+def _border(coupling: SharedCore, ring: Ring, running: list[RunningJob]) -> Iterator[Fault]:
+    """The loss of a link or a switch of the border of a site, over whose switches channels are
+    spread.
+    """
+    core, here = coupling.core, [link for link in ring.wan if coupling.site in link.between]
+    modules = sum(link.modules // 2 for link in here)
+    blocked = dict.fromkeys(here, 1) if core.ports == modules else {}
+    yield _without_channels("link into the border", core.ports, ring, blocked, running)
+    share = {link: -(-link.channels // core.switches) for link in here}
+    yield _without_channels("border switch", core.switches, ring, share, running)
 
 
 def _without_switch(links: Mapping[str, int], switches: int) -> str:
@@ -274,26 +291,31 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
 def _channels(ring: Ring | None, running: list[RunningJob]) -> Iterator[Fault]:
     """The loss of a channel of each link between sites; the slowest link sets the pace of all."""
     for link in () if ring is None else ring.wan:
-        part = f"channel between {both(link.between)}"
-        if link.channels == 1:
-            yield _stopped(part, 1, running, "needs a second channel: this one joins the sites")
-            continue
         assert ring is not None
-        later_s = ring.added_s(without_one_of=link)
-        late = [
-            replace(job, iteration=delayed(job.iteration, later_s[job.name])) for job in running
-        ]
-        times_s = [job.time_s(NOTHING) for job in late]
-        worst = _worst(running, times_s)
-        yield Fault(
-            part=part,
-            count=link.channels,
-            effect=_effect(worst),
-            slowdown=worst,
-            forwarded=False,
-            workloads=_faulted(running, times_s),
-            remedy="gradients share the channels that are left",
-        )
+        part = f"channel between {both(link.between)}"
+        yield _without_channels(part, link.channels, ring, {link: 1}, running)
+
+
+def _without_channels(
+    part: str, count: int, ring: Ring, lost: Mapping[WanPlan, int], running: list[RunningJob]
+) -> Fault:
+    """The loss of a part that takes channels with it: exchanges are as slow as the slowest link."""
+    later_s = ring.added_s(lost)
+    if later_s is None:
+        remedy = "needs a second one: without it no channel is left between two sites"
+        return _stopped(part, count, running, remedy)
+    late = [replace(job, iteration=delayed(job.iteration, later_s[job.name])) for job in running]
+    times_s = [job.time_s(NOTHING) for job in late]
+    worst = _worst(running, times_s)
+    return Fault(
+        part=part,
+        count=count,
+        effect=_effect(worst),
+        slowdown=worst,
+        forwarded=False,
+        workloads=_faulted(running, times_s),
+        remedy="gradients share the channels that are left" if lost else "none needed",
+    )
 
 
 def _faulted(

@@ -32,6 +32,9 @@ def _asked(row: str, base: Tables) -> dict[str, Tables]:
     """What a row adds to a question, by the words with which a refusal names it."""
     first, shared, objective = base["workload"][0], base.get("sharing", {}), base.get("objective", {})
     core = {"switch": base["network"]["switches"][0]["name"], "gbit_s_per_gpu": 25}
+    core |= {"optic": "400g-199"} if "site" in base else {}
+    far = {"name": "far", "gbit_s": 400, "reach_m": 1e5, "usd": 4000, "w": 20}
+    ended = {"wan": [link | {"km": 80, "optics": far} for link in base["wan"]]} if "wan" in base else {}
     discount = {"kind": "nic", "item": "cx7-400g", "from": [8], "off": [0.1]}
     in_days = {key: value for key, value in first.items() if key != "max_iteration_time_s"} | DAYS
     tables: dict[str, dict[str, Tables]] = {
@@ -44,8 +47,8 @@ def _asked(row: str, base: Tables) -> dict[str, Tables]:
         },
         "robust.survive": {"robust.survive": LOSS},
         "[availability]": {"[availability]": FAILURES},
-        "[sharing.core], [[sharing.discount]], most_products": {
-            "sharing.core": {"sharing": shared | {"core": core}},
+        "[sharing.core]": {"sharing.core": {"sharing": shared | {"core": core}} | ended},
+        "[[sharing.discount]], most_products": {
             "sharing.discount": {"sharing": shared | {"discount": [discount]}},
             "sharing.most_products": {"sharing": shared | {"most_products": {"hb": 1}}},
         },

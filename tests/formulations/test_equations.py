@@ -70,7 +70,8 @@ PROGRAMS = {
     ),
     "ring": Program(
         ring,
-        [(equation, test_sites.two_sites(), rows) for equation, rows in test_sites.READS.items()],
+        [(equation, test_sites.two_sites(), rows) for equation, rows in test_sites.READS.items()]
+        + [(equation, test_sites.bordered(), rows) for equation, rows in test_sites.READS_WITH_BORDERS.items()],
         [*test_sites.BINDS.items()],
         test_sites.problems(),
         test_sites.enumerated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -31,15 +32,38 @@ def two_sites(**changes: Any) -> ring.RingData:
     return ring.RingData(**(values | changes))
 
 
+def bordered(**changes: Any) -> ring.RingData:
+    """The two sites, each with a border of switches with four ports."""
+    values: dict[str, Any] = {
+        "radix": 4,
+        "cost": np.array([3.0, 1.0]),
+        "ports": np.array([2, 4, 2, 6]),
+        "links": np.array([2, 4, 3, 6]),
+        "channel_ports": np.array([2]),
+        "modules": np.array([1]),
+        "ends": np.array([[True], [True]]),
+    }
+    use = {"use": np.array([1.0, 2.0, 1.0, 2.0]), "channel": np.array([0.5]), "switch": np.array([0.25, 0.0])}
+    borders, limits = ring.Borders(**(values | changes)), (ring.SiteLimit(name="power", cap=9.0, **use),)
+    return two_sites(borders=borders, limits=limits)
+
+
 def enumerated(data: ring.RingData) -> float:
-    """The least cost over all choices, channels as few as each choice needs."""
+    """The least cost over all choices, channels and switches as few as each choice needs."""
     least = math.inf
     for chosen in product(*(np.flatnonzero(data.site == s).tolist() for s in range(data.sites))):
         rows = list(chosen)
         channels = data.need[rows].max(axis=0)
-        kept = all(a.use[rows].sum() + (a.channel * channels).sum() <= a.cap + 1e-9 for a in data.limits)
-        if data.share[rows].sum() == data.shares and (channels <= data.max_channels).all() and kept:
-            least = min(least, float(data.cost[rows].sum() + (data.channel * channels).sum()))
+        switches, joined, prices = np.zeros(data.sites), True, np.zeros(data.sites)
+        if data.borders is not None:
+            taken = data.borders.ports[rows] + data.borders.ends @ (data.borders.channel_ports * channels)
+            switches, prices = -(-taken // data.borders.radix), data.borders.cost
+            joined = (data.borders.ends @ (data.borders.modules * channels) <= data.borders.links[rows]).all()
+        uses = [(a.use[rows].sum() + (a.channel * channels).sum(), a.switch, a.cap) for a in data.limits]
+        kept = all(use + (0.0 if each is None else (each * switches).sum()) <= cap + 1e-9 for use, each, cap in uses)
+        if data.share[rows].sum() == data.shares and (channels <= data.max_channels).all() and kept and joined:
+            spent = data.cost[rows].sum() + (data.channel * channels).sum() + (prices * switches).sum()
+            least = min(least, float(spent))
     return least
 
 
@@ -50,6 +74,11 @@ READS = {
     ring.add_channels: {"channels[0,0]": "4*z[0] + 2*z[1]  <=  c[0]"},
     ring.add_limits: {"limited[power]": "z[0] + 2.0*z[1] + z[2] + 2.0*z[3] + 0.5*c[0]  <=  4.6"},
 }
+READS_WITH_BORDERS = {
+    ring.add_cost: {"cost": "10.0*z[0] + 25.0*z[1] + 12.0*z[2] + 20.0*z[3] + 3.0*b[0] + b[1] + 2.0*c[0]"},
+    ring.add_border_switches: {"border_switches[1]": "2*z[2] + 6*z[3] + 2*c[0]  <=  4*b[1]"},
+    ring.add_border_links: {"border_links[0]": "c[0]  <=  2*z[0] + 4*z[1]"},
+}
 
 
 CHEAP = two_sites(cost=np.array([10.0, 25.0, 3.0, 4.0]), limits=())
@@ -58,6 +87,8 @@ BINDS = {
     ring.add_whole_cluster: CHEAP,
     ring.add_channels: CHEAP,
     ring.add_limits: two_sites(),
+    ring.add_border_switches: bordered(),
+    ring.add_border_links: bordered(),
 }
 
 
@@ -83,7 +114,7 @@ def problems(draw: st.DrawFn) -> ring.RingData:
     links = {1: 0, 2: 1, 3: 3}[sites]
     n = sum(counts)
     numbers = lambda low, high, k: np.array([draw(st.integers(low, high)) for _ in range(k)], dtype=np.int64)  # noqa: E731
-    return ring.RingData(
+    data = ring.RingData(
         sites=sites,
         shares=draw(st.integers(1, 6)),
         site=np.repeat(np.arange(sites), counts),
@@ -101,3 +132,16 @@ def problems(draw: st.DrawFn) -> ring.RingData:
             ),
         ),
     )
+    if draw(st.booleans()):
+        return data
+    (limit,), around = data.limits, [[0, links - 1], [0, 1], [1, 2]][: sites if links else 0]
+    borders = ring.Borders(
+        radix=draw(st.integers(2, 9)),
+        cost=numbers(0, 9, sites).astype(float),
+        ports=numbers(1, 9, n),
+        links=numbers(2, 20, n),
+        channel_ports=numbers(1, 3, links),
+        modules=numbers(1, 2, links),
+        ends=np.array([[e in ends for e in range(links)] for ends in around or [[]] * sites], dtype=bool),
+    )
+    return replace(data, borders=borders, limits=(replace(limit, switch=numbers(0, 4, sites).astype(float)),))

@@ -16,6 +16,7 @@ from coopt.verifier.checks.verdict import Ledger
 from tests.conftest import ask as small
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.direct.random_questions import random_question
+from tests.solving.sites.test_sites import bordered
 from tests.solving.test_days import GROWING, days, fastest_days, fleet
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, TWO_WORKLOADS, ask, switch
 from tests.verifier.fleets import FLEETS
@@ -108,6 +109,7 @@ MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
     **{f"phases, {name}": (case, 15) for name, case in PHASED.items()},
     **{f"fleet, {name}": (case, 33) for name, case in FLEETS.items()},
     "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 6),
+    "sites with borders": (lambda: Instance.model_validate(bordered()), 6),
     "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 3),
     "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 4),
     "a lost domain": (lambda: small(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 4),

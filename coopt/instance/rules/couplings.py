@@ -132,7 +132,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
         tables = {
             "most_products": sharing.most_products != MostProducts(),
             "discount": sharing.discount,
-            "core": sharing.core,
+            "core": not instance.wan and sharing.core,
         }
         yield from broken(
             *(
@@ -152,6 +152,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
                 for workload in instance.workload
             ),
         )
+        yield from _border(instance)
         return
     yield from one_number(
         instance, "the islands of sharing.mode = 'partition' divide a fixed number of GPUs"
@@ -236,6 +237,67 @@ def core_disagreements(instance: Question) -> Iterator[str]:
         yield (
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send only"
             f" {nics_gbit_s:g} Gbit/s, needs at most {nics_gbit_s:g}"
+        )
+
+
+def _border(instance: Question) -> Iterator[str]:
+    """Yield complaints about a core in which channels between sites end, and about what says how
+    they end without one.
+    """
+    network, core = instance.network, instance.sharing.core
+    if core is None or not instance.wan:
+        yield from broken(
+            *(
+                (
+                    wan.km is not None or wan.optics,
+                    f"wan[{w}].{'optics' if wan.optics else 'km'}: says what ends a channel in"
+                    " ports of a core, needs [sharing.core]",
+                )
+                for w, wan in enumerate(instance.wan)
+            )
+        )
+        return
+    yield from core_disagreements(instance)
+    switch = next((entry for entry in network.switches if entry.name == core.switch), None)
+    if switch is None:
+        return
+    rate, place = switch.port_gbit_s, f"sharing.core.switch = {core.switch!r}"
+    yield from broken(
+        (
+            core.optic is None,
+            "sharing.core.optic: is missing, needs the listed optic at the core's end of links from"
+            " leaves, where channels between sites end in the core too",
+        ),
+        (
+            switch.protocol == "infiniband",
+            f"{place}: channels between sites carry Ethernet, needs a switch of that protocol",
+        ),
+        (
+            instance.existing,
+            f"{place}: channels in ports of a core are not supported with [[existing]], needs"
+            " neither, or one of them",
+        ),
+    )
+    for w, wan in enumerate(instance.wan):
+        reaches_km = [
+            optic.reach_m / 1000
+            for optic in wan.optics
+            if optic.links_of(rate) == 1 and (not network.mates or mate(optic, switch))
+        ]
+        need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics that reaches so far"
+        yield from broken(
+            (
+                wan.km is None,
+                f"wan[{w}].km: is missing, needs the length of the fibre (km), by which ports of"
+                " the core get their optics",
+            ),
+            (
+                wan.km is not None and max(reaches_km, default=-1.0) < wan.km,
+                f"wan[{w}].km = {wan.km or 0:g}: is longer than the {max(reaches_km):g} km that"
+                f" the listed optics reach, {need}"
+                if reaches_km
+                else f"wan[{w}].optics: none of {rate:g} Gbit/s fits {core.switch}, {need}",
+            ),
         )
 
 

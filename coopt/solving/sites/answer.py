@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pyomo.core as pyo
 from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
@@ -20,9 +21,10 @@ from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.table import columns
 from coopt.columns.times import waiting
-from coopt.instance.couplings import Site
+from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance
 from coopt.instance.variants import local_question
+from coopt.network.borders import channel_end
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
@@ -180,7 +182,11 @@ def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
         )
         for site, option, cost in zip(sites, ring_design.options, ring_design.costs, strict=True)
     )
-    couplings = Couplings(sites=ring_design.site_powers, ring=_ring(instance, ring_design, waits_s))
+    couplings = Couplings(
+        sites=ring_design.site_powers,
+        ring=_ring(instance, ring_design, waits_s),
+        cores=ring_design.borders,
+    )
     return answered(run, reason, claim, cost=ring_design.bill, parts=parts, couplings=couplings)
 
 
@@ -209,6 +215,7 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
                 latency_s=link.latency_ms / 1e3,
                 usd=channels * link.usd,
                 w=channels * link.w,
+                **_ends(instance, link, channels),
             )
             for link, channels in zip(ring.links, ring_design.channels, strict=True)
         ),
@@ -221,6 +228,12 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
             )
         ),
     )
+
+
+def _ends(instance: Instance, link: Wan, channels: int) -> dict[str, Any]:
+    """The modules of channels that end in borders."""
+    end = channel_end(instance, link)
+    return {"optic": end.optic.name, "modules": 2 * channels * end.modules} if end else {}
 
 
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:

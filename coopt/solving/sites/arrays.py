@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
 from typing import Any
 
@@ -14,11 +14,20 @@ from coopt.instance.couplings import Site, Wan
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
+from coopt.network.borders import (
+    border_of,
+    channel_end,
+    channel_items,
+    link_items,
+    priced_border,
+    with_ends,
+)
 from coopt.network.design_bills import lines_by_product
 from coopt.network.parts import (
     cost_of,
     electricity_of,
     fed_share,
+    included_lines,
     owned_usd,
     site_power,
     total,
@@ -26,11 +35,11 @@ from coopt.network.parts import (
     weigh,
 )
 from coopt.perf.mapping import Floats
-from coopt.plan.couplings import SitePower
+from coopt.plan.couplings import SharedCore, SitePower
 from coopt.plan.parts import Cost, line
 from coopt.solving.highs import LARGEST
 from coopt.solving.sites.options import Networks, Option, gradient_bytes
-from formulations.ring import RingData, SiteLimit
+from formulations.ring import Borders, RingData, SiteLimit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,9 +123,10 @@ def may_feed(objective: Objective, site: Site, it_w: Any) -> Any:
 
 
 def channel_price(instance: Instance, link: Wan, kind: ObjectiveKind) -> float:
-    """What one channel adds to the objective: each end takes half of its power, at the site's
-    electricity.
+    """What one channel adds to the objective with its modules in borders: each end takes half of
+    its power, at the site's electricity.
     """
+    link = with_ends(instance, link)
     ends = [site for site in instance.site if site.name in link.between]
     halves = [
         weigh(electricity_of(instance.objective, site), link.usd / 2, link.w / 2, kind)
@@ -143,7 +153,10 @@ def _assembled(
     local = [electricity_of(instance.objective, instance.site[s]) for s in ring.sites]
     cost = [weigh(local[s], option.usd, option.w, kind) for s, option, _ in rows]
     channel = [channel_price(instance, link, kind) for link in ring.links]
-    scale = max([*cost, *channel]) / LARGEST or 1.0  # of a question in which nothing costs anything
+    borders = _borders(instance, ring, [option for _, option, _ in rows])
+    switch = [] if borders is None else borders.cost.tolist()
+    # 1 for a question in which nothing costs anything
+    scale = max([*cost, *channel, *switch]) / LARGEST or 1.0
     assert instance.cluster.shares is not None
     data = RingData(
         sites=len(ring.sites),
@@ -157,9 +170,31 @@ def _assembled(
         channel=np.array(channel) / scale,
         max_channels=np.array([link.most for link in ring.links], dtype=np.int64),
         limits=tuple(_limits(instance, ring, [(s, option) for s, option, _ in rows])),
+        borders=None if borders is None else replace(borders, cost=borders.cost / scale),
     )
     return RingProblem(
         ring=ring, options=tuple(option for _, option, _ in rows), data=data, scale=scale
+    )
+
+
+def _borders(instance: Instance, ring: SiteRing, options: Sequence[Option]) -> Borders | None:
+    """What options and channels take of the borders of sites, with the objective of a switch there;
+    None where sites have no border.
+    """
+    switch, kind = priced_border(instance), instance.objective.minimize
+    if switch is None:
+        return None
+    sites = [instance.site[i] for i in ring.sites]
+    terms = [electricity_of(instance.objective, site) for site in sites]
+    ends = [channel_end(instance, link) for link in ring.links]
+    return Borders(
+        radix=switch.radix,
+        cost=np.array([weigh(local, switch.usd, switch.w, kind) for local in terms]),
+        ports=np.array([option.border_ports for option in options]),
+        links=np.array([option.family.core_links for option in options]),
+        channel_ports=np.array([end.ports if end else 0 for end in ends], dtype=np.int64),
+        modules=np.array([end.modules if end else 0 for end in ends], dtype=np.int64),
+        ends=np.array([[site.name in link.between for link in ring.links] for site in sites]),
     )
 
 
@@ -237,9 +272,10 @@ def _limits(
     objective, limits = instance.objective, instance.limits
     places = np.array([s for s, _ in rows])
     w, usd = (np.array([getattr(option, name) for _, option in rows]) for name in ("w", "usd"))
-    link_w, link_usd = (
-        np.array([getattr(link, name) for link in ring.links]) for name in ("w", "usd")
-    )
+    links, switch = [with_ends(instance, link) for link in ring.links], priced_border(instance)
+    link_w, link_usd = (np.array([getattr(link, name) for link in links]) for name in ("w", "usd"))
+    switch_w, switch_usd = (0.0, 0.0) if switch is None else (switch.w, switch.usd)
+    at_each = np.ones(len(ring.sites))
     for s, site in enumerate(instance.site[i] for i in ring.sites):
         ends = np.array([site.name in link.between for link in ring.links], dtype=bool)
         yield SiteLimit(
@@ -247,17 +283,25 @@ def _limits(
             use=fed_share(objective, site, np.where(places == s, w, 0.0)),
             channel=fed_share(objective, site, link_w / 2 * ends),
             cap=1.0,
+            switch=fed_share(objective, site, switch_w) * (np.arange(len(ring.sites)) == s),
         )
     rack_counts = np.array([float(option.racks) for _, option in rows])
     channel_uses = limits.against(usd=link_usd, w=link_w, racks=np.zeros(len(ring.links)))
+    switch_uses = limits.against(usd=switch_usd * at_each, w=switch_w * at_each, racks=0 * at_each)
     for key, (use, cap) in limits.against(usd=usd, w=w, racks=rack_counts).items():
-        yield SiteLimit(name=key, use=use / cap, channel=channel_uses[key][0] / cap, cap=1.0)
+        yield SiteLimit(
+            name=key,
+            use=use / cap,
+            channel=channel_uses[key][0] / cap,
+            cap=1.0,
+            switch=switch_uses[key][0] / cap,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RingDesign:
     """Options by position on the ring, channels of its links, the bill of each site and of
-    everything.
+    everything, and the border of each site, if there are any.
 
     `broken_limits` names those that are exceeded.
     """
@@ -268,6 +312,7 @@ class RingDesign:
     costs: tuple[Cost, ...]
     site_powers: tuple[SitePower, ...]
     bill: Cost
+    borders: tuple[SharedCore, ...]
     broken_limits: tuple[str, ...]
 
     @property
@@ -295,29 +340,34 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
     for site, option in zip(sites, options, strict=True):
         local = local_question(instance, option.shares)
         items = cost_of(local, option.family, option.uplinks).items
+        items = lines_by_product((*items, *link_items(local, option.family)))
         costs.append(total(electricity_of(objective, site), items))
-    wan_lines = [
-        line("wan", a.name, c, a.usd, a.w) for a, c in zip(ring.links, channels, strict=True)
-    ]
-    half_w = {
-        s.name: sum(
-            c * a.w / 2 for a, c in zip(ring.links, channels, strict=True) if s.name in a.between
-        )
+    lit = tuple(zip(ring.links, channels, strict=True))
+    wan_lines = [line("wan", a.name, c, a.usd, a.w) for a, c in lit]
+    wan_lines += [item for a, c in lit for item in channel_items(instance, a, c)]
+    borders = _built_borders(instance, sites, options, lit)
+    shared_w = {
+        s.name: sum(c * with_ends(instance, a).w / 2 for a, c in lit if s.name in a.between)
+        + sum(border.core.power_w for border in borders if border.site == s.name)
         for s in sites
     }
     powers = tuple(
-        site_power(objective, site, cost.power_w + half_w[site.name])
+        site_power(objective, site, cost.power_w + shared_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
     energy = sum(
-        usd_per_w(electricity_of(objective, site)) * (cost.power_w + half_w[site.name])
+        usd_per_w(electricity_of(objective, site)) * (cost.power_w + shared_w[site.name])
         for site, cost in zip(sites, costs, strict=True)
     )
-    purchase = total(
-        objective, (*lines_by_product(item for cost in costs for item in cost.items), *wan_lines)
-    )
-    # each site pays for its electricity at its own price and PUE, half of the power of its links
-    # included
+    switch = priced_border(instance)
+    if switch is not None:
+        count = sum(border.core.switches for border in borders)
+        box = line("switch", switch.name, count, switch.usd, switch.w)
+        wan_lines += included_lines(instance, [box])
+    built = (item for cost in costs for item in cost.items)
+    purchase = total(objective, lines_by_product((*built, *wan_lines)))
+    # each site pays for its electricity at its own price and PUE, its border and half of the power
+    # of its channels included
     ring_bill = purchase.model_copy(
         update={"tco_usd": owned_usd(objective, purchase.capex_usd, 0.0) + energy}
     )
@@ -330,10 +380,31 @@ def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...
         costs=tuple(costs),
         site_powers=powers,
         bill=ring_bill,
+        borders=borders,
         broken_limits=(
             *(f"power of {power.site}" for power in powers if not power.is_fed),
             *(f"limits.{key}" for key, (use, cap) in uses.items() if use > cap),
         ),
+    )
+
+
+def _built_borders(
+    instance: Instance,
+    sites: Sequence[Site],
+    options: Sequence[Option],
+    lit: Sequence[tuple[Wan, int]],
+) -> tuple[SharedCore, ...]:
+    """The border of each site with ports for its links and channels."""
+    ends = [(link, channels, channel_end(instance, link)) for link, channels in lit]
+    return tuple(
+        border_of(
+            instance,
+            site.name,
+            option.family,
+            sum(c * end.ports for link, c, end in ends if end and site.name in link.between),
+        )
+        for site, option in zip(sites, options, strict=True)
+        if instance.sharing.core is not None
     )
 
 

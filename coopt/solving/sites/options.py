@@ -1,7 +1,8 @@
 """What a site can be: networks of its shares of the GPUs, with the longest wait each can bear.
 
-Options of as many shares compare by price, power, racks and wait. One that is nowhere better than
-another is never needed: whatever sites, links and limits there are, the other takes its place.
+Options of as many shares compare by price, power, racks, wait and links into a border. One that is
+nowhere better than another is never needed: whatever sites, links and limits there are, the other
+takes its place.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from coopt.columns.times import (
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
+from coopt.network.borders import border_ports, link_items
 from coopt.network.family import Family
 from coopt.network.parts import open_bill, racks
 from coopt.network.space import families
@@ -51,6 +53,7 @@ def gradient_bytes(workload: Workload) -> float:
     )
 
 
+SUMS: tuple[tuple[ObjectiveKind, str], ...] = (("capex", "usd"), ("power", "w"))
 LOOK = 256  # networks between two looks at the clock
 
 
@@ -58,7 +61,8 @@ LOOK = 256  # networks between two looks at the clock
 class Option:
     """A network for some of the shares, with the mappings of each workload on it.
 
-    `longest_s` holds the wait with which the best mapping of each workload is just in time.
+    `longest_s` holds the wait with which the best mapping of each workload is just in time,
+    `border_ports` the ports that its links take in the border of a site.
     """
 
     shares: int
@@ -67,6 +71,7 @@ class Option:
     usd: float
     w: float
     racks: int
+    border_ports: int
     longest_s: tuple[float, ...]
     context: Context
     pools: tuple[Pool, ...]
@@ -150,12 +155,16 @@ def _every_network(local: Instance, shares: int, measures: tuple[ObjectiveKind, 
     all_families = tuple(families(local, measures))
     bills = [open_bill(local, family) for family in all_families]
     choices = [np.array(family.uplink_choices) for family in all_families]
+    into_border = [link_items(local, family) for family in all_families]
     usd, w = (
         _joined(
             bill.price(local.objective, kind).at(family, uplinks)
-            for bill, family, uplinks in zip(bills, all_families, choices, strict=True)
+            + sum(getattr(item, key) for item in items)
+            for bill, family, uplinks, items in zip(
+                bills, all_families, choices, into_border, strict=True
+            )
         )
-        for kind in ("capex", "power")
+        for kind, key in SUMS
     )
     numbers = np.repeat(np.arange(len(choices)), [len(uplinks) for uplinks in choices])
     order = np.lexsort((w, usd))
@@ -183,8 +192,11 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
         Called now and then; may raise.
     """
     local, all_families = networks.local, networks.families
-    options, kept = [], np.zeros((0, 2 + len(local.workload)))
-    of_family = [(context_of(family), racks(family) or 0) for family in all_families]
+    options, kept = [], np.zeros((0, 4 + len(local.workload)))
+    of_family = [
+        (context_of(family), (racks(family) or 0, border_ports(local, family), -family.core_links))
+        for family in all_families
+    ]
     uplinks_of = uplinks_by_context(all_families)
     contexts_of = of_sites(uplinks_of)
     places = _places(local, contexts_of, check)
@@ -212,15 +224,15 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
     for row, (usd, watts, number, uplinks) in enumerate(rows):
         if row % LOOK == 0:
             check()
-        context, rack_count = of_family[number]
+        context, measures = of_family[number]
         place = places[context.site]
         # full bandwidth allows the longest waits: what loses with these need not be timed with its
         # own
-        roof = np.array([watts, rack_count, *(-s for s in place.roof_s)])
+        roof = np.array([watts, *measures, *(-s for s in place.roof_s)])
         if min(place.roof_s) < 0 or (kept <= roof).all(axis=1).any():
             continue
         longest_s = longest(context)[uplinks]
-        offered = np.array([watts, rack_count, *(-s for s in longest_s)])
+        offered = np.array([watts, *measures, *(-s for s in longest_s)])
         # all that are kept are no dearer
         if min(longest_s) >= 0 and not (kept <= offered).all(axis=1).any():
             kept = np.vstack([kept, offered])
@@ -231,7 +243,8 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
                     uplinks=uplinks,
                     usd=usd,
                     w=watts,
-                    racks=rack_count,
+                    racks=measures[0],
+                    border_ports=measures[1],
                     longest_s=longest_s,
                     context=context,
                     pools=place.pools,

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
-from itertools import combinations, pairwise, permutations
+from itertools import chain, combinations, pairwise, permutations
 from typing import NamedTuple
 
 from coopt.instance.couplings import Limits, Site, Wan
@@ -26,11 +26,26 @@ from coopt.instance.texts import exact_amount
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
+from coopt.verifier.couplings.core import Joint, core_nics, families_joined, joint_of
 from coopt.verifier.couplings.fleet_paths import TooManyError
-from coopt.verifier.couplings.ring import question_of_site, wait_for_gradients
+from coopt.verifier.couplings.ring import (
+    ChannelEnd,
+    border_at,
+    channel_end,
+    question_of_site,
+    wait_for_gradients,
+)
 from coopt.verifier.couplings.sites import feeds_w, objective_at
-from coopt.verifier.parts.bills import bill, decimal, exact_sum, owned_share
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    counting,
+    decimal,
+    exact_sum,
+    owned_share,
+)
 from coopt.verifier.parts.enumeration import design_chains
+from coopt.verifier.parts.space import families
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.caching import kept
@@ -55,13 +70,14 @@ class LinkedSites(NamedTuple):
 
 
 class LocalPrices(NamedTuple):
-    """What a USD of purchase and a watt are worth at a site, and the watts of IT that it feeds,
-    exactly.
+    """What a USD of purchase and a watt are worth at a site, the watts of IT that it feeds,
+    exactly, and what ends in its border so many times.
     """
 
     usd: Fraction
     w: Fraction
     fed_w: Fraction
+    ends: tuple[tuple[ChannelEnd | None, int], ...] = ()
 
     def of(self, usd: Fraction, w: Fraction) -> Fraction:
         """What is worth that costs and draws so much."""
@@ -134,8 +150,23 @@ class ShareNetworks:
     ) -> None:
         self._question, self._work = question_of_site(instance, shares), work
         self._trainer = Trainer(self._question, margin)
-        self._rows = list(work.count_each(design_chains(self._question, kind)))
+        self._joints, self._rows = self._joined(kind)
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
+
+    def _joined(self, kind: ObjectiveKind) -> tuple[list[Joint | None], list[GrowthStage]]:
+        """The networks, and their links into the border of a site, once with each NIC that may
+        start them where there is no leaf.
+        """
+        question, joints, rows = self._question, list[Joint | None](), list[GrowthStage]()
+        cored = chain.from_iterable(
+            families_joined(question, kind, bare) for bare in families(question)
+        )
+        for row in self._work.count_each(design_chains(question, kind, cored)):
+            lone = row.family.attachment is None
+            for nic in (core_nics(question) if lone else ()) or question.network.nics[:1]:
+                joints.append(joint_of(question, kind, row, nic))
+                rows.append(row)
+        return joints, rows
 
     @kept()
     def least_value(self, prices: LocalPrices, waits: Waits) -> Fraction | None:
@@ -146,15 +177,19 @@ class ShareNetworks:
         for value, number in self._by_value(prices):
             if least_value is not None and value >= least_value:
                 break  # with the fewest uplinks already, and so are all others
-            ups = self._rows[number].uplinks
-            if self._count(number, ups[0])[1] > prices.fed_w or not self._trains(
-                number, ups[-1], waits
-            ):
+            ups, joint = self._rows[number].uplinks, self._joints[number]
+            border = border_at(self._question, joint, prices.ends)
+            if joint is not None and border.channel_modules > joint.links:
+                continue
+            border_usd, border_w = _amounts(border.lines)
+            fed_w = prices.fed_w - border_w
+            if self._count(number, ups[0])[1] > fed_w or not self._trains(number, ups[-1], waits):
                 continue  # the most uplinks are the fastest
             up = ups[bisect_left(ups, True, key=partial(self._trains, number, waits=waits))]
             usd, w = self._count(number, up)
-            if w <= prices.fed_w and (least_value is None or prices.of(usd, w) < least_value):
-                least_value = prices.of(usd, w)
+            built = prices.of(usd + border_usd, w + border_w)
+            if w <= fed_w and (least_value is None or built < least_value):
+                least_value = built
         return least_value
 
     @kept(lambda self, prices: (prices.usd, prices.w))
@@ -168,8 +203,8 @@ class ShareNetworks:
         """USD and watts of a design."""
         row = self._rows[number]
         lines = bill(self._question, row.family, row.levels(up), row.optics)
-        usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
-        return usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
+        joint = self._joints[number]
+        return _amounts([*lines, *counting(self._question, joint.lines() if joint else [])])
 
     def _trains(self, number: int, up: int, waits: Waits) -> bool:
         """Whether a design is in time; who is after longer waits is, and who is not after shorter
@@ -185,6 +220,12 @@ class ShareNetworks:
         answer = self._trainer.trains(row.family, row.reach(up), waits)
         answers.append((waits, answer))
         return answer
+
+
+def _amounts(lines: Sequence[CountedItem]) -> tuple[Fraction, Fraction]:
+    """USD and watts of the lines of a bill."""
+    usd = exact_sum((line.amount, decimal(line.unit_usd)) for line in lines)
+    return usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
 
 
 class SitesBound:
@@ -271,7 +312,14 @@ class SitesBound:
 
     def _fed(self, ring: LinkedSites, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
         """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
-        site_links = (link for link in ring.links if site.name in link.between)
+        site_links = [link for link in ring.links if site.name in link.between]
+        ends = tuple(
+            (
+                channel_end(self._instance, link),
+                math.ceil(rate_gbit_s / decimal(link.gbit_s)),
+            )
+            for link in site_links
+        )
         w = sum(
             (
                 math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2
@@ -280,7 +328,7 @@ class SitesBound:
             Fraction(),
         )
         prices = self._prices[site.name]
-        return prices._replace(fed_w=prices.fed_w - w)
+        return prices._replace(fed_w=prices.fed_w - w, ends=ends)
 
     def _divided(self, ring: LinkedSites, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
         """What the cheapest networks of all sites are worth that are in time after waits and fed

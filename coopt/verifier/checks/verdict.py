@@ -545,15 +545,15 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "channels",
         (
             "the channels of a link are available, with the instance's rate, latency, price and"
-            " power"
+            " power, with the modules that reach, and a link from a leaf for each in a border"
         ),
     ),
     ("exchange", "the gradients exchanged between sites are as stated, in bytes and seconds"),
     (
         "site-power",
         (
-            "the facility power of a site is its IT power and half the power of its channels,"
-            " times PUE"
+            "the facility power of a site is its IT power, its border and half the power of its"
+            " channels, times PUE"
         ),
     ),
     ("site-power-limit", "the facility power is within the site's supply"),

@@ -34,6 +34,7 @@ from coopt.verifier.parts.space import (
     linkable,
     links_carried,
 )
+from coopt.verifier.parts.stages import GrowthStage
 
 
 class Joint(NamedTuple):
@@ -86,6 +87,20 @@ class Joint(NamedTuple):
                 for optic, count in self.modules
             ),
         ]
+
+
+def joint_of(question: Instance, kind: ObjectiveKind, stage: GrowthStage, nic: Nic) -> Joint | None:
+    """The links of a network into the core of its site; None where there are no cores."""
+    if core_switch(question) is None:
+        return None
+    links_of_leaf, nic_of_links = (
+        (0, nic) if stage.family.attachment is None else (stage.to_core, None)
+    )
+    optic, carried = core_optic(question, kind), core_links_carried(question)
+    ends = OpticPair(stage.core_end or optic, optic)
+    return Joint(
+        stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried)
+    )
 
 
 JointsByPlace = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]
@@ -280,7 +295,11 @@ def _end(instance: Instance) -> Nic:
 
 
 def check_cores(
-    ledger: Ledger, instance: Instance, plan: Plan, joints_by_place: JointsByPlace
+    ledger: Ledger,
+    instance: Instance,
+    plan: Plan,
+    joints_by_place: JointsByPlace,
+    channel_ports: Mapping[str, int] | None = None,
 ) -> None:
     """Check that a core of the switch asked for stands wherever islands do, with a port for each of
     their links.
@@ -289,6 +308,8 @@ def check_cores(
     ----------
     joints_by_place
         How islands join the core of each place where some stand.
+    channel_ports
+        Ports that channels to other sites take, by site.
     """
     switch, kind, cores = core_switch(instance), plan.objective.kind, plan.couplings.cores
     places, claimed_places = (
@@ -323,9 +344,17 @@ def check_cores(
         _check_links(ledger, core, joints)
         links = sum(joint.links for joint in joints.values())
         # Any switch serves any island, so that only the sum of ports counts
-        count = ceil_ratio(sum(joint.core_ports for joint in joints.values()), switch.radix)
-        claimed_ports = f"{counted(core.ports, 'port')} of {counted(core.switches, 'switch')}"
-        expected_ports = f"{counted(links, 'port')} of {counted(count, 'switch')}"
+        outward = (channel_ports or {}).get(shared_core.site or "", 0)
+        ports = sum(joint.core_ports for joint in joints.values()) + outward
+        count = ceil_ratio(ports, switch.radix)
+        claimed_ports, expected_ports = (
+            f"{counted(inward, 'port')} for links and {further} for channels of"
+            f" {counted(switches, 'switch')}"
+            for inward, further, switches in (
+                (core.ports, core.channel_ports, core.switches),
+                (links, outward, count),
+            )
+        )
         ledger.same(
             "core-switches",
             claimed_ports,

@@ -19,7 +19,7 @@ from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Item, ItemKind
 from coopt.verifier.checks.claims import bought_at_once, grows_alone, island_names
-from coopt.verifier.couplings.core import Joint, core_optic
+from coopt.verifier.couplings.core import Joint, joint_of
 from coopt.verifier.couplings.prices import (
     LimitedSum,
     ProductKey,
@@ -32,7 +32,7 @@ from coopt.verifier.couplings.prices import (
 from coopt.verifier.couplings.sites import objective_at
 from coopt.verifier.parts.bills import LineKey, UnitPrice, least_racks, owned_units, owned_usd
 from coopt.verifier.parts.layouts import ceil_ratio
-from coopt.verifier.parts.space import OpticPair, core_links_carried, core_switch
+from coopt.verifier.parts.space import core_switch
 from coopt.verifier.parts.stages import GrowthStage, links_added
 from coopt.verifier.training.caching import kept
 
@@ -265,16 +265,7 @@ class Fleet:
 
     def joint(self, stage: GrowthStage, nic: Nic) -> Joint | None:
         """The links of an island into the core of its site; None where there are no cores."""
-        if core_switch(self.question) is None:
-            return None
-        links_of_leaf, nic_of_links = (
-            (0, nic) if stage.family.attachment is None else (stage.to_core, None)
-        )
-        optic, carried = core_optic(self.question, self.kind), core_links_carried(self.question)
-        ends = OpticPair(stage.core_end or optic, optic)
-        return Joint(
-            stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried)
-        )
+        return joint_of(self.question, self.kind, stage, nic)
 
     @cached_property
     def caps(self) -> list[tuple[LimitedSum, float]]:

@@ -6,33 +6,56 @@ Each site is checked as a design of its own, then what couples them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site, Wan, part_of
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
+from coopt.verifier.couplings.core import (
+    Joint,
+    JointsByPlace,
+    check_core_end,
+    check_cores,
+    core_end_of,
+    joining_nic,
+    joint_of,
+)
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.sites import check_facility, objective_at
-from coopt.verifier.parts.bills import CountedItem, bill, bill_total, electricity_usd, owned_usd
+from coopt.verifier.parts.bills import (
+    CountedItem,
+    bill,
+    bill_total,
+    counting,
+    decimal,
+    electricity_usd,
+    owned_usd,
+)
 from coopt.verifier.parts.design_checks import check_design
+from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.part_checks import (
     check_bill,
     check_objective,
     check_part,
     check_part_runs,
 )
+from coopt.verifier.parts.space import core_links_carried, core_switch, linkable
+from coopt.verifier.parts.stages import last_stage
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
 
-FACTS = ("gbit_s", "latency_s", "usd", "w")
+FACTS = ("gbit_s", "latency_s", "usd", "w", "modules")
 
 
 def question_of_site(instance: Instance, shares: int) -> Instance:
@@ -46,13 +69,80 @@ def question_of_site(instance: Instance, shares: int) -> Instance:
     return instance.model_copy(update={"cluster": cluster, "workload": workloads})
 
 
+class ChannelEnd(NamedTuple):
+    """What ends a channel in the border of a site: modules of an optic, and ports that they take
+    there.
+    """
+
+    optic: Optic
+    modules: int
+    ports: int
+
+
+def channel_end(instance: Instance, link: Wan) -> ChannelEnd | None:
+    """The cheapest module that reaches as far as a link; None where channels end in no border.
+
+    It takes a cage, and so as many ports as a module of the links from leaves.
+    """
+    switch = core_switch(instance)
+    if switch is None:
+        return None
+    rate, km = decimal(switch.port_gbit_s), link.km or 0.0
+    optics = [
+        optic
+        for optic in link.optics
+        if decimal(optic.gbit_s) == rate and decimal(optic.reach_m) >= decimal(km) * 1000
+        if not instance.network.mates or linkable(optic, switch)
+    ]
+    optic = sorted(optics, key=lambda optic: (optic.usd, optic.w, optic.name))[0]
+    modules = math.ceil(decimal(link.gbit_s) / rate)
+    return ChannelEnd(optic, modules, modules * core_links_carried(instance))
+
+
 class BuiltSite(NamedTuple):
-    """A site that could be built: lines of its bill, power (W), racks."""
+    """A site that could be built: lines of its bill, power (W), racks, and its links into a border
+    if it has one.
+    """
 
     site: Site
     lines: list[CountedItem]
     power_w: float
     racks: int
+    joint: Joint | None
+
+
+class Border(NamedTuple):
+    """What stands between the network of a site and its channels: ports and modules that channels
+    take, and lines of a bill, with the channels' modules at this end.
+    """
+
+    channel_ports: int
+    channel_modules: int
+    lines: list[CountedItem]
+
+    @property
+    def w(self) -> float:
+        """Power (W)."""
+        return math.fsum(line.amount * line.unit_w for line in self.lines)
+
+
+def border_at(
+    instance: Instance, joint: Joint | None, ends: Iterable[tuple[ChannelEnd | None, int]]
+) -> Border:
+    """The border of a site with what ends there, each so many times; nothing where there is no
+    switch.
+    """
+    switch, lit = core_switch(instance), [(end, number) for end, number in ends if end]
+    ports = sum(end.ports * number for end, number in lit)
+    lines = [
+        CountedItem("optics", end.optic.name, end.modules * number, end.optic.usd, end.optic.w)
+        for end, number in lit
+    ]
+    if switch is not None and joint is not None:
+        count = ceil_ratio(joint.core_ports + ports, switch.radix)
+        lines.append(CountedItem("switch", switch.name, count, switch.usd, switch.w))
+    modules = sum(end.modules * number for end, number in lit)
+    return Border(ports, modules, counting(instance, lines))
 
 
 class SiteClaim(NamedTuple):
@@ -94,19 +184,51 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     sites = _sites(ledger, instance, ring, claims)
     links = check_links(ledger, instance, sites, ring)
     waits_s = check_exchanges(ledger, instance, ring, links, len(sites))
-    built_sites = []
+    built_sites, borders = list[BuiltSite](), dict[str, Border]()
     for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         with suppress(UnsoundError):
             built_site = _site(ledger, instance, plan, site, claim, waits_s)
             built_sites.append(built_site)
-            facility_w = (built_site.power_w + channels_w(ring, site)) * objective_at(
+            border = _border(ledger, instance, ring, links, built_site)
+            borders[site.name] = border
+            facility_w = (built_site.power_w + channels_w(ring, site) + border.w) * objective_at(
                 instance, site
             ).pue
             check_facility(ledger, site, facility_w, claim.power)
     ledger.turn_to()
     if len(built_sites) == len(sites):
-        _check_totals(ledger, instance, plan, ring, built_sites, links)
+        if instance.sharing.core is not None:
+            joints: JointsByPlace = {
+                (None, built.site.name): {built.site.name: built.joint}
+                for built in built_sites
+                if built.joint is not None
+            }
+            ports = {name: border.channel_ports for name, border in borders.items()}
+            check_cores(ledger, instance, plan, joints, ports)
+        _check_totals(ledger, instance, plan, ring, built_sites, links, borders)
+
+
+def _border(
+    ledger: Ledger, instance: Instance, ring: Ring, links: Sequence[Wan], built: BuiltSite
+) -> Border:
+    """Check that a border has as many links to leaves as modules of channels; the border."""
+    ends = [
+        (channel_end(instance, link), claim.channels)
+        for link, claim in zip(links, ring.wan, strict=True)
+        if built.site.name in link.between
+    ]
+    border = border_at(instance, built.joint, ends)
+    inward = 0 if built.joint is None else built.joint.links
+    ledger.holds(
+        "channels",
+        border.channel_modules <= inward or built.joint is None,
+        border.channel_modules,
+        inward,
+        f"Channels end in {counted(border.channel_modules, 'module')} of the border, which only"
+        f" {counted(inward, 'link')} from leaves feed.",
+    )
+    return border
 
 
 def _sites(
@@ -145,16 +267,25 @@ def _site(
 ) -> BuiltSite:
     """Check one site as a cluster of its own."""
     question, design = question_of_site(instance, claim.shares), claim.design
-    family = check_design(ledger, question, design)
+    kind = plan.objective.kind
+    domains = check_design(ledger, question, design)
+    core_end, family = check_core_end(
+        ledger, question, kind, domains, core_end_of(plan, claim.part.name)
+    )
     workloads = match_workloads(ledger, question.workload, claim.part.workloads)
     if not workloads:
         raise UnsoundError
-    part = check_part(ledger, question, family, design, workloads, plan.objective.kind)
+    part = check_part(ledger, question, family, design, workloads, kind)
     check_part_runs(ledger, part, question.cluster.gpu, waits_s)
+    stage = last_stage(part.family, part.ports, (part.ports.up,), part.optics, core_end)
+    joint = None
+    if question.sharing.core is not None:
+        joint = joint_of(question, kind, stage, joining_nic(ledger, question, design))
     lines = bill(question, part.family, part.levels, part.optics)
+    lines += counting(question, [] if joint is None else joint.lines())
     sums = bill_total(lines, objective_at(instance, site))
     check_bill(ledger, lines, sums, claim.part.cost)
-    return BuiltSite(site, lines, sums.power_w, design.racks or 0)
+    return BuiltSite(site, lines, sums.power_w, design.racks or 0, joint)
 
 
 def _check_totals(
@@ -164,16 +295,19 @@ def _check_totals(
     ring: Ring,
     sites: Sequence[BuiltSite],
     links: Sequence[Wan],
+    borders: Mapping[str, Border],
 ) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
     lines = [line for site in sites for line in site.lines]
+    lines += [line for border in borders.values() for line in border.lines]
     for link, claim in zip(links, ring.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
         electricity_usd(
-            objective_at(instance, site.site), site.power_w + channels_w(ring, site.site)
+            objective_at(instance, site.site),
+            site.power_w + channels_w(ring, site.site) + borders[site.site.name].w,
         )
         for site in sites
     )
@@ -211,19 +345,22 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
     )
     links = [links_by_ends[pair] for pair in claimed_ends]
     for link, claim in zip(links, ring.wan, strict=True):
+        end = channel_end(instance, link)
         figures = (
             link.gbit_s,
             link.latency_ms / 1e3,
             claim.channels * link.usd,
             claim.channels * link.w,
+            0 if end is None else 2 * claim.channels * end.modules,
         )
-        claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w)
+        claimed_figures = (claim.gbit_s, claim.latency_s, claim.usd, claim.w, claim.modules)
         faults = [
             name
             for name, a, b in zip(FACTS, claimed_figures, figures, strict=True)
             if not agree(a, b)
         ]
         faults += [] if 1 <= claim.channels <= link.most else ["channels"]
+        faults += [] if claim.optic == (end and end.optic.name) else ["optic"]
         ledger.require(
             "channels",
             not faults,

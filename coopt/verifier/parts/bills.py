@@ -181,7 +181,7 @@ def bill(
                 attachment.nic.w,
             )
         )
-    all_lines = [*_counting(instance, lines), *level_lines(instance, family, levels, optics)]
+    all_lines = [*counting(instance, lines), *level_lines(instance, family, levels, optics)]
     return _owned(instance, all_lines) if instance.existing else all_lines
 
 
@@ -241,10 +241,10 @@ def level_lines(
         for level, ends in zip(levels, optics, strict=True):
             for optic, count in zip(ends, level.modules(attachment.carried(ends)), strict=True):
                 lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
-    return _counting(instance, lines)
+    return counting(instance, lines)
 
 
-def _counting(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
+def counting(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
     include = instance.objective.include
     return [line for line in lines if line.amount and line.kind in include]
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.couplings import Limits
+from coopt.instance.hardware import Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
@@ -251,9 +252,18 @@ def fast_enough(
     return ups[bisect_left(ups, True, key=trains) :] if ups and trains(ups[-1]) else ()
 
 
-def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthStage]:
+def design_chains(
+    instance: Instance,
+    kind: ObjectiveKind,
+    joined: Iterable[tuple[Optic | None, DesignFamily]] | None = None,
+) -> Iterator[GrowthStage]:
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
+
+    Parameters
+    ----------
+    joined
+        The families with the modules at the lower ends of their links into a core.
     """
     for gpus in instance.cluster.gpus if instance.existing else ():
         standing = standing_network(instance, gpus)
@@ -262,12 +272,14 @@ def design_chains(instance: Instance, kind: ObjectiveKind) -> Iterator[GrowthSta
     if instance.network.given:
         return
     network, chosen = instance.network, instance.network.link_ends != "same"
-    for family in families(instance):
+    for core_end, family in joined or ((None, family) for family in families(instance)):
         groups = chain_groups(
             network, family, partial(optics_choices, instance, kind, family), chosen_later=chosen
         )
         for caged_family, (ports, uplinks), choices in groups:
-            rows = [last_stage(caged_family, ports, uplinks, optics) for optics in choices]
+            rows = [
+                last_stage(caged_family, ports, uplinks, optics, core_end) for optics in choices
+            ]
             if chosen and len(choices) > 1:
                 ends = dict.fromkeys((uplinks[0], uplinks[-1]))
                 networks = [rows[0].levels(up) for up in ends]

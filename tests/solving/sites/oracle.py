@@ -20,6 +20,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
+from coopt.plan.parts import Item, line
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.oracle import every_mapping
@@ -29,9 +30,9 @@ BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # 
 
 
 @st.composite
-def instances(draw: st.DrawFn, *, own_ends: bool = False) -> Instance:
+def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False) -> Instance:
     """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose. Links may have ends
-    of their own."""
+    of their own, and channels may end in ports of a border."""
     shares, money = draw(st.integers(2, 4)), st.integers(0, 3000)
     gpus, names = 8 * shares * draw(st.sampled_from([1, 2])), ["a", "b", "c"][: draw(st.integers(2, 3))]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")][: 1 if len(names) == 2 else draw(st.integers(2, 3))]
@@ -84,7 +85,25 @@ def instances(draw: st.DrawFn, *, own_ends: bool = False) -> Instance:
         },
         limits=draw(st.sampled_from([{}, {}, {"racks": gpus / 8}])),
     )
-    return Instance.model_validate(table)
+    return Instance.model_validate(_bordered(draw, table) if borders else table)
+
+
+def _bordered(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
+    """The question with a border at each site, and fibre for which one module is too short."""
+    money, watts = st.integers(0, 3000), st.sampled_from([0, 15])
+    ends = [
+        {"name": name, "gbit_s": rate, "reach_m": reach_m, "usd": draw(money), "w": draw(watts)}
+        for name, rate, reach_m in (("joint", 400, 500), ("near", 400, 5e4), ("far", 400, 2e5), ("slow", 100, 2e5))
+    ]
+    for link in table["wan"]:
+        link |= {"km": draw(st.sampled_from([20, 60])), "optics": ends[1:], "gbit_s": draw(st.sampled_from([100, 600]))}
+    for site in table["site"]:
+        each_mw = table["cluster"]["gpus"] * 1.4e-3 / table["cluster"]["shares"]
+        site["power_mw"] = each_mw * draw(st.sampled_from([1.3, 1.7, 2.6])) + 0.002
+    table["network"]["optics"].append(ends[0])
+    box = draw(st.sampled_from(table["network"]["switches"]))
+    core = {"switch": box["name"], "optic": "joint", "gbit_s_per_gpu": draw(st.sampled_from([1, 60]))}
+    return table | {"sharing": {"core": core}}
 
 
 def _ends(draw: st.DrawFn) -> dict[str, Any]:
@@ -145,7 +164,7 @@ def _of_ring(instance: Instance, ring: Ring) -> float:
     sites, links = ring
     whole, best = instance.cluster.shares or 0, math.inf
     for channels in product(*(range(1, link.most + 1) for link in links)):
-        wait_s, pairs = _wait_s(ring, channels), list(zip(links, channels, strict=True))
+        wait_s, pairs = _wait_s(ring, channels), [(_lit(instance, a), c) for a, c in zip(links, channels, strict=True)]
         lit = sum(
             c * sum(_weighed(instance, site, a.usd / 2, a.w / 2) for site in sites if site.name in a.between)
             for a, c in pairs
@@ -155,6 +174,20 @@ def _of_ring(instance: Instance, ring: Ring) -> float:
             if sum(parts) == whole:
                 best = min(best, _sites(instance, ring, channels, parts, wait_s, bought))
     return best
+
+
+def _modules(link: Wan) -> int:
+    """Modules of a channel at each end, in a border whose ports have 400 Gbit/s."""
+    return 0 if link.km is None else -(-int(link.gbit_s) // 400)
+
+
+def _lit(instance: Instance, link: Wan) -> Wan:
+    """The link with its modules in the price and power of a channel."""
+    fit = [one for one in link.optics if one.gbit_s == 400 and one.reach_m >= (link.km or 0) * 1e3]
+    if not fit or "optics" not in instance.objective.include:
+        return link
+    usd, w = min((one.usd, one.w) for one in fit)
+    return link.model_copy(update={"usd": link.usd + 2 * _modules(link) * usd, "w": link.w + 2 * _modules(link) * w})
 
 
 def _wait_s(ring: Ring, channels: tuple[int, ...]) -> float:
@@ -173,8 +206,9 @@ def _sites(
     them, so that all combinations are tried but those that take more of everything that counts."""
     chosen = [bought]
     for site, shares in zip(ring[0], parts, strict=True):
-        ends_w = sum(c * a.w / 2 for a, c in zip(ring[1], channels, strict=True) if site.name in a.between)
-        designs = _designs(instance, site, shares, ends_w, wait_s)
+        lit = [(_lit(instance, a), c) for a, c in zip(ring[1], channels, strict=True) if site.name in a.between]
+        ends_w, modules = sum(c * a.w / 2 for a, c in lit), sum(c * _modules(a) for a, c in lit)
+        designs = _designs(instance, site, shares, ends_w, wait_s, modules)
         sums = (tuple(map(sum, zip(one, other, strict=True))) for one in chosen for other in designs)
         chosen = _unbeaten(instance, (one for one in sums if _within(instance, one)))  # type: ignore[arg-type]
     return min((value for value, *_ in chosen), default=math.inf)
@@ -201,13 +235,17 @@ def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float) -> list[Spent]:
-    """What every network takes that serves all workloads in time and can be fed."""
+def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float, modules: int) -> list[Spent]:
+    """What every network takes that serves all workloads in time and can be fed, with the border in which so many
+    modules of channels end."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
     found = []
     for family in with_every_optic(local, families(local)):
         for uplinks in family.uplink_choices:
-            cost = total(local.objective, bill(local, family, uplinks))
+            if instance.sharing.core is not None and modules > family.core_links:
+                continue
+            lines = (*bill(local, family, uplinks), *_border(instance, family, modules))
+            cost = total(local.objective, lines)
             value = _weighed(instance, site, cost.capex_usd, cost.power_w)
             racks = math.ceil(family.domains * (family.hb.racks or 0))
             one = (value, cost.capex_usd, cost.power_w, float(racks))
@@ -215,6 +253,18 @@ def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s:
             if fed and _unbeaten(instance, [*found, one]) != found and _in_time(local, family, uplinks, wait_s):
                 found = _unbeaten(instance, [*found, one])
     return found
+
+
+def _border(instance: Instance, family: Family, modules: int) -> list[Item]:
+    """What a border takes: a module at both ends of each link from a leaf, and switches for links and channels."""
+    core, network = instance.sharing.core, instance.network
+    if core is None:
+        return []
+    (box,) = (one for one in network.switches if one.name == core.switch)
+    (end,) = (one for one in network.optics if one.name == core.optic)
+    count = math.ceil((family.core_links + modules) / box.radix)
+    lines = [("optics", end, 2 * family.core_links), ("switch", box, count)]
+    return [line(kind, one.name, n, one.usd, one.w) for kind, one, n in lines if kind in instance.objective.include]
 
 
 def _in_time(local: Instance, family: Family, uplinks: int, wait_s: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -212,3 +213,107 @@ def test_without_its_only_channel_training_stops(answered: tuple[Instance, Plan]
     for part in plan.parts:
         found = coopt.faults(instance, plan, part=part.name).faults
         assert [one.effect for one in found if one.part == "channel between east and west"] == ["stops"]
+
+
+FAR = [
+    {"name": "near", "gbit_s": 400, "reach_m": 4e4, "usd": 3000, "w": 15},
+    {"name": "far", "gbit_s": 400, "reach_m": 1.2e5, "usd": 4000, "w": 19},
+    {"name": "farther", "gbit_s": 400, "reach_m": 8e5, "usd": 6000, "w": 21},
+]
+CORE = {"switch": "16-port", "optic": "400g-199", "gbit_s_per_gpu": 1}
+
+
+def bordered(**changes: Any) -> dict[str, Any]:
+    """The two sites, whose six channels of 80 km end in a border each."""
+    link = LINK | {"gbit_s": 12, "km": 80, "optics": FAR}
+    table = apart(**{"wan": [link], "sharing": {"core": CORE}} | changes)
+    for site in table["site"]:
+        site["power_mw"] *= 1.2
+    return table
+
+
+def test_channels_end_in_ports_and_modules_that_are_bought() -> None:
+    instance = Instance.model_validate(bordered())
+    plan = coopt.solve(instance)
+    (link,), borders = plan.couplings.ring.wan, plan.couplings.cores
+    assert (link.optic, link.modules) == ("far", 2 * link.channels)
+    assert [border.site for border in borders] == ["east", "west"]
+    for border, part in zip(borders, plan.parts, strict=True):
+        core, leaves = border.core, part.design.fabric.tier[0].switches
+        (joined,) = core.islands
+        assert core.channel_ports == link.channels <= core.ports == joined.per_leaf * leaves
+        assert core.switches == math.ceil((core.ports + core.channel_ports) / 16)
+    counts = {item.item: item.count for item in plan.cost.items}
+    fabrics = [part.design.fabric for part in plan.parts]
+    ends = sum(2 * border.core.ports for border in borders) + sum(fabric.transceiver_count for fabric in fabrics)
+    boxes = sum(border.core.switches for border in borders) + sum(fabric.switch_count for fabric in fabrics)
+    assert (counts["far"], counts["400g-199"], counts["16-port"]) == (link.modules, ends, boxes)
+    assert coopt.verify(instance, plan).accepted
+    shown = rendered(plan_report(instance, plan))
+    assert "Borders of sites" in shown
+    assert "end in ports that the bill leaves out" not in shown
+    plain = rendered(plan_report(*solved_without(instance)))
+    assert "end in ports that the bill leaves out" in plain
+
+
+def solved_without(instance: Instance) -> tuple[Instance, Plan]:
+    """The question without borders, with its answer."""
+    table = instance.model_dump(by_alias=True) | {"sharing": {}}
+    for link in table["wan"]:
+        link |= {"km": None, "optics": ()}
+    plain = Instance.model_validate(table)
+    return plain, coopt.solve(plain)
+
+
+def test_a_border_that_is_lost_stops_training_and_one_of_its_links_does_nothing() -> None:
+    instance = Instance.model_validate(bordered())
+    plan = coopt.solve(instance)
+    found = coopt.faults(instance, plan, part="core at east").faults
+    assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "stops")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"sharing": {"core": CORE | {"optic": None}}}, "sharing.core.optic: is missing, needs the listed optic"),
+        ({"sharing": {}}, "wan[0].optics: says what ends a channel in ports of a core, needs [sharing.core]"),
+        ({"wan": [LINK | {"optics": FAR}]}, "wan[0].km: is missing, needs the length of the fibre"),
+        ({"wan": [LINK | {"km": 900, "optics": FAR}]}, "wan[0].km = 900: is longer than the 800 km that"),
+        ({"wan": [LINK | {"km": 9, "optics": "800g-zr"}]}, "wan[0].optics: none of 400 Gbit/s fits 16-port"),
+        (
+            {"network__switches": [switch(16, 11000) | {"protocol": "infiniband"}]},
+            "sharing.core.switch = '16-port': channels between sites carry Ethernet",
+        ),
+    ],
+)
+def test_a_border_that_cannot_be_built_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Instance.model_validate(bordered(**changes))
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"switches": 2, "power_w": 320.0},
+        {"channel_ports": 0},
+        {"ports": 9},
+        {"power_w": 0.0},
+        {"optic": "far"},
+    ],
+)
+def test_a_border_of_other_figures_is_rejected(lie: dict[str, Any]) -> None:
+    instance = Instance.model_validate(bordered())
+    plan = coopt.solve(instance)
+    east, west = plan.couplings.cores
+    told = east.model_copy(update={"core": east.core.model_copy(update=lie)})
+    assert not coopt.verify(instance, with_couplings(plan, cores=(told, west))).accepted
+    assert not coopt.verify(instance, with_couplings(plan, cores=(west,))).accepted
+
+
+@pytest.mark.parametrize("lie", [{"optic": "farther"}, {"modules": 0}, {"optic": None}])
+def test_channels_with_other_modules_are_rejected(lie: dict[str, Any]) -> None:
+    instance = Instance.model_validate(bordered())
+    plan = coopt.solve(instance)
+    ring = plan.couplings.ring
+    told = ring.model_copy(update={"wan": tuple(link.model_copy(update=lie) for link in ring.wan)})
+    assert not coopt.verify(instance, with_couplings(plan, ring=told)).accepted
