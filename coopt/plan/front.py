@@ -17,7 +17,9 @@ from coopt.plan.contents import running
 from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan, check_matplotlib
 
-FrontStop = Literal["whole front", "points asked for", "infeasible", "time limit", "interrupted"]
+FrontStop = Literal[
+    "whole front", "all requested points", "infeasible", "time limit", "interrupted"
+]
 
 
 class FrontPoint(Record):

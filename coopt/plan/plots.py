@@ -47,14 +47,14 @@ def plan_plot(bill_lines: Iterable[Row], times: Iterable[Row]) -> Plot:
             colour = colours.setdefault(component, f"C{len(colours)}")
             time.barh(run, row["time_s"], left=time_so_far.get(run, 0.0), color=colour, label=label)
             time_so_far[run] = time_so_far.get(run, 0.0) + row["time_s"]
-    time.set(xlabel="time of an iteration (s)", title="Time")
+    time.set(xlabel="iteration time (s)", title="Time")
     if time_so_far:
         plot.legend(loc="outside lower center", ncols=6, fontsize=8)
     return plot
 
 
 TIMES = {
-    "days": "time of training (days, with any margin)",
+    "days": "training time (days, including any margin)",
     "iteration_time_s": "iteration time (s)",
     "pace": "iteration time as a multiple of the bound",
 }

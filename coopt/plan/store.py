@@ -189,7 +189,7 @@ def _document(path: str | Path, form: type[Document], document: str, remedy: str
     except ValueError as error:
         check_digits(text, file.name)
         wrong = (
-            f"holds TOML, as instances do, needs {document} in JSON"
+            f"is TOML, the format of instances, needs {document} in JSON"
             if _is_toml(text)
             else f"not JSON: {error}"
         )

@@ -35,7 +35,7 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
     if not workload.model.experts:
         return []
     if workload.balance == "forced":
-        return ["the load is equal on all GPUs (balance = forced)"]
+        return ["experts are equally loaded on all GPUs (balance = forced)"]
     if ep == 1:
         return [f"every GPU holds all experts of a layer (balance = {workload.balance})"]
     from coopt.perf.mapping import unevenness  # loads arrays
@@ -122,7 +122,7 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
     more = [
         f", {taken(one)} with {words.counted(one.spare_domains, 'spare domain')}" for one in spared
     ]
-    return f"none counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
+    return f"not counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
 
 
 ALIKE = 1e-4  # of the time
@@ -132,7 +132,7 @@ ASSUMED = {
     "availability.rates": ("Failures", _failures),
 }
 """What a plan assumes, by the key that has it otherwise."""
-UNCOUNTED = "none counted (coopt counts them for networks of switches at one site)"
+UNCOUNTED = "not counted (coopt counts them only for switched networks at one site)"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:
@@ -145,13 +145,15 @@ def _prices(plan: Plan, other: NextBest) -> str:
         or "the same parts, connected differently"
     )
     share = other.value / own - 1.0 if own else 0.0
-    if share < ALIKE:
-        return f"another choice is as good: {what}"
     verb = "draws" if plan.objective.kind == "power" else "costs"
+    if share < ALIKE:
+        return f"another choice {verb} the same: {what}"
     more = f"the next best choice {verb} {words.percent(share)} more"
     turn = "Halving or doubling any single price would not reverse the choice"
     if other.product:
-        source = f" (its source leaves {words.percent(other.doubt)} open)" if other.doubt else ""
+        source = (
+            f" (that price is uncertain by {words.percent(other.doubt)})" if other.doubt else ""
+        )
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"

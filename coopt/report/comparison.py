@@ -207,8 +207,8 @@ def _claim_text(claim: ObjectiveClaim) -> str:
         return f"the best cluster found {verb} {words.amount(claim.kind, claim.value)} ({gap})"
     if claim.bound is not None:
         return (
-            "no better cluster was found, and it is proven that none is below"
-            f" {words.amount(claim.kind, claim.bound)}"
+            f"no better cluster was found, and none {'draws' if claim.kind == 'power' else 'costs'}"
+            f" less than {words.amount(claim.kind, claim.bound)} (proven)"
         )
     return "no cluster was found"
 
@@ -220,8 +220,7 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
     worst = (
-        "The bill of a worst-case plan is at the worst prices, any other bill at the prices of"
-        " its instance."
+        "The bill of a worst-case plan is at the worst prices; any other bill is at list prices."
     )
     gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
     listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]

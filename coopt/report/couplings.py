@@ -68,7 +68,7 @@ def _sites(plan: Plan) -> FigureTable:
         )
         for power in plan.couplings.sites
     ]
-    return figures("Sites", ("site",), ("shares", "GPUs", "feeds", "at most"), rows)
+    return figures("Sites", ("site",), ("shares", "GPUs", "draws", "supply"), rows)
 
 
 def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
@@ -175,7 +175,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
 def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """Products in use of each kind that is limited, and the price that each discounted one has."""
     kinds = [
-        f"Different products of kind {kind} in use: {len(names)} of at most {most}"
+        f"Different {kind} products in use: {len(names)} of at most {most}"
         f" ({', '.join(sorted(names)) or 'none'})."
         for kind, most in instance.sharing.most_products.given.items()
         for names in (products(plan, kind),)
@@ -264,7 +264,7 @@ def _foresight(plan: Plan) -> str | None:
     if myopic is None:
         return None
     start = (
-        f" Its first phase builds {words.design_text(myopic.steps[0].design)}."
+        f" Planned on its own, the first phase builds {words.design_text(myopic.steps[0].design)}."
         if myopic.steps
         else ""
     )
@@ -360,7 +360,7 @@ def _loss_text(loss: Survived) -> str:
         if loss.slowdown is None
         else f"traffic in and out of that HB domain takes {loss.slowdown:.3g} times as long"
     )
-    kept = f"every time bound, made {loss.slower:g} times as long, is still met"
+    kept = f"every time bound, extended to {loss.slower:g} times, is still met"
     return f"loss of any one {loss.part}: {outcome}; {kept}"
 
 

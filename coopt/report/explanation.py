@@ -121,7 +121,7 @@ def _bound_row(explanation: Explanation, bound: Bound) -> tuple[Cell, ...]:
     def extra(plan: NextPlan | None, *, asked: bool) -> str:
         """What the next plan costs more: nothing where it was asked for and none is cheaper."""
         if plan is None:
-            return "+0" if asked else "not asked"
+            return "+0" if asked else "not computed"
         return _excess(explanation, plan.extra)
 
     return (
@@ -276,7 +276,7 @@ def verdict_headline(verdict: Verdict) -> str:
     clauses = [
         f"Accepted: {made}, all of them hold",
         proven,
-        f"the run requested {replaced}" if replaced else "",
+        f"the plan was solved for {replaced}" if replaced else "",
         f"{trusted} rests on {SOLVERS_WORD}" if trusted else "",
     ]
     return "; ".join(filter(None, clauses)) + "."
@@ -323,10 +323,8 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
     bound_claimed, bound_proven = certificate.bound_claimed, certificate.bound_proven
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
-        word = (
-            "The proven bound is below the claimed one by a share of"
-            f" {1 - bound_proven / bound_claimed:.2g}"
-        )
+        below = words.percent(1 - bound_proven / bound_claimed)
+        word = f"The proven bound is {below} below the claimed one"
     how = f": {certificate.by or certificate.missing}"
     rows = [
         (name, "none" if bound is None else f"{bound:,}".removesuffix(".0"))

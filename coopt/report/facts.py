@@ -229,6 +229,8 @@ COLLECTIVES = {"tp": "TP", "cp": "CP", "dp": "DP", "ep": "EP", "edp": "gradients
 EXCHANGES = {
     "exchange": "all-to-all",
     "exchange on both levels at once": "all-to-all inside and between HB domains at once",
+    "switches of the network": "reduction in network switches",
+    "switches of the HB domain": "reduction in HB-domain switches",
 }
 """What readers call the algorithms of a plan that its own names do not explain."""
 
@@ -253,7 +255,7 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     if run.uptime.promised >= run.uptime.goodput:
         return workload.in_own_units(mean_s)
     promised_text = workload.in_own_units(run.elapsed_s(run.uptime.promised))
-    return f"{promised_text} with the confidence asked for, {workload.duration(mean_s)} on average"
+    return f"{promised_text} with the required confidence, {workload.duration(mean_s)} on average"
 
 
 def whole_batches(
@@ -280,7 +282,7 @@ def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
         for name, pace in sorted(days.items(), key=lambda item: -item[1])[:MOST_PACES]
     ]
     if len(days) > MOST_PACES:
-        shown.append(f"no longer ({len(days) - MOST_PACES} more)")
+        shown.append(f"at most as long ({len(days) - MOST_PACES} others)")
     undisturbed = "" if instance.availability else " if nothing fails"
     return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
 
@@ -295,7 +297,7 @@ def uptime_text(uptime: Uptime) -> str:
     often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
     pace = (
-        f", so that training runs at {words.percent(uptime.pace)} of its full pace"
+        f", so that training runs at {words.percent(uptime.pace)} of full speed"
         if uptime.pace < 1.0
         else ""
     )
@@ -403,7 +405,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("rate, in multiples of a link", "share forwarded by other domains", "most hops")
+    numbers = ("rate (times one link)", "share forwarded by other domains", "most hops")
     yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
@@ -483,13 +485,13 @@ def _ties(plan: Plan) -> Iterator[PlanFact]:
             for one in (run, other)
         )
         where = (
-            "which is nearer to published runs, and slower"
+            "nearer to published runs, but predicted to be slower"
             if (other.error or 0.0) < (run.error or 0.0)
-            else 'which is further from published runs (margin.ties = "fastest" takes it)'
+            else 'further from published runs (margin.ties = "fastest" selects it)'
         )
         text = (
             f"Within the error of the model, this mapping{of} {told} is as fast as {split(other)},"
-            f" micro-batch {other.mapping.micro_batch} {others}, {where}."
+            f" micro-batch {other.mapping.micro_batch} {others}. The second mapping is {where}."
         )
         yield PlanFact("rests", "", "Ties", text)
 
@@ -520,7 +522,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
             cost.power_w,
             "W",
             words.power(cost.power_w),
-            "drawn by everything that is bought",
+            "drawn by everything on the bill",
         ),
         fact("With electricity", cost.tco_usd, "USD", words.money(cost.tco_usd), owned),
         *_runs_at_a_glance(instance, plan),
@@ -545,7 +547,8 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     ranked = sorted(pairs, key=lambda pair: pair[1].slack)
     for name, run, workload in ranked[:MOST_RUNS]:
         of = f" of {name}" if len(pairs) > 1 else ""
-        took, bound = words.seconds(run.iteration_time_s), words.seconds(run.bound_s)
+        took = words.seconds(run.iteration_time_s)
+        bound = words.seconds(run.bound_s * (1.0 + workload.time_margin))
         unit, value = "s", run.iteration_time_s
         pace = pace_text(instance, [(run, workload)]) or trained_text(run, workload)
         if workload.train_days is not None:
@@ -553,8 +556,8 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
             pace = f"{took} an iteration"
             took, bound = words.in_days(value), words.in_days(workload.train_days)
         close = "close: " if 0.0 <= run.slack < words.CLOSE else ""
-        kept = " with the margin" if workload.time_margin else ""
-        under = f"{close}{words.percent(run.slack)} under the bound of {bound}{kept}"
+        kept = "with the margin, " if workload.time_margin else ""
+        under = f"{close}{kept}{words.percent(run.slack)} under the bound of {bound}"
         note = (
             f"{under if run.bounded else 'no bound'}; {f'{pace}; ' if pace else ''}"
             f"{words.model_utilisation(run)}; {degrees(run.mapping)}"
@@ -674,7 +677,7 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
     blocks = f"{words.counted(direct.stages, 'block')} of stages"
     return [
         fact("Network", direct.links, "links", links),
-        fact("Fewest links", direct.links_bound, "links", words.count(direct.links_bound)),
+        fact("Links needed", direct.links_bound, "links", f"at least {direct.links_bound:,}"),
         fact("Grid", f"{blocks}, of {words.counted(direct.replicas, 'domain')} each"),
         fact("Ports", f"{used} used of {direct.ports} in each domain"),
         fact("Optic", direct.optic),
@@ -708,7 +711,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
-        fact("Asked", workload.required_s, "s", words.required_bound(workload)),
+        fact("Required", workload.required_s, "s", words.required_bound(workload)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),
         fact("Memory", run.memory_gib, "GiB", f"{held} ({words.percent(memory)})"),
@@ -716,7 +719,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         *(fact("Nearest run", words.nearest_run(nearest)) for nearest in run.nearest),
         *(fact("Evidence", evidence) for evidence in workload.options.evidence),
         *([fact("Collectives", ways)] if ways else []),
-        *([fact("Routes", slowest, "times", f"found, {routes}")] if run.routes else []),
+        *([fact("Routes", slowest, "times", f"found; {routes}")] if run.routes else []),
     ]
 
 

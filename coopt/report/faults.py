@@ -29,7 +29,7 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     if not names:
         return [headline]
     times = names if len(names) > 1 else ["iteration"]
-    words_of, numbers = ("part", "how training continues"), ("how many", *times)
+    words_of, numbers = ("part", "how training continues"), ("parts", *times)
     outages = [
         (
             f"{outage.workload}: {uptime_text(outage.uptime)}.",
@@ -48,7 +48,7 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     ]
     return pieces(
         headline,
-        figures("Without one", words_of, numbers, map(_row, faults.faults)),
+        figures("After the loss of one part", words_of, numbers, map(_row, faults.faults)),
         _required(faults),
         None if faults.spares is None else _spares(faults, faults.spares),
         *outages,
@@ -114,12 +114,12 @@ def _required(faults: Faults) -> list[str]:
     for fault in required:
         parts.setdefault(fault.slower or 1.0, {})[fault.part] = None
     longer = words.both(
-        f"{slower:g} times as long without {_part_list(of)}" for slower, of in parts.items()
+        f"{slower:g} times each time bound after the loss of {_part_list(of)}"
+        for slower, of in parts.items()
     )
     missed = any(not workload.within_bound for fault in required for workload in fault.workloads)
     return [
-        f"[robust] makes time bounds {longer};"
-        f" {'not ' if missed else ''}every time bound is kept then.",
+        f"[robust] allows {longer}; {'not all' if missed else 'all'} of these bounds are met.",
         *(
             f"Without {_part_list([fault.part])}, {run_without(workload.job)}."
             for fault in required

@@ -28,8 +28,8 @@ def _one(fits: Fits) -> list[RenderableType]:
         (memory,) = fits.listed
         return pieces(Text(head, style="bold"), *_components(memory, fits), *_instead(fits))
     counts = (
-        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit; of equal degrees the"
-        " one that recomputes and shards least, small replicas first."
+        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit. Of mappings with equal"
+        " degrees the table has the one that recomputes and shards least, small replicas first."
     )
     rows = [
         (
@@ -49,7 +49,7 @@ def _components(memory: MappingMemory, fits: Fits) -> list[RenderableType]:
         f"{mapping_words(memory.mapping)} fits: {memory.memory_gib:.1f} GiB, {share:.0%} of a GPU."
         if memory.fits
         else f"{mapping_words(memory.mapping)} does not fit: {memory.memory_gib:.1f} GiB,"
-        f" {memory.memory_gib - fits.memory_limit_gib:.1f} too much."
+        f" {memory.memory_gib - fits.memory_limit_gib:.1f} GiB too much."
     )
     rows = [(name, f"{gib:.2f}") for name, gib in memory.parts_gib.items()]
     rows.append(("all", f"{memory.memory_gib:.2f}"))

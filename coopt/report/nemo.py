@@ -202,8 +202,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
         != "none",
         (
-            f"micro-batches = {micro_batches}: fewer than the pipeline's stages, needs pp ="
-            f" {mapping.pp} or more of them"
+            f"micro-batches = {micro_batches}: fewer than the pipeline's stages, needs at least as"
+            f" many as pp = {mapping.pp}"
         ): (micro_batches < mapping.pp),
         (
             "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"

@@ -37,7 +37,7 @@ FABRIC_ITEM = {"item", "kind", "count", "unit_usd", "usd", "unit_w", "w"}
 
 def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
     """Every design with its counts, then what differs."""
-    come = "comes" if reproduction.of == 1 else "come"
+    are = "is" if reproduction.of == 1 else "are"
     switches = [
         (row.id, _switches(row.counted), _switches(row.published), verdict_word(row.ok))
         for row in reproduction.rows
@@ -63,14 +63,14 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
         figures(
             "The cheapest network with the same end points and bandwidth",
             ("design",),
-            ("counted", "cheapest", "$ less"),
+            ("counted", "cheapest", "saved"),
             cheapest_rows,
         ),
         *(f"{name}: {cheapest.why}." for name, _, cheapest in searches if cheapest.why),
     )
     return pieces(
-        f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {come} out"
-        " exactly.",
+        f"{reproduction.exact:,} of {words.counted(reproduction.of, 'published design')} {are}"
+        " reproduced exactly.",
         figures("Switches by tier", ("design",), ("counted", "published", "exact"), switches),
         [
             f"{row.id}: {row.why}"
@@ -90,7 +90,7 @@ def _saved(cheapest: CheapestNetwork) -> str:
 
 
 def _switches(counts: Counts | None) -> str:
-    return "not wirable" if counts is None else " + ".join(map(words.count, counts.switches))
+    return "cannot be wired" if counts is None else " + ".join(map(words.count, counts.switches))
 
 
 def bill_report(bill: NetworksBill) -> list[RenderableType]:
@@ -107,7 +107,7 @@ def bill_report(bill: NetworksBill) -> list[RenderableType]:
         paid if bill.left_over is None else None,
         bill_table("Everything together", bill.items, bill.usd, bill.w),
     )
-    cables = f"The bill counts {words.both(bill.whole_cables)} by their ends; one cable has two."
+    cables = f"The bill counts {words.both(bill.whole_cables)} by cable ends, two for each cable."
     return pieces(
         *map(_network_bill, bill.networks),
         *(together if bill.items and tuple(bill.items) != lines else ()),
@@ -229,7 +229,7 @@ def collective_report(
     """Headline, fabric and schedule, times beside those of one ring; bill and iterations where they
     were asked for.
     """
-    numbers = ("steps", "wire time, in chunks", "time", "speed against one ring")
+    numbers = ("steps", "link time (chunks)", "time", "speed against one ring")
     times = ("planned_time_s", "iteration_time_s", "between_domains_s", "bound_s")
     workloads = [
         (one.name, *(words.bound(getattr(one, name)) for name in times)) for one in trained or ()

@@ -327,7 +327,7 @@ def reading_notes(
     return [
         counting_sentence(instance),
         *included,
-        *(f"Knob of {', '.join(names)}: {knob}." for knob, names in knobs.items()),
+        *(f"Training option of {', '.join(of)}: {knob}." for knob, of in knobs.items()),
         *(
             [turns_text(instance, runs if len(parts) == 1 else ())]
             if len(instance.workload) > 1
@@ -463,7 +463,9 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
     """
     rooms = {run.name: 1.0 - run.memory_gib / run.memory_limit_gib for run in workloads}
     narrow = [
-        f"{words.percent(room)} ({name})" for name, room in rooms.items() if room < LITTLE_MEMORY
+        f"{words.percent(room)}{f' ({name})' if len(rooms) > 1 else ''}"
+        for name, room in rooms.items()
+        if room < LITTLE_MEMORY
     ]
     if narrow and not instance.cluster.gpu.memory_margin:
         yield (
@@ -486,7 +488,7 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
         reason = (
             "the same number of GPUs has to train in every domain (network.domain_fill)"
             if fill == "even"
-            else "no mapping found for fewer domains is both in time and cheaper (docs/network.md)"
+            else "no mapping found on fewer domains both meets the bound and costs less"
         )
         if fill == "fewest" and _skips_numbers(instance, design):
             reason += "; network.domain_fill = 'any' tries more numbers of domains"

@@ -48,7 +48,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     offered = [posterior for posterior in posteriors if not posterior.unphysical]
     has_links = any(not link.why for link in calibration.links)
     return pieces(
-        Text(f"{runs} of your own; the catalog is as it was.", style="bold"),
+        Text(f"{runs} of your own; the catalog is unchanged.", style="bold"),
         *(_predictions(calibration) if calibration.rows else ()),
         *_links(calibration.links),
         figures(
@@ -87,7 +87,7 @@ def _links(links: Sequence[LinkFit]) -> list[RenderableType]:
     ]
     numbers = ("bus GB/s", "link GB/s", "catalog", "reached")
     table = figures("Collectives", ("test", "of", "parameter"), numbers, rows)
-    whys = [f"{link.id}: not offered: {link.why}." for link in links if link.why]
+    whys = [f"{link.id}: not used: {link.why}." for link in links if link.why]
     return [table, *whys] if links else []
 
 
@@ -139,17 +139,17 @@ def _predictions(calibration: OwnCalibration) -> list[RenderableType]:
 def _doubts(posterior: Posterior) -> list[RenderableType]:
     """How far the catalog is taken to be off, and whether these runs fit that."""
     return pieces(
-        f"{posterior.name}: the catalog is taken to be off by"
+        f"{posterior.name}: the fit assumes that the catalog is off by"
         f" {words.percent(posterior.common_error)} on all runs together, and by"
-        f" {words.percent(posterior.own_error)} on each mapping (standard errors of published runs"
-        " whose source was left out).",
-        f"{posterior.name}: {both(posterior.unphysical)} would be at the end of what is physical;"
-        " model, GPU or mapping of these runs are other than stated."
+        f" {words.percent(posterior.own_error)} on each mapping (standard errors on published runs"
+        " left out of its own fit).",
+        f"{posterior.name}: to match these runs, {both(posterior.unphysical)} would have to be"
+        " at a physical limit. Check their model, GPU and mapping."
         if posterior.unphysical
         else None,
-        f"{posterior.name}: these runs are further off than nine of ten published ones: check"
-        " the columns that logs leave out: GPUs in a domain"
-        " (gpus_per_node), network, recomputation."
+        f"{posterior.name}: predictions for these runs are further off than for nine of ten"
+        " published runs. Check what logs leave out: GPUs in a domain (gpus_per_node), network,"
+        " recomputation."
         if posterior.surprising
         else None,
     )

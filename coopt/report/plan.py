@@ -102,13 +102,17 @@ MINIMISED = {
     "tco": "{owned}",
     "time": "the time of training",
     "usd_per_token": "{owned} for each token",
-    "carbon": "the carbon of the electricity that training takes",
+    "carbon": "the carbon of the electricity for training",
 }
 TIMED = {
     "time": "the fastest",
     "usd_per_token": "the cheapest per token",
     "carbon": "with the least carbon",
 }
+
+
+STOPPED = ("time limit", "interrupted")
+"""Reasons that end a search before it is through."""
 
 
 def headline(instance: Instance, plan: Plan) -> str:
@@ -125,10 +129,10 @@ def headline(instance: Instance, plan: Plan) -> str:
             less = "has a regret below" if regret else f"{verbs[0]} less than"
             bound = words.amount(claim.kind, claim.bound)
             proven = f"it is proven that no plan {less} {bound}"
-        return (
-            f"Stopped early ({plan.stop_reason}) before any design was found, after {searched};"
-            f" {proven}."
-        )
+        none = f"No design was found ({plan.stop_reason})"
+        if plan.stop_reason in STOPPED:
+            none = f"Stopped early ({plan.stop_reason}) before any design was found,"
+        return f"{none} after {searched}; {proven}."
     phases = len(plan.couplings.years)
     verb = _standing_verb(instance, plan.cost) or "Build"
     build = f"{f'Grow in {phases} phases to' if phases > 1 else verb} {decided}"
@@ -137,9 +141,9 @@ def headline(instance: Instance, plan: Plan) -> str:
     if plan.status != "optimal":
         best = f"a regret of {value}" if regret else f"{value}{prices}"
         known = "unknown" if gap is None else words.percent(gap)
+        ended = "stopped early" if plan.stop_reason in STOPPED else "not proven optimal"
         return (
-            f"{build}; stopped early ({plan.stop_reason}), best so far: {best}, gap {known},"
-            f" {searched}."
+            f"{build}; {ended} ({plan.stop_reason}), best so far: {best}, gap {known}, {searched}."
         )
     within = f"proven within {words.percent(gap or 0.0)} of the optimum of coopt's model"
     proven = "proven optimal in coopt's model" if gap is None or gap < EQUAL else within
@@ -147,7 +151,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
-        return f"{build}: whatever prices come, no plan {verbs[1]} by more than {value}; {proof}."
+        return f"{build}: at whatever prices, no plan {verbs[1]} by more than {value}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
     return f"{build}, {cost}{timed}; {proof}."
@@ -249,7 +253,7 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
     nics = [
         words.alternatives(nic.name for nic in network.nics),
         f"{_counts(network.nics_per_gpu)} per GPU",
-        f"{_counts(shared)} GPUs to one" if shared != (1,) else "",
+        f"{_counts(shared)} GPUs per NIC" if shared != (1,) else "",
         f"{_counts(planes)} planes" if planes != (1,) else "",
     ]
     fabrics = words.alternatives(network.fabrics)
@@ -257,7 +261,7 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
         f"up to {words.ratio(network.largest_ratio)}" if network.largest_ratio > 1 else "none"
     )
     end_to_end = network.end_to_end_oversubscription
-    of_switches = "" if end_to_end is None else f" a switch, {words.ratio(end_to_end)} end to end"
+    of_switches = "" if end_to_end is None else f" per switch, {words.ratio(end_to_end)} end to end"
     rows = {
         **{
             f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
@@ -520,14 +524,12 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
         nearest = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
         shown, order = [], [part.name for part in (*nearest, *ranked[MOST_LINES:])]
     rows = [fact for name in order[:MOST_LINES] for fact in of_group(known, "row", name)]
-    single, more = len(plan.parts) == 1, words.count(len(order) - MOST_LINES)
+    single, more = len(plan.parts) == 1, words.counted(len(order) - MOST_LINES, "more row")
     column = "Workload" if single else "Part"
     return pieces(
         listed("Decision", shown) if single else None,
         None if single and alone else compared("", column, rows, compact=True),
-        f"  {more} more rows, which have more slack, are not shown"
-        if len(order) > MOST_LINES
-        else None,
+        f"  {more}, all with more slack (--full)" if len(order) > MOST_LINES else None,
         turns_text(instance, plan.runs) if single and not alone else None,
         None if single else _pace(instance, plan),
     )
@@ -720,4 +722,4 @@ def given_plan_report(
 
 def _missed(limits: Sequence[LimitCheck]) -> str:
     missed = [check.name for check in limits if not check.ok]
-    return f"misses {'; '.join(missed)}" if missed else "meets every bound"
+    return f"misses the bounds on {'; '.join(missed)}" if missed else "meets every bound"

@@ -95,7 +95,7 @@ def changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
     elif then.spare_domains != now.spare_domains:
         more = then.spare_domains - now.spare_domains
         many = words.counted(abs(more), "spare domain")
-        yield f"{many} {'more' if more > 0 else 'less'}"
+        yield f"{many} {'more' if more > 0 else 'fewer'}"
     nets = [
         f"{of.fabric.tiers}-tier {of.fabric.kind} at {words.ratio(of.fabric.oversubscription)}"
         for of in (then, now)

@@ -178,7 +178,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     reasons = {
         (
             f"extra_predictions = {model.extra_predictions}: TorchTitan has further predictions"
-            " only with latent attention and pp = cp = 1, needs these or 0"
+            " only with latent attention and pp = cp = 1, needs both of these, or 0"
         ): (
             model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
         ),

@@ -101,9 +101,9 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         ),
         "Flows: those that leave their leaf. Alpha: flows per link of the busiest bundle; bound:"
         " the lowest alpha of any routing. Efficiency: max-min fair rate of a group's flows over"
-        " the rate of a NIC, averaged over groups. Stretch: time over that at the rate of a NIC;"
-        " charged: the slowdown that the plan assumes; routing: the value of network.routing"
-        " with which the plan assumes the stretch, where that is larger.",
+        " the NIC rate, averaged over groups. Stretch: time with these routes over time at the NIC"
+        " rate; charged: the stretch that the plan assumes. Routing: the value of network.routing"
+        " with which a plan assumes this stretch, where it exceeds the one charged.",
         f"To plan with these routes, set network.routing = {routing.routing:.4g}."
         if routing.routing > 1
         else None,
@@ -126,10 +126,13 @@ def routing_headline(routing: Routing) -> str:
     if routing.failed_cores:
         opening += f" with {words.counted(routing.failed_cores, 'top switch')} of each plane failed"
     if routing.routing <= 1:
-        return f"{opening}: no link stretches traffic beyond what the plan charges."
+        return f"{opening}: no link slows traffic more than the plan assumes."
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
     end = "no routing does better" if proven else "the bound leaves room for better routes"
-    return f"{opening}: the busiest link stretches traffic by {routing.routing:.4g}; {end}."
+    return (
+        f"{opening}: the busiest link carries {routing.routing:.4g} times its even share of"
+        f" traffic, more than the plan assumes; {end}."
+    )
 
 
 def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]:
@@ -267,7 +270,7 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
         figures("Iteration", ("workload",), numbers, rows),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
         "Closed form: the time in the plan. Slowdown: the time that all traffic of one kind"
-        " takes when sent at once, over its time at the rate of a NIC.",
+        " takes when sent at once, over its time at the NIC rate.",
     )
 
 
@@ -301,7 +304,7 @@ def simulation_headline(workload: SimulatedWorkload) -> str:
     missed = f"is MISSED by {words.percent(workload.range_s[1] / workload.bound_s - 1)}"
     if workload.range_s[0] < workload.range_s[1]:
         least, most = map(words.seconds, workload.range_s)
-        time += f" ({least} to {most} by which messages leave first)"
+        time += f" ({least} to {most}, depending on which messages leave first)"
     bound_text = f"its bound of {bound} {'is met' if workload.met else missed}"
     return (
         f"Workload {workload.name!r}: simulated {time}, {workload.difference:+.2%} from the closed"

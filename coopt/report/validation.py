@@ -150,7 +150,7 @@ def _refused(comparison: Comparison) -> RenderableType | None:
         "Runs that ran, but are predicted not to fit into memory",
         ("needs GiB", "has GiB"),
     )
-    return figures(title, ("row", "doubted"), numbers, rows) if rows else None
+    return figures(title, ("row", "possible reason"), numbers, rows) if rows else None
 
 
 def _claims(curse: Curse) -> RenderableType:
@@ -178,11 +178,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         and order.regret_max is not None
     ):
         yield (
-            f"Mappings: {words.counted(order.groups, 'group')} of rows differ in the mapping"
-            f" alone; {words.percent(order.in_order)} of their"
-            f" {words.counted(order.pairs, 'pair')} are predicted in the measured order, rank"
-            f" correlation {order.spearman:.2f}. The mapping predicted fastest takes"
-            f" {words.percent(order.regret_mean)} longer than the fastest measured on average,"
+            f"Mappings: in {words.counted(order.groups, 'group')} of runs only the mapping differs."
+            f" Of {words.counted(order.pairs, 'pair')} of these runs"
+            f" {words.percent(order.in_order)} are predicted in the measured order (rank"
+            f" correlation {order.spearman:.2f}). The mapping predicted to be fastest takes"
+            f" {words.percent(order.regret_mean)} longer than the fastest measured one on average,"
             f" {words.percent(order.regret_max)} at most."
         )
     exhausted = (
@@ -195,7 +195,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         if error is not None:
             exhausted += f"; {name} memory is {words.percent(error)} off in the median"
     yield (
-        f"Memory: of {words.counted(memory.stated, 'stated mapping')} that ran,"
+        f"Memory: of {words.counted(memory.stated, 'published mapping')} that ran,"
         f" {words.count(memory.refused)} are predicted not to fit{exhausted}."
     )
     yield (
@@ -243,13 +243,13 @@ def calibration_report(calibration: Calibration) -> list[RenderableType]:
     numbers = ("parameters", "rows", "catalog", "fitted", "held out", "group left out")
     left_out = ", ".join(calibration.left_out)
     return pieces(
-        Text(f"{fitted}; the catalog is as it was.", style="bold"),
+        Text(f"{fitted}; the catalog is unchanged.", style="bold"),
         figures("Values", ("of", "parameter"), ("catalog", "fitted"), values),
         figures("Error, mean (median)", ("of",), numbers, errors, total),
         "Held out: rows of the same generation and precision that no fit used. Group left out:"
         " every group predicted by a fit without it; parameters left without rows take the values"
         " of their prior.",
-        f"Not fitted, as they have too few rows: {left_out}." if left_out else None,
+        f"Not fitted (too few rows): {left_out}." if left_out else None,
         [
             f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
             f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
@@ -257,8 +257,8 @@ def calibration_report(calibration: Calibration) -> list[RenderableType]:
             if len(kinds) > 1
         ],
         Text(TO_PASTE, style="bold"),
-        "[cluster.gpu] and [workload.options.software] take whole entries: `coopt catalog show"
-        " NAME` has the rest.\n",
+        "[cluster.gpu] and [workload.options.software] need whole entries: `coopt catalog show"
+        " NAME` prints their other keys.\n",
     )
 
 

@@ -27,11 +27,19 @@ from coopt.instance.schema import (
     instance_of,
     seconds_weight,
 )
-from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.texts import InstanceError, alternatives, both, counted
 from coopt.instance.variants import inside_first, keeping, leaves_tp_open, with_tp
 from coopt.plan.parts import Cost
 from coopt.plan.schema import NextBest, OnProgress, Plan, Witness
-from coopt.solving.driver import bound_of, claim_of, identity, infeasible, unknown, within_gap
+from coopt.solving.driver import (
+    OWN_GAP,
+    bound_of,
+    claim_of,
+    identity,
+    infeasible,
+    unknown,
+    within_gap,
+)
 from coopt.solving.highs import interrupts_heard
 from coopt.solving.runs import (
     Method,
@@ -385,7 +393,7 @@ def best_choice(run: Run) -> Plan:
             for sentence in plan.explanation
         ]
         remainder = (
-            [f"{len(answers) - TOLD} more choices are infeasible too"]
+            [f"{counted(len(answers) - TOLD, 'more choice')}: also infeasible"]
             if len(answers) > TOLD
             else []
         )
@@ -400,7 +408,7 @@ def best_choice(run: Run) -> Plan:
             and _next_best(run.instance, answers, choice, best_plan.cost),
             "objective": claim,
             "status": "optimal" if proven else "feasible",
-            "stop_reason": "optimal" if proven else stopped or "the solver stopped at its own gap",
+            "stop_reason": "optimal" if proven else stopped or OWN_GAP,
             "timing_s": best_plan.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )

@@ -124,8 +124,8 @@ def _plan_bill(
     file = beside if against is None else against
     if bill.at_worst_prices and instance is None and file is not None:
         raise InstanceError(
-            f"{bill.name}: {file}: the plan's prices are the worst of its instance, and designs are"
-            " billed alike, needs that instance as well (coopt bom INSTANCE PLAN.json)"
+            f"{bill.name}: {file}: the plan has the worst prices of its instance, needs that"
+            " instance to price designs alike (coopt bom INSTANCE PLAN.json)"
         )
     factors = {} if instance is None else instance.worst_prices
     return _with_designs(
@@ -168,7 +168,7 @@ def _designs_bill(file: Path, design: str | None) -> NetworksBill:
     if not matches:
         names = ", ".join(entry.id for entry in designs)
         raise InstanceError(
-            f"{file.name}: --design {design}: there is none of this id, needs one of {names}"
+            f"{file.name}: --design {design}: no design has this id, needs one of {names}"
         )
     return designs_bill(file.stem, matches, file.name)
 

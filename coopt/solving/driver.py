@@ -307,7 +307,9 @@ def answered(
     proven = reason == "optimal"
     run.tell(
         "done",
-        "proven optimal" if proven else f"stopped: {reason}",
+        ("proven within the target gap" if claim.gap else "proven optimal")
+        if proven
+        else f"not proven optimal ({reason})",
         best=claim.value,
         bound=claim.bound,
     )
@@ -351,15 +353,15 @@ def written_out(
     )
 
 
+OWN_GAP = "the solver stopped at its own gap tolerance"
+"""Why a search ended that proved less than the gap asked for."""
+
+
 def ending(run: Run, outcome: Outcome, claim: ObjectiveClaim) -> str:
     """Why a search that found something ended; "optimal" only with a proof within the gap that was
     asked for.
     """
-    return (
-        "the solver stopped at its own gap"
-        if outcome == "optimal" and not within_gap(run, claim)
-        else outcome
-    )
+    return OWN_GAP if outcome == "optimal" and not within_gap(run, claim) else outcome
 
 
 def within_gap(run: Run, claim: ObjectiveClaim) -> bool:

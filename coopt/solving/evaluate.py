@@ -227,9 +227,9 @@ def evaluate_instance(
             workload for workload, run in zip(workloads, plans, strict=True) if run is None
         )
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r}: no part of its mapping fills"
-            f" {family.active} active GPUs of {family.hb.name}, needs degrees whose divisors"
-            " multiply to that number"
+            f"{instance.name}: workload {workload.name!r}: no part of its mapping fills the"
+            f" {family.active} active GPUs of {family.hb.name}, needs degrees with divisors whose"
+            f" product is {family.active}"
         )
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -311,7 +311,7 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
             f"of {workload.model.layers} layers, only the first and the last stage may have fewer"
         )
         yield (
-            f"{key}: no split of {gpus:,} GPUs keeps its lists and divides evenly ({shortfall}),"
+            f"{key}: no split of {gpus:,} GPUs within its lists divides evenly ({shortfall}),"
             " needs other values"
         )
     for field in fields(Mappings):

@@ -81,7 +81,7 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         )
     lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
     helps = [
-        "switches of more ports",
+        "switches with more ports",
         "optics that reach further",
         "a larger oversubscription",
         "more tiers",
@@ -153,19 +153,21 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
         return (
             f"no optic of network.optics that fits reaches the {length_m:g} m {ends}"
             f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs"
-            " optics that reach further, shorter links, or switches of more ports, with which"
+            " optics that reach further, shorter links, or switches with more ports, with which"
             " fewer tiers suffice"
         )
-    suffix, reach = ("", "reach") if len(reaching) > 1 else ("s", "reaches")
+    reach, do, serve = ("reach", "do", "serve")
+    if len(reaching) == 1:
+        reach, do, serve = ("reaches", "does", "serves")
     if instance.network.link_ends == "same" and not any(
         optic.gbit_s in rates for optic in reaching
     ):
         obstacle = (
-            f"serve{suffix} several links at once, while both ends of a link need the same product"
+            f"{serve} several links at once, while both ends of a link need the same product"
             " (network.link_ends), which has to fit the ports of both"
         )
     else:
-        obstacle = f"fit{suffix} no cages, or mate{suffix} with no parts, at both ends"
+        obstacle = f"{do} not fit the cages or mate with the parts at both ends"
     remedies = [
         optic
         for optic in entries("optic").values()
@@ -271,10 +273,9 @@ def too_many_days(
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
         (
-            f"with failures, checkpoints and restarts no design trains in time{among}: the nearest"
-            f" takes {share:.4g} times as long as allowed (on {family.hb.name}),"
-            f" {', '.join(longer)}{odds}:"
-            f" needs more days, {ways_out}"
+            f"with failures, checkpoints and restarts no design trains in time{among}: the fastest"
+            f" takes {share:.4g} times as long as allowed (on {family.hb.name}), which is"
+            f" {', '.join(longer)}{odds}: needs more days, {ways_out}"
         ),
     )
 
@@ -296,7 +297,8 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     if single:
         return single
     parts = ", ".join(
-        f"{name} {caps[name]:,.10g} (alone {value:,.10g} would do)" for name, value in uses.items()
+        f"{name} {caps[name]:,.10g} ({value:,.10g} suffices without the others)"
+        for name, value in uses.items()
     )
     return (f"no design meets all limits at once: {parts}; needs at least one of them looser",)
 
@@ -336,8 +338,8 @@ def _workload(
         held = f" with options.dp_replicate = {copies}" if copies > 1 else ""
         fewer = ", fewer copies" if copies > 1 else ""
         yield (
-            f"{place_of}: the smallest mapping takes {need_bytes / GIB:.2f} GiB of a GPU{held},"
-            f" and {gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more"
+            f"{place_of}: every mapping needs at least {need_bytes / GIB:.2f} GiB a GPU{held},"
+            f" but {gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more"
             f" memory{fewer} or wider mapping lists"
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
@@ -378,8 +380,9 @@ def _no_place(instance: Instance, workload: Workload) -> str:
     sizes = _numbers_text(tuple(sorted({hb.size for hb in instance.network.hb_domains})))
     return (
         f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs divides"
-        f" over HB domains of {sizes} GPUs{f' with {both(held)}' if held else ''}: needs another"
-        f" {'value there, ' if held else ''}batch, GPU count, HB domain or wider mapping lists"
+        f" over HB domains of {sizes} GPUs{f' with {both(held)}' if held else ''}: needs"
+        f" {'other such values, ' if held else ''}another batch, GPU count or HB domain, or wider"
+        " mapping lists"
         f"{_defaults(instance, workload, ('cp',))}"
     )
 
@@ -406,7 +409,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
     ruling = {key for gpus in instance.cluster.gpus for key in ruling_out(workload, gpus)}
-    without = f"; without {alternatives(sorted(ruling))} one does" if ruling else ""
+    without = f"; one divides without {alternatives(sorted(ruling))}" if ruling else ""
     groups = "".join(f"{scan.groups} groups of {scan.kind}, " for scan in model.scans)
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text}"

@@ -67,7 +67,7 @@ def cheapest_design(
         raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
     if not offers:
         raise InstanceError(
-            f"{instance.name}: [network] holds no such design: needs another HB domain, switch,"
+            f"{instance.name}: [network] allows no such design: needs another HB domain, switch,"
             " optic, ratio or more tiers"
         )
 

@@ -53,7 +53,8 @@ CHARGED_AS = {
 }  # other groups have the name of their kind of traffic
 LESS_SHARE = 1e-6
 """By what share a ratio has to be lower, so that a network is ruled out that has it."""
-MISSED = "routes that miss a bound"
+MISSED = "the routes found miss a bound"
+MISSED_BELOW = "the routes found for a cheaper plan miss a bound"
 
 
 def route_plan(
@@ -386,7 +387,7 @@ def _plan_with_routes(question: Instance, plan: Plan, run: Run) -> tuple[Plan, l
         if part.design is None or part.design.fabric.tiers < 2:
             parts.append(part)
             continue
-        run.tell("routes", f"paths of the flows of {part.name}")
+        run.tell("routes", f"routing the flows of {part.name}")
         routing = route_plan(question, plan, part=part.name, with_links=False)
         slow = slowed_by(routing.collectives)
         runs = tuple(
@@ -452,7 +453,7 @@ def _beside(run: Run, plan: Plan, first_plan: Plan) -> Plan:
             "instance": identity(run.instance),
             "objective": claim,
             "status": "optimal" if proven else "feasible",
-            "stop_reason": "optimal" if proven else MISSED,
+            "stop_reason": "optimal" if proven else MISSED_BELOW,
             "alternatives": (),
             "alternatives_stop": plan.alternatives_stop and "not proven",
             "timing_s": plan.timing_s.model_copy(update={"total": run.elapsed_s()}),

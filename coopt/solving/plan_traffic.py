@@ -262,8 +262,8 @@ def _check_runs(
         row = row_of(pool, run)
         if row is None or not math.isclose(time_s(pool, row), run.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
-                f"{question.name}: what the plan says of workload {workload.name!r} is not what"
-                f" this instance gives, {NEEDED}"
+                f"{question.name}: what the plan says of workload {workload.name!r} does not follow"
+                f" from this instance, {NEEDED}"
             )
         for kind, algorithms in pool.iteration.algorithms.take(np.array([row])).by_kind.items():
             names, name = [way.name for way in algorithms], run.collectives.get(kind, RINGS)

@@ -81,7 +81,7 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     if rival_network is not None and rival_network.usd < usd:
         counts = _counts(rival_network.family.chain(rival_network.uplinks))
         reason = (
-            f"{_words(rival_network.family, rival_network.uplinks)};"
+            f"the cheapest is {_words(rival_network.family, rival_network.uplinks)}, with"
             f" {_saved(row.counted, counts)}{_fixed_keys(design)}"
         )
         answer = CheapestNetwork(
@@ -96,11 +96,11 @@ def _words(family: Family, uplinks: int) -> str:
         rails = "separate rails on " if family.fabric == "rail-only" else ""
         return f"{rails}one tier of {family.switch.radix} ports"
     boxes = (
-        f", switches of {' below '.join(str(box.radix) for box in family.switches)} ports"
+        f", switches with {', then '.join(str(box.radix) for box in family.switches)} ports"
         if family.upper
         else ""
     )
-    return f"{family.fabric}, {family.down} end points and {uplinks} uplinks to a leaf{boxes}"
+    return f"{family.fabric}, {family.down} end points and {uplinks} uplinks a leaf{boxes}"
 
 
 def _saved(source_counts: Counts, ours: Counts) -> str:
@@ -119,7 +119,7 @@ def _saved(source_counts: Counts, ours: Counts) -> str:
         for noun, count in savings.items()
         if count
     ]
-    return ", ".join(words) or "switches of fewer ports"
+    return ", ".join(words) or "switches with fewer ports"
 
 
 def _fixed_keys(design: PublishedDesign) -> str:
@@ -137,7 +137,7 @@ def _fixed_keys(design: PublishedDesign) -> str:
         for key in ("down", "up")
         if getattr(tier, key)
     ]
-    return f"; it ignores the published {', '.join(keys)}" if keys else ""
+    return f"; it need not keep the published {', '.join(keys)}" if keys else ""
 
 
 def _not_compared(design: PublishedDesign) -> str:

@@ -175,8 +175,8 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
     link = "its island has other links into the core"
     if single:
         link = (
-            f"{both(single)}, with one link, {'is' if len(single) == 1 else 'are'} cut off from"
-            " other islands by it"
+            f"{both(single)}, with only one link, {'is' if len(single) == 1 else 'are'} cut off"
+            " from other islands"
         )
     losses_of_core = {
         "link into the core": (core.ports, f"training goes on; {link}"),

@@ -425,7 +425,7 @@ class _Reading:
             )
             if not text:
                 stages = both(f"{size} layers ({name})" for name, size in ends.items() if size)
-                notes.append(f"stages of {stages} are treated as even ones")
+                notes.append(f"stages of {stages} are treated as equal to the others")
             return text
         if given := [size for size in ends if ends[size]]:
             entry = self.log.printed[f"{given[0]}_stage"]

@@ -158,7 +158,7 @@ def own_calibration_of(
         if posterior.unphysical:
             continue
         largest_run = max(set_runs, key=lambda run: (run.gpus, run.measured_s))
-        report(f"looking for the mapping to run next of {largest_run.id}")
+        report(f"looking for the mapping to measure next, for {largest_run.id}")
         following.append(next_run(largest_run, set_runs, belief))
     return OwnCalibration(
         rows=results,

@@ -259,7 +259,7 @@ def _expert_tp(row: Measurement, model: Transformer, t: int, assumptions: list[s
     if row.expert_tp is not None:
         ranks = max(row.expert_tp, 1)
         if t % ranks:
-            raise UnusableError(f"experts split {ranks} ways, which do not divide TP {t}")
+            raise UnusableError(f"experts are split {ranks} ways, which does not divide TP {t}")
         return ranks == t if ranks in (1, t) else ranks
     are_split = model.experts < MANY_EXPERTS
     assumptions.append("TP splits the experts" if are_split else "TP does not split the experts")

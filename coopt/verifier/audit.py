@@ -145,7 +145,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and builds nothing, needs a plan that does"
+            f"{instance.name}: the plan is {plan.status}, needs a plan that builds something"
         )
     # The plan may be one of another instance: what it chose is set here, and what it claims to
     # answer is replaced.
@@ -163,7 +163,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     checks = _part_by_part(ledger.of_plan, plan)
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
-            f"{instance.name}: the parts of the plan are not those the verifier looks for, needs a"
+            f"{instance.name}: the parts of the plan do not match this instance, needs a"
             " plan that `coopt verify` accepts on its own instance"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
@@ -196,8 +196,8 @@ def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
-            f"{instance.name}: what a plan of phases buys when follows prices, and these are other"
-            " ones, needs the prices that the plan was made at"
+            f"{instance.name}: which phase buys what depends on prices, and the instance has other"
+            " ones, needs the prices at which the plan was made"
         )
     if wrong:
         raise InstanceError(

@@ -146,7 +146,7 @@ def _certified(
             plan, f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
         )
     if bound is None and plan.status != "infeasible":
-        return _without_bound("no claim")
+        return _without_bound("the plan claims no bound")
     ceiling = math.inf if bound is None else bound
     if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)
@@ -198,7 +198,7 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
         ),
     )
     reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
-    return certificate.with_word(f", in {len(certificates)} choices").model_copy(
+    return certificate.with_word(f", for each of {len(certificates)} choices").model_copy(
         update={"reasons": dict(reasons)}
     )
 
@@ -220,9 +220,10 @@ def _of_links(
     by = (
         "lengths and cuts of the direct links"
         if lengths
-        else "the fewest whole links of each HB domain"
+        else "the fewest whole links that each HB domain needs"
     )
-    return certificate.model_copy(update={"by": f"{by}, each design with switches priced exactly"})
+    by += "; each design with switches was priced exactly"
+    return certificate.model_copy(update={"by": by})
 
 
 def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
@@ -260,7 +261,7 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
         bound_claimed=claim,
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
-        by="" if missing else f"multipliers of every case: no choice of {nouns} {outcome}",
+        by="" if missing else f"by the multipliers of every case no choice of {nouns} {outcome}",
         missing=missing,
         reasons={"cases": proven.leaves, f"{nouns} tried beyond the multipliers": proven.opened},
         ok=ok,

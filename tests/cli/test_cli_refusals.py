@@ -164,7 +164,7 @@ def test_a_name_too_long_for_a_file_is_refused(coopt, written, words):
     ("text", "says"),
     [
         ("{", "not JSON"),
-        ("schema = 1", "holds TOML"),
+        ("schema = 1", "is TOML"),
         ("", "not JSON"),
         ("[]", "holds [], needs a table"),
         ("{}", "instance: is missing"),

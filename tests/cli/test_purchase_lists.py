@@ -313,7 +313,7 @@ def test_cables_that_come_with_both_ends_are_bought_whole(coopt: Coopt, solved: 
     copper = 'optics = ["400g-dac"]\nlink_reach_m = [2, 2, 2]\nspares = { optics = 0.01 }\nhall = { rise_m = 0.1 }'
     question, plan = solved(('optics = "400g-199"', copper))
     table, links = tmp_path / "bill.csv", sum(tier.links for tier in read_plan(plan).design.fabric.tier)
-    assert "400g-dac by their ends" in " ".join(coopt("bom", question, plan, "--csv", table).stdout.split())
+    assert "400g-dac by cable ends" in " ".join(coopt("bom", question, plan, "--csv", table).stdout.split())
     bought, spare = (
         row for row in csv.DictReader(table.read_text("utf-8").splitlines()) if row["part"].startswith("400g-dac")
     )

@@ -177,8 +177,8 @@ def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float]) -> None:
     instance = ask(workload=[table])
     runs = known(instance, coopt.solve(instance), "run")
     (workload,) = instance.workload
-    assert runs["w", "Asked"].value == workload.required_s
-    for name, time_s in (("Asked", workload.required_s), ("Iteration", runs["w", "Iteration"].value)):
+    assert runs["w", "Required"].value == workload.required_s
+    for name, time_s in (("Required", workload.required_s), ("Iteration", runs["w", "Iteration"].value)):
         assert workload.in_own_units(float(time_s)) in runs["w", name].shown
     assert runs["w", "Iteration"].shown.count("if nothing fails") == ("train_days" in bound)
     days = 1e12 / workload.tokens_per_iteration * float(runs["w", "Iteration"].value) / 86400

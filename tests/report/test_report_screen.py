@@ -56,7 +56,7 @@ def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
         assert re.search(rf"{re.escape(words.seconds(run.iteration_time_s)[:-2])}[ s]", text), run.name
     assert text.index("Nearest limits") < text.rindex("Proof") < text.rindex("gap 0.0%")
     assert ("1 trillion tokens in" in text) == (kind != "turns")
-    assert ("none counted (" in text) == (kind in ("sites", "direct"))
+    assert ("not counted (" in text) == (kind in ("sites", "direct"))
 
 
 def test_electricity_that_the_headline_counts_stands_below_the_bill(instance: Instance, plan: Plan) -> None:

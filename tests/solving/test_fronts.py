@@ -127,7 +127,7 @@ def test_few_points_hold_the_ends_the_answer_to_the_bound_and_then_the_knees() -
     assert pairs(three)[0] == pairs(whole)[0]
     assert pairs(three)[-1] == pairs(whole)[-1]
     assert pairs(three)[1][1] == answer
-    assert three.stop_reason == "points asked for"
+    assert three.stop_reason == "all requested points"
     bends = {point.pace for point in whole.points if point.knee}
     assert bends
     assert bends <= {point.pace for point in coopt.pareto(instance, 3 + len(bends)).points}

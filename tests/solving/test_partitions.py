@@ -186,7 +186,7 @@ def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     assert coopt.solve(instance).explanation[0].startswith("no choice of islands")
     assert over_limits(stopped(instance), [data]) == (UNTRIED,)
     (sentence,) = no_island(stopped(teams()), slots_of(teams())[:1])
-    assert "no time to find" in sentence
+    assert "time ran out before" in sentence
 
 
 def test_too_few_gpus_are_named() -> None:

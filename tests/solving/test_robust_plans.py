@@ -63,7 +63,7 @@ def test_worst_prices_are_those_of_the_upper_ends_and_regret_is_the_largest_of_a
 
 
 STANDS = "What the plan withstands"
-LONGER = "every time bound, made 1.5 times as long, is still met"
+LONGER = "every time bound, extended to 1.5 times, is still met"
 TOLD = {
     "a loss and prices": (
         {"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}},
@@ -186,8 +186,9 @@ def test_the_longer_bounds_are_told_of_what_a_plan_has_to_stand_alone() -> None:
     # a plane has one NIC of each domain
     assert asked["plane"][0].workloads[0].iteration_time_s == asked["NIC"][0].workloads[0].iteration_time_s
     text = " ".join(rendered(faults_report(coopt.faults(instance, plan))).split())
-    longer = "1.5 times as long without a NIC or a link from NIC to leaf and 2 times as long without a plane"
-    assert f"[robust] makes time bounds {longer}; " in text
+    lost_parts = ("1.5", "a NIC or a link from NIC to leaf"), ("2", "a plane")
+    longer = " and ".join(f"{times} times each time bound after the loss of {of}" for times, of in lost_parts)
+    assert f"[robust] allows {longer}; " in text
 
 
 def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:
@@ -316,7 +317,7 @@ def test_the_less_time_a_loss_may_take_the_more_bandwidth_is_built(slower: float
     assert (run.gpus, run.mapping.pp, run.bound_s) == (96, 3, pytest.approx(0.1075 * slower))
     instance = ask(robust={"survive": ["domain"], "slower": slower}, **SIXTEEN)
     text = " ".join(rendered(plan_report(instance, plan)).split())
-    assert f"every time bound, made {slower:g} times as long" in text
+    assert f"every time bound, extended to {slower:g} times" in text
     assert "at list prices" not in text
     assert "w: 96 GPUs, 8 in" in text
 

@@ -136,7 +136,7 @@ def test_what_a_run_was_asked_in_place_of_the_instance_is_said_first() -> None:
     assert (plan.overrides.objective, plan.overrides.gap) == ("power", 0.25)
     verdict = verify(instance, plan)
     assert verdict.accepted
-    asked = "the run requested power in place of capex and a gap of 25.0000% in place of 0.0000%"
+    asked = "the plan was solved for power in place of capex and a gap of 25.0000% in place of 0.0000%"
     assert f"; {asked}" in verdict_headline(verdict)
     silent = Plan.model_validate(plan.model_dump(mode="json", by_alias=True) | {"overrides": {}})
     assert {check.name for check in verify(instance, silent).failures} >= {"objective-kind", "gap-target"}

@@ -109,7 +109,7 @@ def test_another_objective_than_that_of_the_instance_has_to_be_said() -> None:
         assert failing(verify(instance, plan)) == ["objective-kind"]
         verdict = verify(instance, plan.model_copy(update={"overrides": Overrides(objective=kind)}))
         assert verdict.accepted
-        asked = f"the run requested {kind} in place of capex"
+        asked = f"the plan was solved for {kind} in place of capex"
         assert verdict_headline(verdict).endswith(f"0.0%; {asked}.")
 
 
@@ -166,7 +166,7 @@ def test_the_gap_aimed_at_is_that_of_the_instance_or_said_to_be_another() -> Non
         verdict = verify(instance, loose)
         assert verdict.accepted == accepted
         if accepted and overrides:
-            told = "the gap is 10.0%; the run requested a gap of 20.0000% in place of 0.0000%"
+            told = "the gap is 10.0%; the plan was solved for a gap of 20.0000% in place of 0.0000%"
             assert verdict_headline(verdict).endswith(f" hold; {told}.")
 
 

@@ -325,7 +325,7 @@ def front_table(front: Front, instance: Instance) -> FigureTable:
 def columns(front: Front, instance: Instance) -> tuple[str, ...]:
     """What the cells of `row` are; the first two are words."""
     days = "days with margin" if with_margin(instance) else "days"
-    time = days if in_days(instance) else "s" if in_seconds(instance) else "of bounds"
+    time = days if in_days(instance) else "s" if in_seconds(instance) else "x bounds"
     other_names = (name.split()[0] for kind, name in COLUMNS.items() if kind in _other_kinds(front))
     kept_free = any(
         workload.calendar and workload.time_margin > 0.0 for workload in instance.workload

@@ -226,7 +226,8 @@ def _badge(case: PageCase) -> tuple[str, str]:
     doubted, status = case.verdict.undecided is not None, case.plan.status
     if case.plan.cost is None:
         settled = status == "infeasible" and not doubted
-        return "warn-box", "Infeasible: no design meets every bound." if settled else "Not settled."
+        open_text = "No plan found; infeasibility is not proven."
+        return "warn-box", "Infeasible: no design meets every bound." if settled else open_text
     trusted = (
         "Verified; the lower bound rests on the solver's word."
         if case.verdict.on_trust

@@ -66,8 +66,8 @@ OWN_RACKS = (
     "Switches stand in the racks with dark edges, midway between the racks that they connect."
 )
 WHOLE = (
-    "Colours are pipeline stages, and shades the shards of a stage. Equal parts are drawn once and"
-    " counted."
+    "Each colour is a pipeline stage, each shade a shard of it. Equal parts are drawn once, with"
+    " their number."
 )
 MOST_DRAWINGS = 12  # networks that are drawn; the others are told in tables
 MOST_CELLS = 128  # of a side, so that each is seen on half a page

@@ -31,10 +31,10 @@ function choice(picks, apply) {
 /** What may be said of an answer: a plan is verified or not; that there is none is no success. */
 function badgeOf(plan, verdict) {
   const infeasible = plan.status === "infeasible";
-  if (plan.status === "unknown") return { look: "plain", title: "Not settled.", text: "The search ended before it found a plan." };
+  if (plan.status === "unknown") return { look: "plain", title: "No plan found.", text: "The search ended early, so a plan may still exist." };
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this answer.", text: verdict.headline };
-  if (infeasible && !verdict.best) return { look: "warn", title: "Not settled.", text: verdict.headline };
+  if (infeasible && !verdict.best) return { look: "warn", title: "Infeasibility is not proven.", text: verdict.headline };
   if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design meets every bound; the verifier agrees. ${verdict.headline}` };
   const best = verdict.trusted ? "Verified; the lower bound rests on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";

@@ -18,7 +18,7 @@ export function showComparison(root, kept, now, { swap, end }) {
       h("caption", {}, "Figures"), h("thead", {}, h("tr", {}, ["figure", "kept", "now", "difference"].map((name, n) => h("th", { scope: "col", class: n && "number" }, name)))),
       h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name), cells.map((cell, place) => h("td", { class: "number", "data-name": ["kept", "now", "difference"][place] }, tied(cell)))))))),
     h("h3", {}, changes.length ? "How the questions differ" : "The questions are the same"),
-    h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} and now ${after}`)))));
+    h("ul", { class: "reasons" }, changes.slice(0, 40).map(([key, before, after]) => h("li", {}, h("code", {}, key), `: ${before} before, ${after} now`)))));
 }
 
 /** What one bill counts and the other does not, GPUs or hosts, so that their totals are of different things. */
@@ -26,7 +26,7 @@ function counted(kept, now) {
   if (![kept, now].every(({ plan }) => plan.plan.cost)) return "";
   const lists = ({ plan }) => plan.plan.cost.items.some((one) => one.kind === "gpu");
   const hosts = ({ table }) => [table?.objective?.include ?? []].flat().includes("host");
-  return [["lists GPUs", lists], ["counts hosts", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
+  return [["includes GPUs", lists], ["includes servers", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
     h("p", { class: "remark" }, `Only the ${of(kept) ? "kept" : "new"} bill ${what}. For comparable totals, include them in both (objective.include).`));
 }
 

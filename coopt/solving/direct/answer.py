@@ -51,8 +51,8 @@ NO_LINKS = (
 )
 
 CROSSING = (
-    "{} mappings were left out on direct links: stages of theirs hold the same parameters, a tied"
-    " embedding or two copies, and are more than one domain apart"
+    "{} mappings were left out on direct links: two of their stages share parameters (a tied"
+    " embedding or two copies) but are more than one domain apart"
 )
 
 
@@ -85,7 +85,7 @@ def direct_plan(run: Run) -> Plan:
     instance, run.formulation = run.instance, "links"
     switched = _switched(run)
     rows = listed_rows(run)
-    run.tell("build", f"{len(rows):,} mappings may be in time on direct links")
+    run.tell("build", f"{len(rows):,} mappings may meet the bound with direct links")
     for sentence in _left_out(run):
         run.tell("build", sentence)
     result = search_links(
@@ -268,7 +268,7 @@ def _reason(run: Run, result: DirectSearch) -> str:
     return (
         "time limit"
         if run.elapsed_s() >= run.instance.solver.time_limit_s
-        else "every symmetric link layout was tried"
+        else "only symmetric link layouts are searched"
     )
 
 

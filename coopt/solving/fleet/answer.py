@@ -13,6 +13,7 @@ import numpy as np
 
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.instance.variants import at_max_efficiency, at_prices, phases_of
 from coopt.network.growth import grows_alone
 from coopt.network.optics import IslandsAt, cores_of, with_core_of
@@ -95,7 +96,8 @@ def fleet_plan(run: Run) -> Plan:
     run.log.columns_s = run.elapsed_s()
     run.tell(
         "build",
-        f"{sum(len(offer.options) for offer in offers):,} islands over all phases and sites",
+        f"{counted(sum(len(offer.options) for offer in offers), 'option')} for networks over all"
+        " phases and sites",
     )
     searches = [
         search_partition(
@@ -200,7 +202,7 @@ def outcomes_of(run: Run, placed: Sequence[Listed]) -> Outcomes | str:
         found.append((factors, then, least))
         run.tell(
             "solve",
-            f"{len(found)} of {total} way{'s' if total > 1 else ''} prices may turn out",
+            f"{len(found)} of {counted(total, 'price scenario')}",
             done=(len(found), total),
         )
     return tuple(found)

@@ -62,7 +62,7 @@ def _joint_reason(run: Run, datas: Sequence[ChoiceData]) -> str:
     )
     return (
         "no choice of islands meets all limits, and removing any single limit does not help: the"
-        f" cheapest choice without limits takes {takes}; needs several limits looser"
+        f" cheapest choice without limits takes {takes}; needs several looser limits"
     )
 
 
@@ -171,7 +171,10 @@ def _by_products(run: Run, datas: Sequence[ChoiceData]) -> Iterator[str]:
                 is not None
             ):
                 limit = f"sharing.most_products.{kind.name} = {kind.max_products}"
-                yield f"{limit}: with {max_products} every other limit can be kept"
+                yield (
+                    f"{limit}: needs at least {max_products}, with which every other limit can be"
+                    " met"
+                )
                 break
 
 

@@ -97,8 +97,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     if not spread:
         yield (
             f"no HB domain can have the same number of active GPUs in every phase ({listing}"
-            " GPUs): needs GPU counts that are multiples of one number, which is more than half"
-            " of an HB domain's GPUs and at most all of them"
+            " GPUs): needs GPU counts that are all multiples of one number of GPUs a domain, more"
+            " than half of its GPUs"
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (
@@ -109,8 +109,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     else:
         yield (
             f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which"
-            f" cannot grow from {counts[0]:,}: needs another fabric, switches of more ports, or all"
-            " GPUs from the start"
+            f" cannot grow from {counts[0]:,}: needs another fabric, switches with more ports, or"
+            " all GPUs from the start"
         )
 
 
@@ -222,11 +222,11 @@ def _too_short(run: Run, slot: Slot) -> str:
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
     except StoppedError:
-        return f"{subject}, and there was no time to find how much longer it would have to be"
+        return f"{subject}, and time ran out before the least sufficient bound was found"
     if math.isinf(factor):
         core = "" if core_switch(instance) is None else " and has ports left for the core"
         return (
-            f"{subject}, however long: no mapping divides evenly and fits into memory, or"
+            f"{subject}, however long that is: no mapping divides evenly and fits into memory, or"
             f" no network joins its domains{core}: needs another batch, wider mapping lists,"
             " more memory or other parts"
         )

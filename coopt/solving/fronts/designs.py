@@ -79,7 +79,7 @@ def timed_plan(run: Run) -> Plan:
     design = _best_design(run, designs, np.asarray(in_bound))
     if isinstance(design, str):
         return unknown(run, design)
-    run.tell("build", f"{len(designs.pace):,} designs gone through")
+    run.tell("build", f"{len(designs.pace):,} designs compared")
     answer = designs.written_out(design, billed, float(designs.value[design]), table)
     value = weight_of(instance) * float(designs.pace[design]) * instance.workload[0].bound_s
     value *= (

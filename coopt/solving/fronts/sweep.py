@@ -320,7 +320,7 @@ def _swept(sweep: _Sweep) -> Ended:
         need = f"but slowest = {slowest:.6g}: needs at least {fastest_pace}"
         return "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
     _certify(sweep, designs, front, table)
-    return "whole front" if len(sweep.points) == sweep.size else "points asked for", ()
+    return "whole front" if len(sweep.points) == sweep.size else "all requested points", ()
 
 
 def _on_site(run: Run, site: DomainSet) -> None:

@@ -84,7 +84,7 @@ class Tracing:
         self._end_in_time()
         if self.dated:
             self._solve_dates()
-            return "whole front" if self._widest_gap() is None else "points asked for", ()
+            return "whole front" if self._widest_gap() is None else "all requested points", ()
         while len(self.steps) < self.point_count:
             gap = self._widest_gap()
             if gap is None:
@@ -92,7 +92,7 @@ class Tracing:
             step, next_step = gap
             # the geometric middle, since SEARCHED is a share of the pace
             self._solved(math.sqrt(step.holds * next_step.pace))
-        return "points asked for", ()
+        return "all requested points", ()
 
     def points(self) -> tuple[FrontPoint, ...]:
         """The steps as points of a front, knees marked: all, or those asked for that tell most."""

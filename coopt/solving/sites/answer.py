@@ -88,9 +88,7 @@ def sites_plan(run: Run) -> Plan:
     while shares := promising(floors, offers_of, value * (1 - instance.solver.gap)):
         options += _options_of(run, [networks_of[n] for n in shares], offers_of)
         problems = ring_problems(instance, options)
-        run.tell(
-            "build", f"{len(options):,} options, {len(problems):,} rings have some for every site"
-        )
+        run.tell("build", f"{len(options):,} options for {len(problems):,} rings of sites")
         result = search_rings(instance, problems, run.backend, deadline=run.deadline)
         run.log.searches.append(result)
         value = result.value
@@ -271,7 +269,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
         reasons = explain.no_design(local, all_families, table, check_clock)
     else:
         reasons = explain.no_family(local)
-    place = f"{fed_shares} of {all_shares} shares, all that any site can feed"
+    place = f"with {fed_shares} of {all_shares} shares, the most that any site can feed"
     return (
         reasons if fed_shares == all_shares else tuple(f"{place}: {reason}" for reason in reasons)
     )
@@ -318,7 +316,7 @@ def no_ring(
         return (
             (
                 "no choice of sites meets all limits at once, and removing any single limit does"
-                " not help: needs several of them looser"
+                " not help: needs several looser limits"
             ),
         )
     return (UNTRIED,)

@@ -56,7 +56,7 @@ def _slowdown_found(ratio: float | None) -> str:
     if ratio is None or ratio >= 0:
         return f"it {_slowdown_text(ratio)}"
     return (
-        "the verifier finds no such assumption with a valid mapping that is as fast as that of the"
+        "under this assumption the verifier finds no valid mapping that is as fast as that of the"
         " plan"
     )
 
@@ -136,7 +136,7 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
             f" {'false' if claim.close else 'true'}"
         )
     if not claim.product and (claim.turns_at, claim.doubt) != (1.0, 0.0):
-        yield "no price is named that turns it, so `turns_at` has to be 1 and `doubt` 0"
+        yield "no price is named that reverses it, so `turns_at` has to be 1 and `doubt` 0"
     if claim.product:
         turning = [of for of in products if of[1] == claim.product]
         rises = [missing_usd - more_usd[of] * (claim.turns_at - 1.0) for of in turning]
@@ -146,7 +146,7 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
                 f" {exact_amount('capex', min(rises, default=0.0))}"
             )
         if not any(agree(claim.doubt, shares[of]) for of in turning):
-            yield "the uncertainty of that price is not that of its source"
+            yield "the stated uncertainty of that price differs from that of its source"
 
 
 def left_open(question: Instance, product: tuple[str, str], *, rises: bool) -> float:

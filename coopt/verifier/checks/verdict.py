@@ -275,11 +275,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("instance", "the plan was made for this instance (same name and SHA-256)"),
     (
         "replaced",
-        "the plan's recorded --set values are those of the instance",
+        "the --set values recorded in the plan are those of the instance",
     ),
     (
         "chosen",
-        "the instance leaves GPU and batch open, and the bound holds for every choice of them",
+        "the plan names its choice where the instance leaves one open, and the bound holds for all",
     ),
     (
         "tp-open",
@@ -297,10 +297,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "gap-target",
         "the target gap is that of the instance, or the plan records that another was requested",
     ),
-    ("objective", "the objective value equals the cost it stands for"),
+    ("objective", "the objective value equals the recomputed quantity that is minimized"),
     (
         "timed-objective",
-        "an objective of time, price per token or carbon is that of one workload on one network",
+        "time, price per token and carbon are minimized for one workload on one network only",
     ),
     ("gap", "the gap is (value - bound) / value"),
     ("parts", "the plan has the parts the question asks for, each with its name, site and phase"),
@@ -343,7 +343,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "tier-products",
-        "products may differ between tiers, and the switches of each tier mate with those below",
+        "switches differ between tiers only where allowed, and those of each tier mate with those"
+        " below",
     ),
     ("planes", "the fabric has the number of planes that its kind and the NIC ports require"),
     (
@@ -375,14 +376,14 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " them out"
         ),
     ),
-    ("tier-switches", "the number of switches of each level is that of the network graph"),
-    ("tier-ports", "the number of ports in use of each level is that of the network graph"),
-    ("tier-links", "the number of links of each level is that of the network graph"),
-    ("switch-count", "the number of all switches is that of the network graph"),
+    ("tier-switches", "each level has as many switches as in the network graph"),
+    ("tier-ports", "each level has as many ports in use as in the network graph"),
+    ("tier-links", "each level has as many links as in the network graph"),
+    ("switch-count", "the network has as many switches as the network graph"),
     (
         "transceiver-count",
         (
-            "the number of transceivers is that at the ends of all links of the network graph;"
+            "the number of transceivers is that of all link ends of the network graph;"
             " a breakout module that serves several links counts once"
         ),
     ),
@@ -404,15 +405,15 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "locality",
         (
-            "groups charged for less than the whole network stay within a leaf or a pod of the"
-            " network graph"
+            "groups whose traffic is charged to a leaf or a pod alone stay within it in the network"
+            " graph"
         ),
     ),
     (
         "link-loads",
         (
-            "the load of the busiest link, by kind of traffic, is that of routing all flows over"
-            " the network graph (up to 1,024 nodes, even bundles)"
+            "the load of the busiest link, by kind of traffic, equals that found by routing all"
+            " flows over the network graph (up to 1,024 nodes, even bundles)"
         ),
     ),
     ("route-paths", "every given route is a path in the network, where flows are pinned"),
@@ -466,8 +467,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "promise",
         (
-            "where a probability is requested, enough of the runs simulated event by event"
-            " finish in time"
+            "where a confidence is required, that share of runs simulated event by event finishes"
+            " in time"
         ),
     ),
     (
@@ -477,7 +478,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("deadline", "the iteration time is within the bound"),
     (
         "time-error",
-        "the error stated for the time is the one expected at its distance from published runs",
+        "the stated error of the time is the one expected at the plan's distance from published"
+        " runs",
     ),
     (
         "nearest-runs",
@@ -485,9 +487,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ties",
-        "no mapping that costs no more is nearer to published runs and as fast within the error",
+        "no mapping at no higher cost is nearer to published runs and as fast within the error",
     ),
-    ("outside-measured", "the plan names every property of a run that no published run has"),
+    ("outside-measured", "the plan names each of its properties that no published run has"),
     ("time-margin", "the margin on time is what the error of the time requires"),
     (
         "routes",
@@ -560,14 +562,14 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "island-size",
         (
-            "an island uses no more GPUs than there are, and a number listed for its workload if"
-            " any are"
+            "an island uses no more GPUs than there are, and one of the numbers listed for its"
+            " workload, if any"
         ),
     ),
     ("limit-gpus", "the islands together use no more GPUs than there are"),
     ("most-products", "the islands together use no more products of a kind than allowed"),
     ("core", "the plan has a core where the instance asks for one, built of the switch it names"),
-    ("core-rate", "the NIC of an island on a core has the rate of its ports"),
+    ("core-rate", "the NICs of islands have the rate of the core's ports"),
     (
         "core-links",
         (
@@ -616,7 +618,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
     ("link-routes", "routes use existing links and carry everything that is sent"),
-    ("link-pace", "a communication phase on direct links is as fast as its busiest link"),
+    ("link-pace", "a communication phase on direct links is as fast as its busiest link allows"),
     ("rivals", "the plan is the cheaper of direct links and switches"),
     (
         "rivals-bound",
@@ -649,8 +651,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "next-best",
         (
-            "the next best choice can be built and is in time, and it becomes the cheapest at"
-            " the stated price"
+            "the next best choice can be built and meets the bounds, and it becomes the cheapest"
+            " at the stated price"
         ),
     ),
     (
@@ -664,7 +666,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "runner-up-bound",
-        "no feasible design missing from the list before a runner-up costs less than its bound",
+        "no feasible design that is not listed before a runner-up costs less than its bound",
     ),
     (
         "runner-up-none-left",

@@ -405,7 +405,7 @@ def check_exchanges(
             agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s),
             claim.exchange_s,
             wait_s,
-            f"Each site sends {sent_bytes:.6g} bytes of {workload.name!r} in {wait_s:.6g} s, but"
+            f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s, but"
             f" the plan says {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s.",
             TOLERANCE,
         )

@@ -135,8 +135,8 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
             f"{hb.name}: {active_gpus} of {hb.size} train"
             for active_gpus in sorted(counts_of_filling)
         ),
-        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}, and using {choice.active} of"
-        f" {choice.size} is not allowed.",
+        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}; {choice.active} active ones of"
+        f" {choice.size} are not allowed.",
     )
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
@@ -557,7 +557,7 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"The levels of least {kind} use the optics {', '.join(expected)}, but the plan uses"
+        f"At the least {kind} the levels have the optics {', '.join(expected)}, but the plan has"
         f" {', '.join(claimed_texts)}."
     )
     bad_levels = (

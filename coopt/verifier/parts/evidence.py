@@ -218,7 +218,7 @@ def check_evidence(
         "outside-measured",
         claim.outside,
         tuple(_outside(own)),
-        f"The properties of {subject} that no published run has are not those that the plan names.",
+        f"The plan does not name exactly the properties of {subject} that no published run has.",
     )
 
 
@@ -237,7 +237,7 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         if texts != named.differs:
             return (
                 f"Published run {named.id} differs from the plan in"
-                f" {', '.join(texts) or 'nothing'}, which is not what the plan says."
+                f" {', '.join(texts) or 'nothing'}, but the plan says otherwise."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, run in runs.items() if key(run) < furthest)

@@ -83,7 +83,7 @@ class FabricNetwork(NamedTuple):
         family, attachment = self.family, self.family.attachment
         domains = f"all {family.domains} HB domains"
         if attachment is None:
-            return "one HB domain, where nothing is shared"
+            return "one HB domain, in which no link is shared"
         by_stage = self._lanes(place)
         remarks = (
             ", with one draw of random paths"
@@ -95,7 +95,7 @@ class FabricNetwork(NamedTuple):
         if simulated == nics:
             return f"all {nics} NICs of {domains} that train{remarks}"
         kind = "NICs" if family.network.kind == "clos" else "rails"
-        return f"{simulated} of the {nics} {kind} of {domains}, which are alike{remarks}"
+        return f"{simulated} of {nics} equal {kind} of {domains}{remarks}"
 
 
 class DirectNetwork(NamedTuple):

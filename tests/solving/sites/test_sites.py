@@ -126,7 +126,7 @@ POWERS = ("site__0__power_mw", "site__1__power_mw")
         ({"wan": [LINK | {"most": 1, "gbit_s": 1, "w": 0}]}, "with more channels (wan.most) there is a plan"),
         (
             {"workload__0__max_iteration_time_s": 0.01},
-            "3 of 4 shares, all that any site can feed: workload 'w': the fastest design",
+            "3 of 4 shares, the most that any site can feed: workload 'w': the fastest design",
         ),
     ],
 )
