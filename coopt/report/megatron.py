@@ -401,7 +401,7 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
     kinds = [name for name in kinds if name not in said]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: no argument says it, needs no encoders, one residual"
+        f"{', '.join(kinds)} of {model.name}: there is no argument, needs no encoders, one residual"
         " stream and attention that is ordinary, gated, latent or latent with an indexer, gated"
         " DeltaNet or Mamba-2": bool(kinds),
         f"tp = {mapping.tp}, cp = {mapping.cp}: the key heads of gated DeltaNet do not split"
@@ -456,8 +456,8 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
             options.dispatch_bytes == 1
         ),
-        f"{in_more_bits}: the plan counts on layers and products in more bits than others, as a"
-        " quantization recipe says": bool(in_more_bits),
+        f"{in_more_bits}: the plan assumes layers and products in more bits than others, as a"
+        " quantization recipe sets them": bool(in_more_bits),
         f"graphs = {software.graphs}: the plan assumes CUDA graphs, as --cuda-graph-impl records"
         " them": (software.graphs != "none"),
         "balance = forced: the plan assumes equal loads of experts, as"

@@ -36,7 +36,7 @@ def _sums(model: Transformer, published: Transformer) -> Iterator[tuple[str, str
         yield name, total_text, active_text
     if model.extra_predictions:
         further = _billions(further_parameters(model))
-        yield f"{model.extra_predictions} x a further prediction, beside these", further, ""
+        yield f"in addition, {model.extra_predictions} x a further prediction", further, ""
 
 
 def _billions(size: float) -> str:

@@ -338,7 +338,7 @@ def _workload(
         held = f" with options.dp_replicate = {copies}" if copies > 1 else ""
         fewer = ", fewer copies" if copies > 1 else ""
         yield (
-            f"{place_of}: every mapping needs at least {need_bytes / GIB:.2f} GiB a GPU{held},"
+            f"{place_of}: every mapping takes at least {need_bytes / GIB:.2f} GiB of a GPU{held},"
             f" but {gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more"
             f" memory{fewer} or wider mapping lists"
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"

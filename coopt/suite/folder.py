@@ -50,7 +50,7 @@ def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[Run
         lock = os.open(folder.root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise InstanceError(
-            f"{place}: cannot be written ({error.strerror}), needs a folder one may write to"
+            f"{place}: cannot be written ({error.strerror}), needs a writable folder"
         ) from None
     try:
         _lock(lock, place)
@@ -69,7 +69,7 @@ def _lock(handle: int, place: str | Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InstanceError(
-            f"{place}: another run is at work here, needs its end or another folder"
+            f"{place}: another run uses this folder, needs its end or another folder"
         ) from None
 
 
@@ -107,7 +107,7 @@ class RunFolder:
             return
         if not resume:
             raise InstanceError(
-                f"{self.root}: is not empty, needs --resume to go on there, or another folder"
+                f"{self.root}: is not empty, needs --resume to continue there, or another folder"
             )
         name = read_kept_study(self.root).suite.name
         if name != study.suite.name:
@@ -155,7 +155,7 @@ class RunFolder:
         except OSError as error:
             place = self.root / JOURNAL
             raise InstanceError(
-                f"{place}: cannot be written ({error.strerror}), needs a place for a file"
+                f"{place}: cannot be written ({error.strerror}), needs a writable file"
             ) from None
 
 

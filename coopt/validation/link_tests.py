@@ -165,7 +165,7 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
         latency_s=start_s / halves if start_s > LATENCY_SHARE * min(t for _, t in rows) else None,
         why=""
         if low <= share <= high
-        else f"{share:.3g} of {link:g} GB/s is outside what is physical ({low:g} to {high:g})",
+        else f"{share:.3g} of {link:g} GB/s is outside the physical range ({low:g} to {high:g})",
     )
 
 
@@ -235,7 +235,7 @@ def _rows(output: _Output, name: str) -> tuple[list[tuple[float, float]], float,
         factors.append(bus / rate)
         operators.add(operator)
     if not rows:
-        raise InstanceError(f"{name}: nccl-tests: no line of a size, needs the whole output")
+        raise InstanceError(f"{name}: nccl-tests: no line with a size, needs the whole output")
     factor = factors[rows.index(max(rows))]
     if max(factors) / min(factors) > 1.0 + 2 * ROUNDED and min(size for size, _ in rows) > 2**20:
         raise InstanceError(
@@ -255,7 +255,7 @@ def _operation(output: _Output, name: str, factor: float, reduces: bool) -> str:
         (operation,) = {*output.started}
         if operation not in MOVED:
             raise InstanceError(
-                f"{name}: nccl-tests: {operation} tells no share of a link, needs"
+                f"{name}: nccl-tests: {operation} gives no share of a link, needs"
                 f" {alternatives(MOVED)}"
             )
         return operation

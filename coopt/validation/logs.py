@@ -214,8 +214,7 @@ def log_of(text: str, name: str) -> Log | None:
     lines = text.splitlines()
     if damaged := next((n for n, line in enumerate(lines, 1) if UNPRINTED.search(line)), 0):
         raise InstanceError(
-            f"{name}: line {damaged} has a character that no text has, needs the log as it was"
-            " printed"
+            f"{name}: line {damaged} has an unprintable character, needs the log as it was printed"
         )
     events = _events(lines, name)
     printed: dict[str, Printed] = {}
@@ -230,8 +229,8 @@ def log_of(text: str, name: str) -> Log | None:
     steps = _steps(form, lines, name) or _steps_of_events(events, printed)
     if not steps:
         raise InstanceError(
-            f"{name}: {form.name}: no line with the time of an iteration, needs a log that goes on"
-            " beyond the first ones"
+            f"{name}: {form.name}: no line has the time of an iteration, needs a log of later"
+            " iterations too"
         )
     for column, value in form.defaults.items() if _settings(printed) else ():
         printed.setdefault(column, Printed(value=value, line=0, key="by default"))

@@ -123,7 +123,7 @@ def _cells(text: str, name: str, nvtx_range: str | None, stated: Mapping[str, st
     report = " a report of nsys stats without ranges;" if OTHER_REPORT.search(text) else ""
     formats = ", ".join(form.name for form in log_formats().format)
     raise InstanceError(
-        f"{name}:{report} no form that is known, needs a log of {formats}, the output of"
+        f"{name}:{report} not a known form, needs a log of {formats}, the output of"
         " nccl-tests, a trace of PyTorch's profiler, `nsys stats --report nvtx_sum`, or a CSV file"
         " of measurements (benchmarks/published.csv is one)"
     )
@@ -251,7 +251,7 @@ def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -
     some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     if nvtx_range is None:
         raise InstanceError(
-            f"{name}: needs --range with the range that is an iteration, one of {some}"
+            f"{name}: needs --range with the NVTX range of an iteration, one of {some}"
         )
     column = next(column for column in rows[0] if column.startswith("Med ")) if rows else ""
     medians = sorted(
@@ -260,9 +260,7 @@ def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -
         if fnmatchcase(label, nvtx_range)
     )
     if not medians:
-        raise InstanceError(
-            f"{name}: --range = {nvtx_range!r}: no range is like that, needs one of {some}"
-        )
+        raise InstanceError(f"{name}: --range = {nvtx_range!r}: no such range, needs one of {some}")
     # of each range a summary has the median and the count: their median, each as often as it ran
     upto = list(accumulate(count for _, count in medians))
     ticks, _ = medians[bisect_left(upto, upto[-1] / 2)]

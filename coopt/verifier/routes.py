@@ -159,7 +159,7 @@ def _check_run(
         "route-flows",
         0,
         unlike,
-        f"{unlike} flows of {subject} have no route, or are none that it sends.",
+        f"{unlike} flows of {subject} have no route, or have one but are never sent.",
     )
     charged = (
         charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped)

@@ -477,7 +477,7 @@ def test_any_launcher_may_stand_before_lines(read):
             "first_pipeline_num_layers = 3, but the log has pipeline_model_parallel_layout too",
         ),
         (MLPERF + "\n" + mllog("block_stop", time_ms="soon", metadata=[]), {}, "no line with the time of an iteration"),
-        ("hello\nworld\n", {}, "no form that is known, needs a log of .*Megatron Bridge.*MaxText"),
+        ("hello\nworld\n", {}, "not a known form, needs a log of .*Megatron Bridge.*MaxText"),
         (lines(BRIDGE), {}, "no line with the time of an iteration"),
         (megatron() + megatron(), {}, r"line \d+: iteration 1 after 5: more than one run"),
         (megatron() + megatron(tensor_model_parallel_size=8), {}, r"parallel_size = [28], but line \d+ has .* = 4"),

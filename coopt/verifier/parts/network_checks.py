@@ -263,16 +263,16 @@ def _groups(
             "connected",
             0,
             pairs,
-            f"{pairs} pairs of GPUs that workload {name!r} makes talk to each other have no"
-            " path between them.",
+            f"{pairs} pairs of GPUs that communicate in workload {name!r} have no path between"
+            " them.",
         )
         pairs = pairs_outside(places, place, reach, ports.tiers)
         ledger.same(
             "locality",
             0,
             pairs,
-            f"{pairs} pairs of GPUs of workload {name!r} leave the leaf or pod whose rate their"
-            " group is charged.",
+            f"Traffic of {pairs} pairs of GPUs of workload {name!r} leaves the leaf or pod at whose"
+            " rate it is charged.",
         )
         if routable:
             # what further uplinks would have in common may be charged, which is less

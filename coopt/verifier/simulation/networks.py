@@ -222,9 +222,8 @@ def network_of(
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
         raise InstanceError(
-            f"{question.name}: a plane of {name} has {family.ends:,} NICs, of which one slice is"
-            ' simulated, where flows have no paths of their own, needs network.routing = "spray"'
-            " or a number"
+            f"{question.name}: a plane of {name} has {family.ends:,} NICs, too many to simulate"
+            ' paths of single flows, needs network.routing = "spray" or a number'
         )
     return FabricNetwork(family, ports, wiring, sharing)
 
