@@ -229,7 +229,7 @@ def log_of(text: str, name: str) -> Log | None:
     steps = _steps(form, lines, name) or _steps_of_events(events, printed)
     if not steps:
         raise InstanceError(
-            f"{name}: {form.name}: no line has the time of an iteration, needs a log of later"
+            f"{name}: {form.name}: no line with the time of an iteration, needs a log of later"
             " iterations too"
         )
     for column, value in form.defaults.items() if _settings(printed) else ():
