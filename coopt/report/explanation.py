@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from coopt.instance.numerics import EQUAL
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import with_names
@@ -194,6 +195,8 @@ def search_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
     """The search line by line."""
     solver, proven = plan.solver, plan.status != "infeasible"
     reason = "" if plan.stop_reason == plan.status else f" ({plan.stop_reason})"
+    if plan.status == "optimal" and (plan.objective.gap or 0.0) > EQUAL:
+        reason = " within the target gap"
     kinds = words.counted(solver.families, "combination")
     rows = {
         "Outcome": f"{plan.status}{reason}",

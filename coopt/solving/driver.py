@@ -307,7 +307,7 @@ def answered(
     proven = reason == "optimal"
     run.tell(
         "done",
-        ("proven within the target gap" if claim.gap else "proven optimal")
+        ("proven within the target gap" if (claim.gap or 0.0) > EQUAL else "proven optimal")
         if proven
         else f"not proven optimal ({reason})",
         best=claim.value,

@@ -134,7 +134,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if phrases := [words for name, words in BY_NAME.items() if name in by_name]:
         assumptions.append(f"{', '.join(phrases)}: known of models named {row.model}")
     if LATENT.search(row.notes) and not special.get("kv_rank"):
-        raise UnusableError("the ranks of its latent attention are not published")
+        raise UnusableError("the ranks of the model's latent attention are not published")
     assert row.hidden is not None
     table: dict[str, Any] = {
         "name": row.model or row.id,

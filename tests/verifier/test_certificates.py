@@ -67,7 +67,11 @@ def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
 def test_links_are_proven_by_the_lengths_of_their_plan_where_whole_links_of_domains_do_not_suffice(kind: str) -> None:
     found = certify(*solved(kind))
     assert found.ok
-    by = "lengths and cuts of the direct links" if kind == "direct" else "the fewest whole links that each HB domain needs"
+    by = (
+        "lengths and cuts of the direct links"
+        if kind == "direct"
+        else "the fewest whole links that each HB domain needs"
+    )
     assert found.by.startswith(f"{by}; ")
 
 

@@ -423,7 +423,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "route-loads",
-        "no link carries more whole flows than the workload is charged for",
+        "no link carries more flows than the times of the plan account for",
     ),
     ("bill-lines", "the bill lists what the design needs, at the instance's prices and watts"),
     (
