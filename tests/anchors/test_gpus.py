@@ -24,6 +24,7 @@ PEAKS = {  # TFLOP/s dense in 16, 8 and 4 bits
     "gb200": (2450, 4900, 9800),  # DGXC
     "gb300": (2450, 4900, 14_700),  # DGXC
     "mi300x": (1307, 2615, 0),  # AMD data sheet, recalled
+    "mi350x": (2300, 4600, 9200),  # 2.2 GHz in place of 2.4 (Hot Chips 2025, as quoted by Wccftech)
     "mi355x": (2500, 5000, 10_000),  # 5 PFLOP/s of FP8 (AMD at ISSCC 2026, as quoted), half and twice that
     "vr200": (4000, 1.2e6 / 72, 2.5e6 / 72),  # 1.2 and 2.5 EFLOP/s a rack of 72 (NVIDIA, as quoted)
 }
@@ -38,6 +39,7 @@ MEMORY = {  # bytes of HBM, bytes/s of it
     "gb200": (189_471 * MIB, 8.0 * TB),
     "gb300": (284_208 * MIB, 8.0 * TB),
     "mi300x": (192e9, 5.3 * TB),  # MLPerf system description
+    "mi350x": (288e9, 8.0 * TB),
     "mi355x": (288e9, 8.0 * TB),  # Tom's Hardware on AMD's data
     "vr200": (288e9, 22 * TB),  # NVIDIA at CES 2026, as quoted
 }
@@ -52,6 +54,7 @@ POWER_AND_PRICE = {  # W of a board, USD on the street
     "gb200": (1200, 3.1e6 / 72 - 9563),  # SemiAnalysis: a rack of 3.1 M USD, of which NVLink is 9,563 a GPU
     "gb300": (1400, 3.5e6 / 72 - 9563),  # DGXC; Sesterce: a rack of 3.5 M USD
     "mi300x": (750, 15_000),  # MLPerf; Hugging Face hardware page
+    "mi350x": (1000, 25_000),  # Tom's Hardware; estimate
     "mi355x": (1400, 25_000),  # Tom's Hardware; estimate
     "vr200": (1800, 55_000),  # low end of 1,800 to 2,300 W; estimate
 }
@@ -66,6 +69,7 @@ UNITS = {  # SMs (compute units of AMD), GB/s to the host one way
     "gb200": (148, 410 / 2),  # STREAM in the memory of one Grace, which two GPUs share
     "gb300": (148, 410 / 2),
     "mi300x": (8 * 38, None),  # 8 dies of 38 compute units
+    "mi350x": (8 * 32, None),  # ROCm, GPU specifications
     "mi355x": (8 * 32, None),  # AMD at ISSCC 2026: 8 dies of 32
     "vr200": (224, None),
 }

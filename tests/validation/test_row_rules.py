@@ -138,6 +138,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             "DGX-GB200": "gb200",
             "GB300 NVL72": "gb300",
             "AMD Instinct MI300X OAM 192GB": "mi300x",
+            "MI350X": "mi350x",
             "MI355X (288 GB)": "mi355x",
         }.items()
     ],
