@@ -44,7 +44,7 @@ OWN_CATALOG = click.option(
 )
 
 
-RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
+RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn", "act")
 
 
 @click.group()

@@ -671,7 +671,7 @@ def _expert_degrees(workload: Workload, t: int, c: int, d: int) -> tuple[int, ..
 
 def allowed_recompute(workload: Workload) -> tuple[str, ...]:
     """Kinds of recomputation that a mapping can use: as listed by the user, or all distinct ones
-    that the framework supports.
+    that the framework supports; `act` only as listed.
 
     Under flash attention, which stores no scores, `selective` equals `none`.
     """
@@ -681,7 +681,7 @@ def allowed_recompute(workload: Workload) -> tuple[str, ...]:
         workload.options.attention == "unfused",
         workload.options.software.recompute_modules,
     )
-    possible = {"selective": unfused, "norm+act": modules, "norm+ffn": modules}
+    possible = {"act": False, "selective": unfused, "norm+act": modules, "norm+ffn": modules}
     return tuple(kind for kind in RECOMPUTE if possible.get(kind, True))
 
 

@@ -358,7 +358,7 @@ class ScalingLaw(Entry):
         return parameters, pairs / parameters
 
 
-Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn"]
+Recompute = Literal["none", "selective", "full", "norm+act", "norm+ffn", "act"]
 Outermost = Literal["pp", "dp"]
 DpMode = Literal["sync", "overlap", "stale-1"]
 Transport = Literal["rdma", "ipoib", "tcp"]
@@ -558,8 +558,8 @@ class Software(Entry):
         bool,
         Field(
             description=(
-                "it has a switch for each module to recompute, so that `norm+act` and `norm+ffn`"
-                " exist"
+                "it has a switch for each module to recompute, so that `act`, `norm+act` and"
+                " `norm+ffn` exist"
             )
         ),
     ] = False

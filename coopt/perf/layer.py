@@ -14,6 +14,7 @@ from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.kernels import BYTES, Device, Passes, pointwise, product, products
 from coopt.perf.mapping import (
+    ACT,
     FULL,
     NORM_ACT,
     NORM_FFN,
@@ -274,10 +275,12 @@ def _mean_layer_s(workload: Workload, device: Device, split: tuple[Any, ...]) ->
     layer = core + around + feed_forward
     norms = device.pointwise_s(NORMS_AGAIN * elements) + NORMS * attending.pause_s
     norms = norms * block_share(model)
+    activations = expanded_s + _activations_s(workload, device, t, x, rows)
     repeats = {
         FULL: layer.forward,
         SELECTIVE: 0.0 if part.flash else core.forward,
-        NORM_ACT: norms + expanded_s + _activations_s(workload, device, t, x, rows),
+        ACT: activations,
+        NORM_ACT: norms + activations,
         NORM_FFN: norms + feed_forward.forward,
     }
     repeat_s: Any = 0.0
@@ -349,7 +352,7 @@ def _feed_forward_s(
 
 
 def _activations_s(workload: Workload, device: Device, t: Any, x: Any, rows: Any) -> Any:
-    """Forward time of the nonlinearities of experts, which `norm+act` recomputes besides norms."""
+    """Forward time of the nonlinearities of experts, which `act` and `norm+act` recompute."""
     model, expert_tp = workload.model, workload.options.expert_tp
     if not model.experts:
         return 0.0

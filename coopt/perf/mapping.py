@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn")
-NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN = range(5)
+RECOMPUTE = ("none", "selective", "full", "norm+act", "norm+ffn", "act")
+NONE, SELECTIVE, FULL, NORM_ACT, NORM_FFN, ACT = range(6)
 OUTERMOST = ("pp", "dp")
 STAGES_APART, STAGES_TOGETHER = range(2)
 """The dimension that is outermost across domains: pipeline stages lie far apart, or the stages of a

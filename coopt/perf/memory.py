@@ -16,6 +16,7 @@ import numpy as np
 from coopt.instance.layouts import Layout, stages_of
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import (
+    ACT,
     FULL,
     NORM_ACT,
     NORM_FFN,
@@ -438,7 +439,7 @@ class _Kept:
 
     @cached_property
     def repeated(self) -> Floats:
-        """Bytes that `norm+act` or `norm+ffn` recomputes; 0 for other kinds of recomputation."""
+        """Bytes that recomputation by module does not keep; 0 for other kinds."""
         workload, mappings = self.workload, self.mappings
         kind, model, t, width = (
             mappings.recompute,
@@ -446,7 +447,8 @@ class _Kept:
             mappings.tp,
             input_bytes(workload),
         )
-        if not ((kind == NORM_ACT) | (kind == NORM_FFN)).any():
+        by_module = np.isin(kind, (ACT, NORM_ACT, NORM_FFN))
+        if not by_module.any():
             return np.zeros(len(mappings))
         rows = _rows(workload, mappings)
         norms = 2 * width * model.hidden / _norm_split(mappings) * rows * block_share(model)
@@ -462,15 +464,13 @@ class _Kept:
             )
         saved_columns = sum(share * law.saved_columns(t) for share, law in laws_of(model))
         cheap_bytes = cheap_bytes + 2 * rows * saved_columns
-        repeated_bytes = norms + np.where(
-            kind == NORM_ACT,
-            cheap_bytes,
+        repeated_bytes = norms * (kind != ACT) + np.where(
+            kind == NORM_FFN,
             _kept_feed_forward(workload, t, rows, _norm_split(mappings)),
+            cheap_bytes,
         )
         repeated_bytes = repeated_bytes + self._of_encoders("repeated")
-        return np.asarray(
-            np.where((kind == NORM_ACT) | (kind == NORM_FFN), repeated_bytes, 0.0), dtype=np.float64
-        )
+        return np.asarray(np.where(by_module, repeated_bytes, 0.0), dtype=np.float64)
 
     @cached_property
     def activations(self) -> Floats:
@@ -479,9 +479,7 @@ class _Kept:
             self.mappings.recompute,
             2.0 * _rows(self.workload, self.mappings) * residual_width(self.workload.model),
         )
-        kept = np.where(
-            (kind == NORM_ACT) | (kind == NORM_FFN), self.full - self.repeated, self.full
-        )
+        kept = self.full - self.repeated
         kept = np.where(kind == SELECTIVE, kept, kept + self.scores)
         return np.where(kind == FULL, inputs / _norm_split(self.mappings), kept)
 

@@ -105,7 +105,7 @@ class MixerLaw(ABC):
         return Passes()
 
     def expanded_s(self, device: Device, split: Division) -> Any:
-        """Forward time of products that expand latents, which `norm+act` repeats."""
+        """Forward time of products that expand latents, which `act` and `norm+act` repeat."""
         return 0.0
 
     @abstractmethod

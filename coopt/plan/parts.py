@@ -242,7 +242,7 @@ class MappingChoice(Record):
     ep: int
     micro_batch: int
     interleave: int
-    recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn"]
+    recompute: Literal["none", "selective", "full", "norm+act", "norm+ffn", "act"]
     sequence_parallel: bool
     zero: int
     offload_percent: Annotated[

@@ -215,7 +215,7 @@ def mapping_arguments(split: RankGrid, mapping: MappingChoice, *, pp_last: bool)
         "--micro-batch-size": mapping.micro_batch,
         "--global-batch-size": workload.global_batch,
         "--sequence-parallel": mapping.sequence_parallel,
-        "--recompute-granularity": granularity if granularity != "none" else None,
+        "--recompute-granularity": granularity if granularity not in ("none", "act") else None,
         "--recompute-modules": modules,
         "--recompute-method": "uniform" if full else None,
         "--recompute-num-layers": 1 if full else None,
@@ -272,8 +272,10 @@ def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]
     """
     model = workload.model
     experts, dense = model.experts > 0, not model.experts or model.dense_layers > 0
+    activations = {"moe_act": experts, "mla_up_proj": model.kv_rank > 0}
     names = {
-        "norm+act": {"layernorm": True, "moe_act": experts, "mla_up_proj": model.kv_rank > 0},
+        "act": activations,
+        "norm+act": {"layernorm": True, **activations},
         "norm+ffn": {"layernorm": True, "moe": experts, "mlp": dense},
     }
     return [name for name, is_there in names.get(mapping.recompute, {}).items() if is_there]
@@ -285,7 +287,7 @@ def _offloaded_modules(model: Transformer, mapping: MappingChoice) -> list[str]:
         return ["attn_norm"]
     norms = [] if mapping.recompute.startswith("norm") else ["attn_norm", "mlp_norm"]
     experts = ["expert_fc1"] if model.experts and mapping.recompute != "norm+ffn" else []
-    activations = ["moe_act"] if experts and mapping.recompute != "norm+act" else []
+    activations = ["moe_act"] if experts and "act" not in mapping.recompute else []
     return [*norms, "qkv_linear", "core_attn", "attn_proj", *experts, *activations]
 
 

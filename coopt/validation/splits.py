@@ -22,7 +22,7 @@ SERVER = 8
 SHARDED = 3  # ZeRO stage that shards parameters too
 MANY_EXPERTS = 64  # models of as many are trained without splitting an expert by TP (judgement)
 # kinds of recomputation, in rising order of repeated work
-BY_COST: tuple[Recompute, ...] = ("none", "selective", "norm+act", "norm+ffn", "full")
+BY_COST: tuple[Recompute, ...] = ("none", "selective", "act", "norm+act", "norm+ffn", "full")
 MISSING_LAYERS = 3  # embedding, loss and a further prediction may each take the place of a layer
 
 

@@ -36,6 +36,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
             "Full": "full",
             "core_attn": "selective",
             "layernorm+moe_act": "norm+act",
+            "moe_act": "act",
             "moe_act + layernorm": "norm+act",
             "mla_up_proj+mlp": "norm+ffn",
             "selective+seqpar": "selective",
@@ -44,7 +45,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     + [
         (EXPERTS | {"recompute": published}, {"recompute": kind})
         for published, kind in {
-            "mla_up_proj+mlp": "norm+act",
+            "mla_up_proj+mlp": "act",
             "mlp": "none",
             "moe+shared_experts+core_attn": "norm+ffn",
             "shared_experts+layernorm": "norm+act",

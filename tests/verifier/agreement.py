@@ -134,7 +134,7 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
             "cp": [1, 2, 4],
             "micro_batch": [1, 2, 3],
             "zero": [0, 1, 2, 3],
-            "recompute": RECOMPUTE,
+            "recompute": RECOMPUTE[:5],
             "offload_percent": [0, 30, 100],
         },
     )
@@ -149,7 +149,9 @@ def _made_of(draw: Random, asked: Workload) -> Workload:
     copying = {"software": software, "dispatch_multiprocessors": draw.choice([None, 1, 4, 24])}
     balance = draw.choice(["forced", "trained", 1.3])
     options = asked.options.model_copy(update=copying | {"dp_replicate": draw.choice([1, 1, 2])})
-    return asked.model_copy(update={"options": options, "balance": balance})
+    kinds = draw.choice([RECOMPUTE[:5], ("none", "selective", "full", "act", "norm+ffn")])
+    limits = asked.mapping.model_copy(update={"recompute": kinds})
+    return asked.model_copy(update={"options": options, "balance": balance, "mapping": limits})
 
 
 def _bits(draw: Random) -> dict[str, Any]:

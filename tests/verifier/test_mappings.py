@@ -21,7 +21,7 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "ep": (1, 3, 4, 16),
     "micro_batch": (1, 2, 3),
     "interleave": (1, 2, 4),
-    "recompute": ("none", "selective", "norm+act", "norm+ffn", "full"),
+    "recompute": ("none", "selective", "norm+act", "norm+ffn", "full", "act"),
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3),
 }
@@ -29,7 +29,7 @@ GPUS = example_count(48, usual=24)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
-    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "selective"]}, "away": (0, 100)},
+    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "act"]}, "away": (0, 100)},
     "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
     "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},

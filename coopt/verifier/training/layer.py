@@ -167,11 +167,11 @@ class LayerKernels:
                 _norms_again_s(workload, self._attending, shard(workload, split))
                 + feed_forward.forward_s
             )
-        elif split.recompute == "norm+act":
+        elif split.recompute in ("act", "norm+act"):
             part = busiest_shard(workload, split)
-            again_s = _norms_again_s(workload, self._attending, part) + _cheap_again_s(
-                workload, machine, split, part
-            )
+            again_s = _cheap_again_s(workload, machine, split, part)
+            if split.recompute == "norm+act":
+                again_s += _norms_again_s(workload, self._attending, part)
         elif split.recompute == "selective" and workload.options.attention == "unfused":
             again_s = self.core(split).forward_s
         own = Pass(layer.forward_s, layer.backward_s + again_s)

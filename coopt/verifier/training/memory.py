@@ -365,9 +365,10 @@ def _feed_forward_bytes(workload: Workload, split: ScalarMapping, part: Shard) -
 def dropped_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     """What recomputation by module does not keep of a layer."""
     model, w = workload.model, product_input_bytes(workload)
-    if split.recompute not in ("norm+ffn", "norm+act"):
+    if split.recompute not in ("norm+ffn", "norm+act", "act"):
         return 0.0
-    dropped = layer_shares(model).blocks * 2 * w * part.rows * model.hidden / part.norm_parts
+    norms = 0 if split.recompute == "act" else layer_shares(model).blocks
+    dropped = norms * 2 * w * part.rows * model.hidden / part.norm_parts
     for of_tower, of_input, layers in _encoders(workload, split):
         dropped += layers * dropped_bytes(of_tower, of_input, shard(of_tower, of_input))
     if split.recompute == "norm+ffn":
