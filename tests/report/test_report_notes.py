@@ -71,10 +71,10 @@ def test_what_counts_and_what_does_not() -> None:
 def test_a_figure_in_another_unit_is_named_with_the_range_of_the_catalog() -> None:
     """Terabytes in place of gigabytes, thousands of dollars; a price of 0, and figures like the catalog's, are none."""
     ours = {"extends": "h200", "name": "ours", "hbm_gb": 0.192, "usd": 0}
-    optic = {"extends": "400g-sr4", "name": "quoted", "usd": 600_000, "w": 12}
+    optic = {"extends": "400g-sr4", "name": "quoted", "usd": 6_000_000, "w": 12}
     instance = ask(cluster__gpu=ours, network__optics=["400g-sr4", optic], network__switches="64x400g")
     told = [one for one in first_sentences(instance, coopt.solve(instance)) if "its unit" in one]
-    expected = [("hbm_gb = 0.192", "42.95 to 298.01 (10^9 bytes)"), ("usd = 600,000", "136 to 1,700 (USD)")]
+    expected = [("hbm_gb = 0.192", "42.95 to 298.01 (10^9 bytes)"), ("usd = 6,000,000", "136 to 9,000 (USD)")]
     for said, figures in zip(told, expected, strict=True):
         assert all(figure in said for figure in figures)
     for limit, far in ((5.0, False), (700_000.0, True)):
@@ -182,7 +182,7 @@ def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None
     run = run_of(instance)
     full = run.model_copy(update={"memory_gib": 0.996 * run.memory_limit_gib})
     (found,) = memory_note(instance, [run, full])
-    assert "0.4% (w)" in found
+    assert "Only 0.4% of GPU memory is free" in found
     assert not list(memory_note(instance, [run]))
     assert not list(memory_note(ask(margin={"memory": 0.01}), [full]))
 

@@ -279,7 +279,7 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
             best = coopt.solve(at_choice(instance, plan.chosen.model_copy(update=change)))
             assert one.value == best.objective.value
             assert one.why
-    assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan, ")
+    assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan ")
 
 
 @pytest.mark.parametrize(("train_days", "usd", "chosen"), [(2.0, 69_950, "own"), (4.0, 41_000, "h100-sxm")])
