@@ -46,7 +46,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -60,6 +60,7 @@ from coopt.columns.loads import Crossings, crossings
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import Discipline
 from coopt.instance.workload import Workload
+from coopt.network.family import SlowTime
 from coopt.perf.collectives import AffineSeconds, Algorithms, Pieces, Reciprocals
 from coopt.perf.iterations import Iteration, iteration
 from coopt.perf.mapping import (
@@ -510,19 +511,64 @@ class Pool:
         The throughput is the mean of the throughputs with and without failed ports. Where the bound
         is on single iterations, no port has failed.
         """
-        whole_s = self.time_s(context, uplinks)
-        if not context.slow_times or not self.workload.calendar:
+        return self._mean_s(
+            context.slow_times, lambda slower: self._slower_s(context, uplinks, slower)
+        )
+
+    def _mean_s(
+        self, slow_times: tuple[SlowTime, ...], slower_s: Callable[[float], Floats]
+    ) -> Floats:
+        whole_s = slower_s(1.0)
+        if not slow_times or not self.workload.calendar:
             return whole_s
-        per_second = (1.0 - sum(share for share, _ in context.slow_times)) / whole_s
-        for share, slower in context.slow_times:
+        per_second = (1.0 - sum(share for share, _ in slow_times)) / whole_s
+        for share, slower in slow_times:
             if math.isfinite(slower):
-                per_second = per_second + share / self._slower_s(context, uplinks, slower)
+                per_second = per_second + share / slower_s(slower)
         return np.divide(1.0, per_second, out=np.full_like(whole_s, np.inf), where=per_second > 0.0)
 
     def _slower_s(self, context: Context, uplinks: int | Ints, slower: float) -> Floats:
         r = self.reciprocals(context, uplinks, slower)
         shape = np.broadcast_shapes(np.shape(uplinks), (len(self),))
         return np.broadcast_to(self.pieces.slowest(r, self.charged), shape)
+
+    def fastest_s(self, choices: Mapping[Context, Ints]) -> Iterator[tuple[Context, Floats]]:
+        """Mean time of the fastest row (s) for numbers of uplinks of networks with a common rate
+        and discipline, many networks at once; the pool has rows.
+        """
+        width = max(len(self.distinct_groups[0].tp), len(self))
+        alike: dict[tuple[SlowTime, ...], list[Context]] = {}
+        for context, uplinks in choices.items():
+            if context.layout.is_flat:
+                yield context, self.mean_s(context, uplinks[:, None]).min(axis=1)
+            else:
+                alike.setdefault(context.slow_times, []).append(context)
+        for contexts in alike.values():
+            ends = np.cumsum([len(choices[context]) for context in contexts])
+            starts = np.flatnonzero(np.diff(ends * width // ENTRIES)) + 1
+            for batch in np.split(np.arange(len(contexts)), starts):
+                some = [contexts[n] for n in batch.tolist()]
+                times = self._fastest_of_all_s(some, [choices[context] for context in some])
+                yield from zip(some, times, strict=True)
+
+    def _fastest_of_all_s(
+        self, contexts: Sequence[Context], uplinks: Sequence[Ints]
+    ) -> list[Floats]:
+        groups, position = self.distinct_groups
+        m, first, counts = len(groups.tp), contexts[0], list(map(len, uplinks))
+        layouts = {layout: n for n, layout in enumerate({one.layout: None for one in contexts})}
+        network = np.repeat([layouts[context.layout] for context in contexts], counts)
+        loads = self.stacked(list(layouts), first.discipline)
+        loads = loads.take((network[:, None] * m + np.arange(m)).ravel())
+        row_uplinks = np.repeat(np.concatenate(uplinks), m)
+
+        def slower_s(slower: float) -> Floats:
+            r = loads.reciprocals(first.byte_s / slower, row_uplinks)
+            s_byte = r.mapped(lambda seconds: seconds.reshape(-1, m)[:, position])
+            return self.pieces.slowest(s_byte, self.charged)
+
+        fastest_s = self._mean_s(first.slow_times, slower_s).min(axis=1)
+        return np.split(fastest_s, np.cumsum(counts)[:-1])
 
     def contention_free_s(self, byte_s: float) -> Floats:
         """Iteration time of every row (s) where all traffic between domains has this rate; shape

@@ -101,8 +101,9 @@ def _fastest_rows(
     is_near = np.zeros(len(rows_in_time), dtype=np.bool_)
     for byte_s, rate_choices in _of_rates(choices):
         floors_s = rows_in_time.contention_free_s(byte_s)
+        fewest = {context: uplinks[:1] for context, uplinks in rate_choices.items()}
         sample_s = _fastest_s(
-            rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), rate_choices, lambda: None
+            rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), fewest, lambda: None
         )
         # rows that are slower at full rate than the sample with the fewest uplinks are dominated
         is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (
@@ -257,13 +258,11 @@ def _fastest_s(
 ) -> dict[Context, Floats]:
     if not len(pool):
         return {context: np.full(len(uplinks), np.inf) for context, uplinks in choices.items()}
-    pool.load([context for context in choices if not context.layout.is_flat])
     fastest_s = {}
-    for context, uplinks in choices.items():
+    for context, times in pool.fastest_s(choices):
         check()
-        times = pool.mean_s(context, uplinks.reshape(-1, 1))
-        fastest_s[context] = np.asarray(times.min(axis=1, initial=np.inf), dtype=np.float64)
-    return fastest_s
+        fastest_s[context] = times
+    return {context: fastest_s[context] for context in choices}  # in their order
 
 
 def waiting(pool: Pool, wait_s: float) -> Pool:

@@ -56,12 +56,20 @@ def viable(instance: Instance, families: tuple[Family, ...], table: Columns) -> 
     return tuple(serving)
 
 
-def assemble(instance: Instance, families: tuple[Family, ...], table: Columns) -> SharedProblem:
-    """The formulation's arrays for the viable families."""
+def assemble(
+    instance: Instance,
+    families: tuple[Family, ...],
+    table: Columns,
+    prices: tuple[Affine, ...] | None = None,
+) -> SharedProblem:
+    """The formulation's arrays for the viable families, and what these are worth where that is
+    known.
+    """
     contexts = [table.numbers[context_of(family)] for family in families]
     dense = {k: i for i, k in enumerate(dict.fromkeys(contexts))}
     columns = tuple(column for column in table.columns if column.context in dense)
-    prices = tuple(price(instance, family, instance.objective.minimize) for family in families)
+    kind = instance.objective.minimize
+    prices = prices or tuple(price(instance, family, kind) for family in families)
     # what a family comes to never falls with its uplinks, so that its last number is the dearest
     dearest = max(
         a.at(family, family.uplink_choices[-1]) for a, family in zip(prices, families, strict=True)

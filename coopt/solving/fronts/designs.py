@@ -30,7 +30,7 @@ from coopt.columns.times import bound_shares, unbounded
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.parts import HOURS_PER_YEAR, cost_of, price, resources, within_limits
+from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, resources, within_limits
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.couplings import one_network
@@ -128,11 +128,12 @@ class PacedDesigns:
     """Designs within the limits that run every workload, one entry each, families in turn and
     uplinks rising.
 
-    `families` have only the uplinks that limits leave them. `value` is the objective (USD or W), up
-    to rounding.
+    `families` have only the uplinks that limits leave them, and `prices` what they are worth.
+    `value` is the objective (USD or W), up to rounding.
     """
 
     families: tuple[Family, ...]
+    prices: tuple[Affine, ...]
     family: Ints
     uplinks: Ints
     pace: Floats
@@ -202,6 +203,7 @@ def all_designs(
         Names of the workloads whose pace counts, all if left out; the others keep their bounds.
     """
     survivors: list[Family] = []
+    prices: list[Affine] = []
     pace: list[Floats] = []
     value: list[Floats] = []
     paced: Iterable[tuple[Family, Floats]]
@@ -219,12 +221,14 @@ def all_designs(
             check()
             survivors.append(replace(family, uplink_choices=choices))
             pace.append(design_paces[: len(choices_in_limits)][is_possible])
-            cost = price(instance, family, instance.objective.minimize)
-            value.append(np.asarray(cost.at(family, _uplinks(survivors[-1])), dtype=np.float64))
+            prices.append(price(instance, survivors[-1], instance.objective.minimize))
+            values = prices[-1].at(family, _uplinks(survivors[-1]))
+            value.append(np.asarray(values, dtype=np.float64))
     if not survivors:
         return None
     return PacedDesigns(
         families=tuple(survivors),
+        prices=tuple(prices),
         family=np.repeat(
             np.arange(len(survivors)), [len(family.uplink_choices) for family in survivors]
         ),

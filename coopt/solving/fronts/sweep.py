@@ -368,7 +368,7 @@ def _prover(instance: Instance, designs: PacedDesigns, table: Columns) -> Callab
     """
     if instance.availability is not None:
         return designs.least_value
-    certifier = Certifier(assemble(instance, designs.families, table))
+    certifier = Certifier(assemble(instance, designs.families, table, designs.prices))
     return lambda pace: max(certifier.bound(designs.fewest_uplinks(pace)), 0.0)
 
 
