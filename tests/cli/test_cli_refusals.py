@@ -23,7 +23,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "entry-of-a-list": ('gpu = "h100-sxm"', OWN_GPU, "cluster.gpu[1].hbm_gib: unknown key"),
     "turned-range": ("= 64\n", "= { least = 64, most = 8, step = 8 }\n", "step = 8: needs most >= least"),
     "long-range": ("= 64\n", "= { least = 1, most = 99999, step = 1 }\n", "step = 1: needs at most 10,000 numbers"),
-    "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "holds JSON, as plans do, needs TOML"),
+    "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "holds JSON like a plan, needs TOML"),
     "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known key (closest: network)"),
     "missing-key": ("gpus = 64", "", "cluster.gpus: is missing"),
     "missing-table": ("[cluster]", "[network.x]", "cluster: is missing"),
