@@ -71,6 +71,9 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
     the sum over workloads and core of the largest quantity each could use, or, to reach a bracket,
     its threshold.
 
+    Where some units stand, :math:`x_{pb}` is what each bracket holds: its range is from 0 to
+    :math:`\overline{t}_{pb} - t_{pb}`, and :math:`g_{pb}` is 0.
+
     Brackets need not exclude each other. Incremental bills are concave and 0 without units, so two
     of them are no less than one of both quantities; with prices for all units, the one at the lower
     price could take in the other's.
@@ -78,11 +81,14 @@ def add_bracket_range(m: pyo.ConcreteModel) -> None:
 
     @m.Constraint(m.PB, doc="P7 [units]")
     def bracket_from(m, p, b):
-        return m.x[p, b] >= float(m.data.products[p].start[b]) * m.v[p, b]
+        product = m.data.products[p]
+        return m.x[p, b] >= (0.0 if product.rises else float(product.start[b])) * m.v[p, b]
 
     @m.Constraint(m.PB, doc="P7 [units]")
     def bracket_to(m, p, b):
-        return m.x[p, b] <= float(m.ends_of[p][b]) * m.v[p, b]
+        product = m.data.products[p]
+        start = float(product.start[b]) if product.rises else 0.0
+        return m.x[p, b] <= (float(m.ends_of[p][b]) - start) * m.v[p, b]
 
 
 def core_units(m: pyo.ConcreteModel, c: int) -> Any:
@@ -225,9 +231,8 @@ def _capex(m: pyo.ConcreteModel, at: ChoiceData | ScenarioCosts) -> Any:
 def _bill(m: pyo.ConcreteModel, p: int, usd: Floats) -> Any:
     """The bill of a product whose brackets have these prices (USD)."""
     product = m.data.products[p]
-    brackets = enumerate(
-        zip(bracket_offsets(product.start, usd, product.discount), usd, strict=True)
-    )
+    offsets = bracket_offsets(product.start, usd, product.discount) * (not product.rises)
+    brackets = enumerate(zip(offsets, usd, strict=True))
     return sum(
         float(beside) * m.v[p, b] + float(unit) * m.x[p, b] for b, (beside, unit) in brackets
     )

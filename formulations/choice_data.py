@@ -23,7 +23,7 @@ class Product:
     grows in phases.
 
     Bracket b begins at the quantity `start[b]` and has the unit price `usd[b]`; the first begins at
-    0, and prices do not rise. An "all-units" price holds for every unit bought, an "incremental"
+    0, and prices fall. An "all-units" price holds for every unit bought, an "incremental"
     one for the units of its bracket only:
 
     .. math:: \text{bill}(q) = \min_b \; g_b + p_b \max(q, t_b), \qquad
@@ -33,6 +33,9 @@ class Product:
     For an incremental discount this is the concave bill itself. With all units it is the least bill
     of q units or more: whoever needs fewer than a threshold may buy the threshold and leave the
     rest aside, so more never costs less.
+
+    Of a product that `rises` the units of the first bracket stand already and cost nothing. Its
+    bill is convex, the largest of what the brackets would charge.
 
     `predecessor` is the position of the same product in the phase before: units bought there may
     wait for this one. A product of one price then has the least price so far, which is what units
@@ -58,10 +61,17 @@ class Product:
         )
 
     @property
+    def rises(self) -> bool:
+        """Whether units beyond those that stand cost more than these."""
+        return bool(self.usd[-1] > self.usd[0])
+
+    @property
     def slopes(self) -> tuple[float, float]:
         """What a unit adds to the bill at least and at most (USD): nothing where it reaches a price
         for all units.
         """
+        if self.rises:
+            return float(self.usd[0]), float(self.usd[-1])
         # One unit less may miss the threshold of the last price for all units, which saves nothing
         # for sure.
         spare = self.discount == "all-units" and len(self.usd) > 1
@@ -69,6 +79,8 @@ class Product:
 
     def bill(self, quantity: float) -> float:
         """The least bill of this many units or more (USD)."""
+        if self.rises:
+            return float((self.offsets + self.usd * quantity).max())
         # In a bracket at least its threshold is bought, spare units at its price too, so the least
         # bracket wins.
         return float((self.offsets + self.usd * np.maximum(quantity, self.start)).min())

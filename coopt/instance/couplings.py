@@ -211,6 +211,14 @@ class Sharing(Table):
             )
         ),
     ] = None
+    mixed_gpus: Annotated[
+        bool,
+        Field(
+            description=(
+                "partition: whether each island chooses its GPUs among those that cluster.gpu lists"
+            )
+        ),
+    ] = False
 
     @property
     def of_one_part(self) -> "Sharing":

@@ -175,15 +175,40 @@ def given_network(network: Network, stands: Existing) -> Network:
     )
 
 
+def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Iterator[str]:
+    """Sentences about products of what stands that are not listed, so that islands that share its
+    units could not buy one more.
+    """
+    products: list[tuple[str, str, Any]] = [("nic", "nics", stands.nic)]
+    if stands.hb_domain is not None and with_domain:
+        products.append(("hb_domain", "hb_domains", stands.hb_domain))
+    for number, tier in enumerate(stands.tiers):
+        ends = (tier.optic, tier.optic_below or tier.optic)
+        products.append((f"tiers[{number}].switch", "switches", tier.switch))
+        products += [(f"tiers[{number}].optic", "optics", optic) for optic in dict.fromkeys(ends)]
+    for key, listed, entry in products:
+        if entry is None:
+            yield f"{key}: is missing, needs the product, since islands share its units"
+        elif entry.name not in {product.name for product in getattr(network, listed)}:
+            yield (
+                f"{key} = {entry.name!r}: is not in network.{listed}, needs to be listed there at"
+                " the price of a further unit"
+            )
+
+
 def existing_complaints(question: Any) -> Iterator[str]:
     """Sentences about what stands and cannot be what the question is about."""
     network, is_given = question.network, question.network.given
+    is_parted = question.sharing.mode == "partition"
     tables = {
         "[[site]]": question.site,
         "[[phase]]": question.phase,
         "[robust]": question.robust,
         "[availability]": question.availability,
-        "sharing.mode = 'partition'": question.sharing.mode == "partition",
+        "[sharing.core]": question.sharing.core,
+        "[[sharing.discount]]": question.sharing.discount,
+        "sharing.most_products": question.sharing.most_products.given,
+        f"sharing.mode = 'partition' and {GIVEN}": is_given and is_parted,
         "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,
         "a list in cluster.gpu": is_given and question.cluster.generations,
@@ -210,6 +235,9 @@ def existing_complaints(question: Any) -> Iterator[str]:
     yield from (f"{row}: {line}" for line in contradictions(stands))
     domain = stands.domain_in(network)
     gpus = [gpu.name for gpu in question.cluster.generations or (question.cluster.gpu,)]
+    if is_parted:
+        kept = stands.gpu in (None, *gpus)
+        yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_domain=kept))
     if stands.nic is None:
         yield (
             "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the network's"

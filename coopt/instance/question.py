@@ -323,7 +323,7 @@ def _days(index: int, workload: Mapping[str, Any], start: Any) -> float:
 class Question(Table):
     """The tables of an instance before checks of their consistency."""
 
-    __slots__ = ("_sha256",)  # cached, and not copied
+    __slots__ = ("_by_gpu", "_sha256")  # cached, and not copied
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
     name: Annotated[Name, Field(description="how the answer calls the question")]
@@ -512,6 +512,11 @@ class Question(Table):
         return self.asks("core", "phases", "ring", "direct")
 
     @property
+    def mixes_gpus(self) -> bool:
+        """Whether islands may have different kinds of GPUs."""
+        return self.sharing.mixed_gpus and bool(self.cluster.generations)
+
+    @property
     def stands(self) -> Existing | None:
         """The network that stands; None where all is new."""
         return self.existing[0] if self.existing else None
@@ -678,7 +683,7 @@ class Question(Table):
         """The keys with lists from which a plan chooses before the network search: GPUs, batches
         and knobs.
         """
-        lists = [("cluster.gpu", bool(self.cluster.generations))]
+        lists = [("cluster.gpu", bool(self.cluster.generations) and not self.mixes_gpus)]
         for w, workload in enumerate(self.workload):
             lists += [
                 (f"workload[{w}].global_batch", bool(workload.batches)),

@@ -82,7 +82,9 @@ class Instance(Question):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        open_lists = bool(self.open_keys)
+        open_lists = bool(self.open_keys) or self.mixes_gpus
+        if complaints := list(mixed_complaints(self)):
+            raise ValueError("\n".join(complaints))
         complaints = list(open_disagreements(self) if open_lists else disagreements(self))
         if open_lists and not complaints:
             complaints = list(choice_complaints(self))
@@ -134,7 +136,7 @@ def choices_of(instance: Question) -> Iterator[Chosen]:
     batches_by_name = {
         workload.name: workload.open_batches for workload in instance.workload if workload.batches
     }
-    for gpu in _gpus(instance):
+    for gpu in (None,) if instance.mixes_gpus else _gpus(instance):
         for batches in product(*batches_by_name.values()):
             for knobs in _knobs(instance):
                 yield Chosen(
@@ -182,12 +184,71 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
         domains = [domain.model_dump() for domain in domains_of(instance, gpu.name)]
         table["cluster"] |= {"gpu": gpu.model_dump(), "generations": ()}
         table["network"]["hb_domains"] = domains
+        table["sharing"]["mixed_gpus"] = False
+        if instance.stands is not None:  # which may be of another kind
+            hb = instance.stands.domain_in(instance.network)
+            table["existing"][0]["hb_domain"] = None if hb is None else hb.model_dump()
     try:
         return type(instance).model_validate(table)
     except ValidationError as error:
         raise InstanceError(
             f"with {choice.text}: {sentence}" for sentence in sentences(error, type(instance))
         ) from None
+
+
+def questions_by_gpu(instance: Q) -> tuple[Q, ...]:
+    """Return the question for each kind of GPU that its islands may have; itself for a single
+    kind.
+    """
+    if not instance.mixes_gpus:
+        return (instance,)
+    try:
+        known: tuple[Q, ...] = object.__getattribute__(instance, "_by_gpu")
+    except AttributeError:
+        names = [gpu.name for gpu in instance.cluster.generations if domains_of(instance, gpu.name)]
+        known = tuple(at_choice(instance, Chosen(gpu=name)) for name in names)
+        object.__setattr__(instance, "_by_gpu", known)
+    return known
+
+
+def question_on(instance: Q, hb_domain: str) -> Q:
+    """Return the question for the GPUs that an HB domain is sold with; the first for one that is
+    not listed.
+    """
+    by_gpu = questions_by_gpu(instance)
+    listing = (one for one in by_gpu if hb_domain in {hb.name for hb in one.network.hb_domains})
+    return next(listing, by_gpu[0])
+
+
+def mixed_complaints(instance: Question) -> Iterator[str]:
+    """Yield complaints about islands of different kinds of GPUs."""
+    if not instance.sharing.mixed_gpus:
+        return
+    names = [gpu.name for gpu in instance.cluster.generations]
+    tables = {
+        "[[site]]": instance.site,
+        "[[phase]]": instance.phase,
+        "[robust]": instance.robust,
+        "[availability]": instance.availability,
+        "[sharing.core]": instance.sharing.core,
+        "[[sharing.discount]]": instance.sharing.discount,
+        "sharing.most_products": instance.sharing.most_products.given,
+    }
+    asked = [name for name, is_asked in tables.items() if is_asked]
+    key = "sharing.mixed_gpus = true"
+    if instance.sharing.mode != "partition":
+        yield f"{key}: sharing.mode = {instance.sharing.mode!r}, needs 'partition'"
+    if not names:
+        yield f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs"
+    if asked:
+        yield f"{key}: is not supported together with {both(asked)}, needs one or the other"
+    for hb in instance.network.hb_domains:
+        sold = [name for name in names if not hb.gpus or name in hb.gpus]
+        if names and len(sold) != 1:
+            yield (
+                f"{key}: HB domain {hb.name!r} is sold with {both(sold) or 'none'} of cluster.gpu,"
+                " needs exactly one in its `gpus`"
+            )
 
 
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:
@@ -508,6 +569,21 @@ def require_decided(instance: Instance, task: str) -> None:
         raise InstanceError(
             f"{instance.name}: lists in {both(instance.open_keys)}: {task} needs one value in place"
             " of each (the key `chosen` of a plan has its values)"
+        )
+
+
+def require_one_kind(instance: Instance, task: str) -> None:
+    """Refuse islands of several kinds of GPUs.
+
+    Raises
+    ------
+    InstanceError
+        If the instance has them; `task` is the task in words.
+    """
+    if instance.mixes_gpus:
+        raise InstanceError(
+            f"{instance.name}: sharing.mixed_gpus = true: {task} needs one kind of GPU in"
+            " cluster.gpu"
         )
 
 

@@ -424,7 +424,7 @@ def optics_worth_having(
     is_limited = sharing.most_products.optics is not None
     discounted = _by_quantity(instance)
     slopes = {
-        sold.name: sold.slopes if instance.stands is None else (0.0, sold.usd[0])
+        sold.name: sold.slopes
         for sold in (priced_products(instance) if discounted else ())
         if sold.kind == "optics" and sold.name in discounted
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
 from coopt.network.optics import (
@@ -9,14 +11,16 @@ from coopt.network.optics import (
     core_optic,
 )
 from coopt.network.parts import (
+    LineItem,
     Units,
     counted_units,
-    domain_lines,
+    domain_items,
     included_lines,
     priced_products,
     total,
+    with_standing,
 )
-from coopt.plan.parts import Cost, line
+from coopt.plan.parts import Cost
 
 
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
@@ -28,21 +32,21 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     return units
 
 
-def part_cost(instance: Instance, objective: Objective, family: Family, uplinks: int) -> Cost:
+def part_cost(
+    instance: Instance,
+    objective: Objective,
+    family: Family,
+    uplinks: int,
+    stock: Counter[tuple[str, str]],
+) -> Cost:
     """The bill of one network with its links into a core, at prices without volume and the
-    electricity of its site.
+    electricity of its site; what it has of the units that stand is taken out of `stock`.
     """
     units = units_of(instance, family, uplinks)
-    lines = domain_lines(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus)
-    for product in priced_products(instance)[:-1]:
-        if product.kind != "hb":
-            lines.append(
-                line(
-                    product.kind,
-                    product.name,
-                    units[product.key],
-                    product.usd[0],
-                    product.w,
-                )
-            )
+    items = list(domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus))
+    for product in priced_products(instance):
+        if product.kind not in ("hb", "gpu"):
+            count, usd = units[product.key], max(product.usd)
+            items.append(LineItem(product.kind, product.name, count, usd, product.w))
+    lines = (item.line for item in with_standing(items, stock))
     return total(objective, included_lines(instance, lines))

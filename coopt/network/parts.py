@@ -202,9 +202,10 @@ class PricedProduct:
     @property
     def slopes(self) -> tuple[float, float]:
         """What a unit adds to the bill at least and at most (USD); nothing where it reaches a price
-        for all units.
+        for all units, or is one that stands.
         """
-        return 0.0 if self.all_units and len(self.usd) > 1 else self.usd[-1], self.usd[0]
+        least = 0.0 if self.all_units and len(self.usd) > 1 else min(self.usd)
+        return least, max(self.usd)
 
     def purchases(self, units: int) -> list[tuple[int, float]]:
         """The least bill of that many units or more, as (units, price of each in USD); spare units
@@ -265,7 +266,7 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
 
 def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
     """Every product that islands of an instance may use, GPUs last."""
-    network, gpu = instance.network, instance.cluster.gpu
+    network, cluster = instance.network, instance.cluster
     listed: list[tuple[CostKind, str, float, float]] = [
         *(("hb", hb.name, hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains),
         *(("nic", nic.name, nic.usd, nic.w) for nic in network.nics),
@@ -279,7 +280,10 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
     idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
     return (
         *products,
-        _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active),
+        *(
+            _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active)
+            for gpu in cluster.generations or (cluster.gpu,)
+        ),
     )
 
 
@@ -289,8 +293,11 @@ def _priced(
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
     )
-    list_price = ((0,), (usd if is_counted else 0.0,))
-    begins, prices = list_price if discount is None else _brackets(discount, usd)
+    begins, prices = ((0,), (usd if is_counted else 0.0,))
+    if discount is not None:
+        begins, prices = _brackets(discount, usd)
+    elif (stands := standing_units(instance)[kind, name]) and prices[0]:
+        begins, prices = (0, stands), (0.0, *prices)
     return PricedProduct(
         kind=kind,
         name=name,
@@ -422,7 +429,7 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
     }
     units = counted_units(family, uplinks)
     items = [
-        *_domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
+        *domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         *(LineItem(*key, units[key], product.usd, product.w) for key, product in products.items()),
     ]
     counted_items = [
@@ -430,7 +437,7 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
     ]
     if instance.stands is None or instance.network.given:
         return counted_items
-    return _with_standing(counted_items, standing_units(instance))
+    return with_standing(counted_items, standing_units(instance))
 
 
 def standing_units(instance: Instance) -> Counter[tuple[str, str]]:
@@ -455,8 +462,10 @@ def _standing_units(
     return units
 
 
-def _with_standing(items: Iterable[LineItem], stock: Counter[tuple[str, str]]) -> list[LineItem]:
-    """The same, with the units that stand at no price; GPUs that train take theirs first."""
+def with_standing(items: Iterable[LineItem], stock: Counter[tuple[str, str]]) -> list[LineItem]:
+    """The same, with the units that stand at no price, which are taken out of `stock`; GPUs that
+    train take theirs first.
+    """
     parts = []
     for item in items:
         product = ("gpu" if item.idle else item.kind), item.name
@@ -470,11 +479,12 @@ def _with_standing(items: Iterable[LineItem], stock: Counter[tuple[str, str]]) -
 
 
 def domain_lines(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> list[Item]:
+    """GPUs that train, HB domains, and GPUs that stay idle, as lines of a bill."""
+    return [item.line for item in domain_items(gpu, hb, gpus, installed)]
+
+
+def domain_items(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[LineItem, ...]:
     """GPUs that train, HB domains, and GPUs that stay idle."""
-    return [item.line for item in _domain_items(gpu, hb, gpus, installed)]
-
-
-def _domain_items(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[LineItem, ...]:
     return (
         LineItem("gpu", gpu.name, gpus, gpu.usd, gpu.w),
         LineItem("hb", hb.name, installed, hb.usd_per_gpu, hb.w_per_gpu),
@@ -566,7 +576,7 @@ def listed_units(instance: Instance) -> Iterator[LineItem]:
     """A unit of each product that new networks may have, at the prices of an instance."""
     network, gpu = instance.network, instance.cluster.gpu
     for hb in network.hb_domains:
-        yield from _domain_items(gpu, hb, 1, 2)
+        yield from domain_items(gpu, hb, 1, 2)
     yield from (LineItem("nic", nic.name, 1, nic.usd, nic.w) for nic in network.nics)
     yield from (LineItem("switch", box.name, 1, box.usd, box.w) for box in network.switches)
     yield from (LineItem("optics", optic.name, 1, optic.usd, optic.w) for optic in network.optics)

@@ -10,7 +10,14 @@ from itertools import chain
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
-from coopt.instance.schema import BillKind, Instance, Limits, SwitchedKind, require_decided
+from coopt.instance.schema import (
+    BillKind,
+    Instance,
+    Limits,
+    SwitchedKind,
+    question_on,
+    require_decided,
+)
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
@@ -279,7 +286,9 @@ def question_of(instance: Instance, part: Part) -> Instance:
     """
     if not instance.beyond_one_network:
         return _with_workloads(instance, part, instance.workload)
-    question, gpus = as_built(instance), network_of(part).gpus
+    network = network_of(part)
+    instance, gpus = question_on(instance, network.hb_domain.name), network.gpus
+    question = as_built(instance)
     workloads = trained_on(instance, part.phase, [run.name for run in part.workloads], gpus)
     alone = question.having(
         cluster={"gpus": (gpus,), "shares": None},

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from coopt.instance.hardware import HbDomain
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
 from coopt.instance.workload import Workload
@@ -622,7 +622,8 @@ def network_facts(
     spares = network.spare_domains if isinstance(network, Design) else 0
     idle = f", {words.count(network.spare_gpus)} idle spares" if network.spare_gpus else ""
     standing_by = f" ({words.counted(spares, 'domain')} standing by)" if spares else ""
-    train = f"{words.times(network.gpus, instance.cluster.gpu.name)} train{idle}{standing_by}"
+    gpu = question_on(instance, domain.name).cluster.gpu.name
+    train = f"{words.times(network.gpus, gpu)} train{idle}{standing_by}"
     each = f"{words.times(domain.count, domain.name)} of {words.counted(domain.size, 'GPU')}{racks}"
     yield fact("HB domains", domain.count, "domains", each)
     yield fact("GPUs", network.gpus, "GPUs", train)

@@ -19,7 +19,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.evidence import longer
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.reserves import Margin, own_error
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on, questions_by_gpu
 from coopt.instance.texts import alternatives, spoken
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
@@ -572,7 +572,10 @@ def kept_free(instance: Instance, margin: Margin) -> str:
     chance = words.percent(margin.chance)
     error = f" ({chance} likely to be in time)" if margin.time == "model" else ""
     times = dict.fromkeys(
-        words.percent(workload.time_margin) for workload in instance.workload if workload.bounded
+        words.percent(workload.time_margin)
+        for question in questions_by_gpu(instance)
+        for workload in question.workload
+        if workload.bounded
     )
     shares = {
         f"{words.both(times)} on top of iteration times{error}": margin.time and times,
@@ -654,7 +657,7 @@ def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
     order, and which have a price that was never published.
     """
     for domain in domains_of(instance, parts):
-        if note := domain.study_note(instance.cluster.gpu.name):
+        if note := domain.study_note(question_on(instance, domain.name).cluster.gpu.name):
             yield note
         elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
             yield (
@@ -712,7 +715,8 @@ def _drawn_beside_w(instance: Instance, part: Part, left_out: Collection[str]) -
     if network is None:
         return 0.0
     domain = domains[network.hb_domain.name]
-    gpus_w = network.gpus * instance.cluster.gpu.w if "gpu" in left_out else 0.0
+    gpu = question_on(instance, domain.name).cluster.gpu
+    gpus_w = network.gpus * gpu.w if "gpu" in left_out else 0.0
     host_w = domain.host_w_per_gpu or 0.0 if "host" in left_out else 0.0
     return gpus_w + network.hb_domain.count * domain.size * host_w
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.numerics import EQUAL
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.texts import both
 from coopt.instance.workload import LONGEST_S
 from coopt.network.parts import standing_units
@@ -164,6 +164,8 @@ def _standing_verb(instance: Instance, cost: Cost) -> str | None:
     stock = standing_units(instance)
     if not any(stock[item.kind, item.name] for item in cost.items if item.kind == "hb"):
         return None
+    if instance.sharing.mode == "partition":
+        return f"From existing{' and new' * (cost.capex_usd > 0)} parts build"
     return "Keep" if cost.capex_usd == 0 else "Extend the existing network to"
 
 
@@ -260,6 +262,7 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
     most_ratio = (
         f"up to {words.ratio(network.largest_ratio)}" if network.largest_ratio > 1 else "none"
     )
+    gpus = [one.cluster.gpu.name for one in questions_by_gpu(instance)]
     end_to_end = network.end_to_end_oversubscription
     of_switches = "" if end_to_end is None else f" per switch, {words.ratio(end_to_end)} end to end"
     rows = {
@@ -267,7 +270,7 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
             f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
             for workload in instance.workload
         },
-        "GPUs": f"{instance.cluster.counts_text} x {instance.cluster.gpu.name}",
+        "GPUs": f"{instance.cluster.counts_text} x {words.alternatives(gpus)}",
         "HB domains": words.alternatives(domain.name for domain in network.hb_domains),
         "Networks": f"{fabrics}, up to {words.counted(network.max_tiers, 'tier')}",
         "Oversubscription": (

@@ -58,7 +58,7 @@ from coopt.verifier.couplings.prices import (
 )
 from coopt.verifier.couplings.scenarios import certain_question, check_fleet_value
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
-from coopt.verifier.parts.bills import bill, bill_total
+from coopt.verifier.parts.bills import bill, bill_total, owned_units
 from coopt.verifier.parts.design_checks import check_attachment, check_design, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
@@ -233,6 +233,7 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsla
     """
     by_name = {part.name: part for part in plan.parts}
     places = list(island_places(fleet.question))
+    fleet.left = owned_units(fleet.question)
     if set(by_name) != {name for _, _, name in places} or len(by_name) != len(plan.parts):
         raise UnsoundError
     years = [fleet.year(t) for t in fleet.phases]
@@ -297,8 +298,9 @@ def _check_end(
     """Check design, network and training of the last phase in which an island trains."""
     t = fleet.training_phases(name)[-1]
     _turn_to(ledger, fleet, parts[t])
-    workloads, design = fleet.workloads_in(t, name), _sized_design(ledger, fleet, t, name, parts[t])
-    question = question_of_island(fleet.question, workloads, design.gpus)
+    design = _sized_design(ledger, fleet, t, name, parts[t])
+    own = fleet.on(design.hb_domain.name)
+    question = question_of_island(own.question, own.workloads_in(t, name), design.gpus)
     domains = check_design(ledger, question, design)
     optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end)
     pairs = match_workloads(ledger, question.workload, parts[t].workloads)
@@ -437,7 +439,8 @@ def _check_standing(
     if not fleet.is_bought_whole:
         include = fleet.question.objective.include
         core_lines = [line for line in (joint.lines() if joint else ()) if line.kind in include]
-        network_lines = bill(fleet.question, stage.family, stage.levels(uplinks), stage.optics)
+        network = stage.family, stage.levels(uplinks), stage.optics
+        network_lines = bill(fleet.on(stage.family.hb.name).question, *network, fleet.left)
         lines = [*network_lines, *core_lines]
         terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
         check_bill(ledger, lines, bill_total(lines, terms), part.cost)

@@ -19,6 +19,12 @@ def flat(name: str, usd: float) -> Product:
     return Product(name=name, start=np.array([0.0]), usd=np.array([usd]))
 
 
+def standing(units: int) -> Product:
+    """A product of which some units stand; a further one costs 10."""
+    steps = np.array([0.0, float(units)])
+    return Product(name="a", start=steps, usd=np.array([0.0, 10.0]), discount="incremental")
+
+
 def two_workloads(**changes: Any) -> ChoiceData:
     """Two workloads, each with an option on product 0 (discounted from 4 units on) and one on product 1 (one price)."""
     data = ChoiceData(

@@ -14,7 +14,7 @@ from formulations import choice
 from formulations.choice_data import ChoiceData, CoreLayer, ScenarioCosts
 from tests.conftest import example_count
 from tests.formulations import read
-from tests.formulations.partitions import best, enumerated, problems, relaxed, two_workloads
+from tests.formulations.partitions import best, enumerated, problems, relaxed, standing, two_workloads
 from tests.formulations.read import without
 
 OPTIMUM = 1 + 3 + 5 * 6  # both on product 0, its five units at the lower price
@@ -68,6 +68,11 @@ READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
         two_workloads(),
         {"bracket_from[0,0]": "0.0*v[0,0]  <=  x[0,0]", "bracket_from[0,1]": "4.0*v[0,1]  <=  x[0,1]"}
         | {"bracket_to[0,0]": "x[0,0]  <=  4.0*v[0,0]", "bracket_to[0,1]": "x[0,1]  <=  5.0*v[0,1]"},
+    ),
+    (
+        choice.add_bracket_range,  # four units stand
+        two_workloads(products=(standing(4), B)),
+        {"bracket_from[0,1]": "0.0*v[0,1]  <=  x[0,1]", "bracket_to[0,1]": "x[0,1]  <=  1.0*v[0,1]"},
     ),
     (choice.add_purchases, two_workloads(), {"purchases[0]": "2.0*z[0] + 3.0*z[2]  <=  x[0,0] + x[0,1]"}),
     (
@@ -152,6 +157,17 @@ def test_brackets_end_at_their_thresholds_and_cost_no_less_and_cores_use_their_p
     assert choice.build(apart(products=(first, B)), ()).ends_of[0].tolist() == [5, 7]
     joins = two_workloads(quantity=np.array([[2.0, 0], [2.0, 0], [3.0, 0], [3.0, 0]]))
     assert choice.build(joins, ()).users_of[0, 1] == [1]
+
+
+@pytest.mark.parametrize("units", range(1, 7))
+@pytest.mark.parametrize("equations", [choice.TOTALS, choice.SHARES])
+def test_units_that_stand_cost_nothing_and_further_ones_their_price(
+    units: int, equations: tuple[choice.Equation, ...]
+) -> None:
+    data = two_workloads(products=(standing(units), B), budget=None)
+    further_usd = 10 * max(5 - units, 0)
+    assert best(data, equations) == pytest.approx(1 + 3 + further_usd)
+    assert standing(units).bill(5.0) == further_usd
 
 
 def test_a_choice_cut_reads_as_written_and_binds_and_none_is_there_before() -> None:

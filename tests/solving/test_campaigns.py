@@ -10,7 +10,16 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
-from tests.solving import every_coupling, large_primes, own_listing, related, tightened, wide_prices, wider_cp
+from tests.solving import (
+    every_coupling,
+    large_primes,
+    own_listing,
+    related,
+    standing_questions,
+    tightened,
+    wide_prices,
+    wider_cp,
+)
 
 LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
 
@@ -24,6 +33,7 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
         (tightened.campaign, (3, 17), 1),
         (related.campaign, (2, 11), 4),
         (wider_cp.campaign, (4, 1), 4),
+        (standing_questions.campaign, (8, 0), 8),
     ],
     ids=lambda one: getattr(one, "__module__", ""),
 )

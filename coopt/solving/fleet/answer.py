@@ -5,6 +5,7 @@ of all together.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,13 +13,13 @@ from functools import partial
 import numpy as np
 
 from coopt.instance.couplings import Losses
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on, questions_by_gpu
 from coopt.instance.texts import counted
 from coopt.instance.variants import at_max_efficiency, at_prices, phases_of
 from coopt.network.growth import grows_alone
 from coopt.network.optics import IslandsAt, cores_of, with_core_of
 from coopt.network.part_bills import part_cost
-from coopt.network.parts import electricity_of
+from coopt.network.parts import electricity_of, standing_units
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScenario, largest_regret
 from coopt.plan.schema import Plan
@@ -129,7 +130,11 @@ def _no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
     """Why slots have no island."""
     from coopt.solving.fleet.unserved import no_island  # loaded only where it is asked
 
-    return no_island(run, missing)
+    by_gpu = questions_by_gpu(run.instance)
+    if len(by_gpu) == 1:
+        return no_island(run, missing)
+    reasons = [(one, no_island(replace(run, instance=one), missing)) for one in by_gpu]
+    return tuple(f"On {one.cluster.gpu.name}: {text}" for one, texts in reasons for text in texts)
 
 
 def _over_limits(run: Run, offers: Sequence[Offer]) -> tuple[str, ...]:
@@ -237,7 +242,8 @@ def _plan(run: Run, offer: Offer, choice: Drive[Ints], scenarios: Outcomes) -> P
     assert choice.found is not None, "without a choice there is no plan"
     instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.found)
     bill, kind = fleet_bill(instance, built), instance.objective.minimize
-    parts = tuple(part for one in built for part in _parts(instance, one))
+    stock = standing_units(instance)
+    parts = tuple(part for one in built for part in _parts(instance, one, stock))
     # the bill of one network is that of everything
     cost = parts[0].cost if [part.name for part in parts] == [NETWORK] else bill.cost
     assert cost is not None, "every part has a bill"
@@ -280,19 +286,20 @@ def part_name(slot: Slot, year: float | None) -> str:
     return slot.name if year is None else f"{slot.name}, {year:.10g}"
 
 
-def _parts(instance: Instance, one: Placed) -> Iterator[Part]:
-    """The networks of an island, phase by phase."""
+def _parts(instance: Instance, one: Placed, stock: Counter[tuple[str, str]]) -> Iterator[Part]:
+    """The networks of an island, phase by phase; `stock` is what stands and no island has yet."""
     site, slot = instance.sites[one.site or 0], slots_of(instance)[one.slot]
-    questions = phases_of(instance)
     for t, family, uplinks in one.path.stands:
-        asked, year = workloads_named(questions[t], slot.workloads), instance.years[t]
-        cost = part_cost(instance, electricity_of(instance.objective, site), family, uplinks)
+        question = question_on(instance, family.hb.name)
+        asked = workloads_named(phases_of(question)[t], slot.workloads)
+        year, terms = instance.years[t], electricity_of(instance.objective, site)
+        cost = part_cost(question, terms, family, uplinks, stock)
         yield Part(
             name=part_name(slot, year),
             site=None if site is None else site.name,
             phase=year,
             design=design_of(family, uplinks),
-            workloads=tuple(fastest_on(instance, family, uplinks, workload) for workload in asked),
+            workloads=tuple(fastest_on(question, family, uplinks, workload) for workload in asked),
             cost=cost,
             power_w=cost.power_w,
         )

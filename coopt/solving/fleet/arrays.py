@@ -14,7 +14,7 @@ import numpy as np
 
 from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
-from coopt.instance.schema import Instance, Objective
+from coopt.instance.schema import Instance, Objective, question_on
 from coopt.network.growth import (
     bought_share,
     energy_usd_per_w,
@@ -53,6 +53,19 @@ class Grid:
         *goods, gpu = priced_products(self.instance)
         idle = replace(gpu, kind="hb", name=self.instance.cluster.gpu.idle_name)
         return (*goods, idle, gpu) if self.idle_apart else (*goods, gpu)
+
+    @cached_property
+    def gpu_of_domain(self) -> dict[str, str]:
+        """The GPU that each HB domain is sold with."""
+        return {
+            hb.name: question_on(self.instance, hb.name).cluster.gpu.name
+            for hb in self.instance.network.hb_domains
+        }
+
+    @cached_property
+    def place(self) -> dict[tuple[str, str], int]:
+        """The position of each product among the goods, by kind and name."""
+        return {(good.kind, good.name): g for g, good in enumerate(self.goods)}
 
     @cached_property
     def idle_apart(self) -> bool:
@@ -129,10 +142,7 @@ class Grid:
 
     def column(self, phase: int, kind: str, name: str) -> int:
         """The column of a product in a phase."""
-        place = next(
-            g for g, good in enumerate(self.goods) if (good.kind, good.name) == (kind, name)
-        )
-        return phase * len(self.goods) + place
+        return phase * len(self.goods) + self.place[kind, name]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -401,6 +411,8 @@ def orders(
     """
     if len(phases) == 1 and len(phases[0].usd) == 1:
         return float(phases[0].usd[0]) * units_needed[0], (units_needed[0],)
+    if len(phases) == 1 and phases[0].rises:  # none is bought ahead or spare
+        return phases[0].bill(units_needed[0]), (units_needed[0],)
     return _least_order(tuple(phase.brackets for phase in phases), tuple(units_needed))
 
 

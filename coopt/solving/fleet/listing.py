@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
@@ -23,14 +23,22 @@ from coopt.columns.islands.options import (
     question_key,
 )
 from coopt.columns.islands.shapes import Sites
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.variants import as_built, phases_of
 from coopt.network.family import Family
 from coopt.network.optics import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.parts import racks
+from coopt.network.space import Space
 from coopt.solving.fleet.arrays import Grid, OptionUses, coupled
 from coopt.solving.fleet.cheapest import cheapest_paths, is_separable
-from coopt.solving.fleet.paths import Chain, IslandPath, workloads_named
+from coopt.solving.fleet.paths import (
+    Chain,
+    IslandPath,
+    asked_in,
+    served_on,
+    sizes_of,
+    workloads_named,
+)
 from coopt.solving.fleet.placed import (
     Placed,
     distinct_networks,
@@ -113,6 +121,9 @@ class StandingIslands:
         of_module = core_links_of_module(grid.instance)
         ports = -(-islands.core_links // of_module) * of_module
 
+        units = np.zeros((len(islands), len(grid.goods)))
+        units[:, [grid.place[item.key] for item in self.market.products]] = islands.units
+
         def each(values: Floats | Ints) -> Floats:
             """Of one phase, at every site."""
             return np.repeat(np.asarray(values, dtype=np.float64)[:, None], len(self.sites), axis=0)
@@ -124,7 +135,7 @@ class StandingIslands:
             gpus=each(islands.gpus),
             racks=each(filled),
             core_ports=each(ports),
-            units=each(islands.units),
+            units=each(units),
             labour_usd=np.zeros(len(self)),
         )
 
@@ -143,7 +154,39 @@ class StandingIslands:
         )
 
 
-SlotOptions = Paths | StandingIslands
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Together:
+    """Islands of several lists, one after the other."""
+
+    lists: tuple[Paths | StandingIslands, ...]
+    begun: tuple[Chain, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.lists))
+
+    @property
+    def slot(self) -> Ints:
+        """The slot that each one serves."""
+        return np.concatenate([one.slot for one in self.lists])
+
+    def uses(self, grid: Grid) -> OptionUses:
+        """What each one uses of whatever couples them."""
+        uses = [one.uses(grid) for one in self.lists]
+        names = [field.name for field in fields(OptionUses) if field.name != "slots"]
+        columns = {name: np.concatenate([getattr(one, name) for one in uses]) for name in names}
+        return OptionUses(slots=uses[0].slots, **columns)
+
+    def built(self, rows: Ints) -> list[Placed]:
+        """The islands of some numbers."""
+        ends = np.cumsum([len(one) for one in self.lists])
+        places = np.searchsorted(ends, rows, side="right").tolist()
+        return [
+            self.lists[n].built(rows[k : k + 1] - (ends[n - 1] if n else 0))[0]
+            for k, n in enumerate(places)
+        ]
+
+
+SlotOptions = Paths | StandingIslands | Together
 """The islands that a question may choose from, by their numbers."""
 
 
@@ -180,6 +223,31 @@ def listed_at(run: Run, billed: Instance, *, beaten_optics: bool = False) -> lis
 
 
 def _options(run: Run, billed: Instance, listed: ListedIslands, *, everything: bool) -> SlotOptions:
+    """Every island of every workload at every site, and the network that stands where it serves
+    one.
+    """
+    by_gpu = questions_by_gpu(billed)
+    lists = [_new_options(run, one, listed, everything=everything) for one in by_gpu]
+    lists += [_standing_networks(run, one) for one in by_gpu if one.stands is not None]
+    return Together(lists=tuple(lists)) if len(lists) > 1 else lists[0]
+
+
+def _standing_networks(run: Run, billed: Instance) -> Paths:
+    """The network that stands, as it is, for each workload and number of GPUs that it serves."""
+    space, placed = Space(instance=billed), list[Placed]()
+    for number, slot in enumerate(slots_of(billed)):
+        ((asked),) = asked_in(billed, slot.workloads).values()
+        networks = [one for gpus in sizes_of(asked) if (one := space.standing(gpus)) is not None]
+        served = served_on(asked, networks, {}, run.check_clock, Counter())
+        for family in (one for some in served.values() for one in some):
+            path = IslandPath(families=(family,), uplinks=(family.uplink_choices[0],))
+            placed.append(Placed(slot=number, path=path, site=None))
+    return Paths(placed=tuple(placed))
+
+
+def _new_options(
+    run: Run, billed: Instance, listed: ListedIslands, *, everything: bool
+) -> Paths | StandingIslands:
     """Every island of every workload at every site; what was `listed` before is not listed
     again.
     """

@@ -115,7 +115,7 @@ def _range(data: ChoiceData, p: int) -> tuple[float, float]:
 
 def _within(product: Product, min_units: float, max_units: float) -> tuple[Product, float]:
     """A product whose quantity lies in a range, and what its bill has beside."""
-    first_bracket = int(np.flatnonzero(product.start <= min_units)[-1])
+    first_bracket = 0 if product.rises else int(np.flatnonzero(product.start <= min_units)[-1])
     offset = float(product.offsets[first_bracket])
     start, usd = np.append(0.0, product.start[first_bracket + 1 :]), product.usd[first_bracket:]
     brackets = len(usd)
@@ -265,7 +265,7 @@ def scaled(data: ChoiceData, worth: float = math.inf) -> tuple[ChoiceData, float
     choice.
     """
     # Solvers have absolute tolerances: in units near 1 they are relative to what counts.
-    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
+    usd = data.usd + data.quantity @ np.array([product.usd.max() for product in data.products])
     capex = float(data.largest(usd).sum()) / LARGEST or 1.0
     objective = (
         float(data.largest(np.abs(data.weight * usd) + np.abs(data.opex)).sum()) / LARGEST or 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,8 +90,9 @@ def units_at(grid: Grid, family: Family, uplinks: int) -> Floats:
     include = grid.instance.objective.include
     counted = units_of(grid.instance, family, uplinks)
     units = np.array([float(counted[good.kind, good.name]) for good in grid.goods])
-    units[-1] = family.gpus * ("gpu" in include)
-    units[-2 if grid.idle_apart else -1] += (family.installed_gpus - family.gpus) * (
+    gpu = grid.place["gpu", grid.gpu_of_domain[family.hb.name]]
+    units[gpu] = family.gpus * ("gpu" in include)
+    units[-2 if grid.idle_apart else gpu] += (family.installed_gpus - family.gpus) * (
         "hb" in include
     )
     return units
@@ -192,7 +193,9 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
     )
     needed = np.diff(units.sum(axis=1), axis=0, prepend=0.0)
     # which units of a phase stand idle in a later one is not told
-    idle_gpus = 0 if instance.phase else sum(map(_idle_gpus, chosen)) * ("hb" in include)
+    idle_gpus = Counter[str]()
+    for one in chosen if "hb" in include and not instance.phase else ():
+        idle_gpus += _idle_gpus(grid, one)
     bought = [
         tuple(
             map(
@@ -240,9 +243,12 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
     )
 
 
-def _idle_gpus(one: Placed) -> int:
-    """GPUs of the HB domains of an island that do not train, over the phases."""
-    return sum(family.installed_gpus - family.gpus for _, family, _ in one.path.stands)
+def _idle_gpus(grid: Grid, one: Placed) -> Counter[str]:
+    """GPUs of the HB domains of an island that do not train, over the phases, by kind."""
+    idle = Counter[str]()
+    for _, family, _ in one.path.stands:
+        idle[grid.gpu_of_domain[family.hb.name]] += family.installed_gpus - family.gpus
+    return idle
 
 
 def _at(grid: Grid, good: PricedProduct, phase: int) -> Product:
@@ -251,19 +257,24 @@ def _at(grid: Grid, good: PricedProduct, phase: int) -> Product:
 
 
 def _lines(
-    grid: Grid, phase: int, bought: Sequence[tuple[int, ...]], needed: Floats, idle_gpus: int
+    grid: Grid,
+    phase: int,
+    bought: Sequence[tuple[int, ...]],
+    needed: Floats,
+    idle_gpus: Mapping[str, int],
 ) -> Iterator[Item]:
     """Lines of the bill of a phase: a line for each price, idle GPUs apart; units that nobody ever
     needs are spare and draw nothing.
     """
     include = grid.instance.objective.include
-    for g in (len(grid.goods) - 1, *range(len(grid.goods) - 1)):  # GPUs first, as in any bill
+    # GPUs first, as in any bill
+    for g in sorted(range(len(grid.goods)), key=lambda g: grid.goods[g].kind != "gpu"):
         good, count = grid.goods[g], bought[g][phase]
         if not _counted(grid, good):
             continue
         useful = min(max(round(float(needed[:, g].sum())) - sum(bought[g][:phase]), 0), count)
         only_idle = good.kind == "gpu" and "gpu" not in include
-        idle = useful if only_idle else idle_gpus if good.kind == "gpu" else 0
+        idle = useful if only_idle else idle_gpus.get(good.name, 0) if good.kind == "gpu" else 0
         left = {False: useful - idle, True: idle}
         for units, usd in _priced(_at(grid, good, phase), count):
             for is_idle, units_left in left.items():
@@ -298,9 +309,9 @@ def _item(
     grid: Grid, good: PricedProduct, count: int, usd: float, *, idle: bool, spare: bool = False
 ) -> Item:
     gpu, w = grid.instance.cluster.gpu, 0.0 if spare else good.w
-    idle = idle or (good.kind, good.name) == ("hb", gpu.idle_name)
-    kind = "hb" if idle else good.kind
-    return line(kind, gpu.name if idle else good.name, count, usd, w, idle=idle, spare=spare)
+    is_apart = (good.kind, good.name) == ("hb", gpu.idle_name)
+    kind, name = "hb" if idle or is_apart else good.kind, gpu.name if is_apart else good.name
+    return line(kind, name, count, usd, w, idle=idle or is_apart, spare=spare)
 
 
 def _stored(

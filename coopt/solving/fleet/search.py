@@ -310,6 +310,10 @@ def _line_below(data: ChoiceData, p: int) -> tuple[float, float, float]:
     min_units = float(sum(units[data.workload == w].min() for w in range(data.workloads)))
     max_units = float(data.max_units(p).sum())
     dearest = product.bill(max_units)
+    if product.rises:  # a convex bill lies above the line of its last bracket and above its first
+        is_beyond = min_units >= product.start[-1]
+        last = float(product.offsets[-1]), float(product.usd[-1]), dearest
+        return last if is_beyond else (0.0, 0.0, 0.0)
     if max_units <= min_units:
         return dearest, 0.0, dearest
     slope = (dearest - product.bill(min_units)) / (max_units - min_units)

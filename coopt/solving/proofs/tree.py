@@ -404,7 +404,7 @@ def _min_cost(frontier: Frontier, units: float) -> float:
 
 def _dearest_value(data: ChoiceData) -> float:
     """What the dearest choice is worth, about."""
-    usd = data.usd + data.quantity @ np.array([product.usd[0] for product in data.products])
+    usd = data.usd + data.quantity @ np.array([product.usd.max() for product in data.products])
     return float(data.largest(np.abs(data.opex) + usd).sum()) or 1.0
 
 

@@ -8,7 +8,7 @@ from coopt.instance.base import PRICE_DOUBT
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.doubts import PRICES, entry_of, price_bases
 from coopt.instance.reserves import published_failures
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import exact_amount
 from coopt.plan.parts import Item
 from coopt.plan.schema import Assumption, NextBest, Plan
@@ -35,7 +35,8 @@ def check_assumptions(
     for claim in plan.assumptions:
         ratio: float | None = -1.0
         if claim.workload in runs:
-            ratio = _ratio(question, claim, *runs[claim.workload])
+            part, run = runs[claim.workload]
+            ratio = _ratio(question_on(question, part.family.hb.name), claim, part, run)
         known = claim.time_ratio is not None and ratio is not None
         ledger.holds(
             "assumption",

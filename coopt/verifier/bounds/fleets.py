@@ -15,7 +15,7 @@ from operator import add, le, sub
 from typing import NamedTuple
 
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
@@ -196,14 +196,19 @@ class FleetChoices:
             Fleet(question, self._kind)
             for question in questions_by_core_optic(self._question, self._kind)
         ]
+        return [FleetMenus(fleet, self._islands(fleet, margin)) for fleet in fleets]
+
+    def _islands(self, fleet: Fleet, margin: float) -> list[list[IslandPath]]:
+        """The islands that each workload of a fleet may have, of each kind of GPU."""
         # one network is gone through whatever its designs are
-        fleet_paths = (
-            (fleet, IslandPaths(fleet, margin, math.inf if fleet.is_one_part else None))
-            for fleet in fleets
-        )
+        most = math.inf if fleet.is_one_part else None
+        by_gpu = [
+            IslandPaths(Fleet(question, self._kind), margin, most)
+            for question in questions_by_gpu(fleet.question)
+        ]
         return [
-            FleetMenus(fleet, [_unbeaten(paths.of(name)) for name in fleet.islands])
-            for fleet, paths in fleet_paths
+            [path for paths in by_gpu for path in _unbeaten(paths.of(name))]
+            for name in fleet.islands
         ]
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import within
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
@@ -31,7 +31,8 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
         for run in part.runs:
             other = listed.pop(run.workload.name, None)
             beside = Ledger()
-            fault = _fault(beside, question, part, run, other, is_timed=is_timed)
+            own = question_on(question, part.family.hb.name)
+            fault = _fault(beside, own, part, run, other, is_timed=is_timed)
             ledger.turn_to(f"Ties of {run.workload.name}", aside=True)
             ledger.take(check for check in beside.checks if check.name != "deadline")
             text = "none" if other is None else f"{other.iteration_time_s:.9g} s"

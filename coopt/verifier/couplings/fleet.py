@@ -14,7 +14,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site
 from coopt.instance.hardware import Nic
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Item, ItemKind
@@ -111,14 +111,25 @@ StandingUnits = Mapping[Place, Mapping[ProductKey, int]]
 
 
 class Fleet:
-    """Phases, sites and prices of a question without intervals, at which a fleet is billed."""
+    """Phases, sites and prices of a question without intervals, at which a fleet is billed.
+
+    Attributes
+    ----------
+    left
+        Units that stand and that no island checked so far has.
+    """
 
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
-        self.question, self.kind = question, kind
+        self.question, self.kind, self.left = question, kind, owned_units(question)
         self.phases = range(len(question.years))
         self.sites = question.sites
         self.islands = island_names(question)
         self.questions = phases_of(question)
+
+    def on(self, hb_domain: str) -> Fleet:
+        """The same with the GPUs that an HB domain is sold with."""
+        question = question_on(self.question, hb_domain)
+        return self if question is self.question else Fleet(question, self.kind)
 
     @property
     def is_one_part(self) -> bool:
@@ -173,7 +184,7 @@ class Fleet:
     def floor_usd(self, phase: int, product: ProductKey) -> float:
         """The lowest price of a unit up to a phase, whatever the quantity (USD)."""
         # Units may be bought in any earlier phase and stored.
-        return min(self.tariff(t, product).steps[-1][1] for t in range(phase + 1))
+        return min(usd for t in range(phase + 1) for _, usd in self.tariff(t, product).steps)
 
     def year(self, phase: int) -> float | None:
         """When a phase begins; None where nothing grows."""

@@ -23,9 +23,11 @@ from coopt.verifier.parts.stages import (
     GrowthStage,
     Optics,
     grown_from,
+    last_stage,
     last_stages,
     standing_by,
 )
+from coopt.verifier.parts.standing import StandingNetwork, standing_network
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.mappings import mapping_sizes
@@ -126,9 +128,9 @@ class IslandPaths:
             return
         families = (
             family
-            for demands in self._demands.values()
+            for name, demands in self._demands.items()
             for gpus in demands[max(demands)].sizes
-            for family in families_of(fleet.question, gpus, self.attachments)
+            for family in self.families(name, gpus)
         )
         # counted before any is timed, which takes longest
         if len([*islice(families, MOST_FAMILIES + 1)]) > MOST_FAMILIES:
@@ -162,9 +164,11 @@ class IslandPaths:
 
     def families(self, name: str, gpus: int) -> Iterator[DesignFamily]:
         """The families of networks of so many GPUs that an island may have in the end, in time or
-        not.
+        not, and the network that stands.
         """
-        return families_of(self._fleet.question, gpus, self.attachments)
+        yield from families_of(self._fleet.question, gpus, self.attachments)
+        if (standing := standing_network(self._fleet.question, gpus)) is not None:
+            yield standing.family
 
     def may_train(self, name: str, family: DesignFamily) -> bool:
         """Whether a network of a family is in time in the end if no switch slows it down."""
@@ -229,10 +233,7 @@ class IslandPaths:
         """
         last_demand = demands[max(demands)]
         for gpus in last_demand.sizes:
-            for family in filter(
-                last_demand.trainer.may_train,
-                families_of(self._fleet.question, gpus, self.attachments),
-            ):
+            for family in filter(last_demand.trainer.may_train, self.families("", gpus)):
                 optics_of = partial(self.optics_of, family)
                 for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
                     yield from self._grown_to(demands, cored, optics_of, end)
@@ -245,6 +246,11 @@ class IslandPaths:
         core_end: Optic | None,
     ) -> Iterator[dict[int, list[GrowthStage]]]:
         last_phase, network = max(demands), self._fleet.question.network
+        if family.stands:
+            standing = self._standing(family)
+            ports = standing.ports
+            yield {last_phase: [last_stage(family, ports, (ports.up,), standing.optics)]}
+            return
         for last_network in last_stages(network, family, optics_of, core_end):
             stages = {
                 t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase
@@ -257,7 +263,15 @@ class IslandPaths:
         """The choices of optics of a family with so many tiers, which are the same for all of the
         same NIC attachment.
         """
+        if family.stands:
+            standing = self._standing(family)
+            return [standing.optics] * (tiers == standing.ports.tiers)
         return list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
+
+    def _standing(self, family: DesignFamily) -> StandingNetwork:
+        standing = standing_network(self._fleet.question, family.gpus)
+        assert standing is not None, "it is the network that stands"
+        return standing
 
     def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""

@@ -22,7 +22,7 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
     units_by_phase,
 )
-from coopt.verifier.couplings.prices import ProductKey
+from coopt.verifier.couplings.prices import ProductKey, gpu_of
 from coopt.verifier.parts.bills import BillTotal, LineKey, key_of
 from coopt.verifier.parts.part_checks import Row, check_lines, check_products, check_sums
 
@@ -120,7 +120,7 @@ def check_orders(
             units,
             sum(island.links_added(t) for island in islands),
             # which units of a phase stand idle in a later one is not told
-            0 if growth else _idle_gpus(fleet, islands),
+            Counter() if growth else _idle_gpus(fleet, islands),
         )
         # Units of an earlier phase serve on, so that only the sum so far has to reach what stands.
         purchases.update(_orders_of(fleet, items))
@@ -152,11 +152,13 @@ def check_orders(
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
 
 
-def _idle_gpus(fleet: Fleet, islands: Sequence[FleetIsland]) -> int:
-    """GPUs of the HB domains of all islands that do not train, where these are billed."""
-    include = fleet.question.objective.include
+def _idle_gpus(fleet: Fleet, islands: Sequence[FleetIsland]) -> Counter[str]:
+    """GPUs of the HB domains of all islands that do not train, where these are billed, by kind."""
+    include, idle = fleet.question.objective.include, Counter[str]()
     standing = (state for island in islands for state in island.phases if state is not None)
-    return sum(state.counts.idle_gpus for state in standing) * ("hb" in include)
+    for state in standing if "hb" in include else ():
+        idle[gpu_of(fleet.question, state.counts)] += state.counts.idle_gpus
+    return idle
 
 
 def _check_totals(
@@ -208,7 +210,7 @@ def _check_lines(
     purchases_before: Counter[ProductKey],
     units: Sequence[Counter[ProductKey]],
     links: int,
-    idle_gpus: int,
+    idle_gpus: Mapping[str, int],
 ) -> None:
     """Check that each line has a price of its phase and quantity, and that labour is paid for links
     added.
@@ -222,7 +224,7 @@ def _check_lines(
             product,
             count,
             useful=max(units[-1][product] - purchases_before[product], 0),
-            idle=idle_gpus,
+            idle=idle_gpus.get(product[1], 0) if product[0] == "gpu" else 0,
         )
     ]
     rate = fleet.labour_usd(t)

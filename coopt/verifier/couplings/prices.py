@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.question import CostKind
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
@@ -99,7 +99,7 @@ def counts_of_island(
 
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
     """Every product of an instance; GPUs under the kind gpu."""
-    network, gpu = instance.network, instance.cluster.gpu
+    network, cluster = instance.network, instance.cluster
     prices: dict[ProductKey, UnitPrice] = {}
     for stands in instance.existing:  # which may consist of products that are not listed
         prices |= {("switch", box.name): UnitPrice(0.0, box.w) for box in stands.switches}
@@ -116,16 +116,23 @@ def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
         ("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches
     }
     prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
-    return {**prices, ("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w)}
+    gpus = cluster.generations or (cluster.gpu,)
+    return prices | {("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w) for gpu in gpus}
+
+
+def gpu_of(instance: Instance, units: UnitCounts) -> str:
+    """The name of the GPUs of an island, which its HB domains are sold with."""
+    domain = next(name for kind, name in units.products if kind == "hb")
+    return question_on(instance, domain).cluster.gpu.name
 
 
 def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int]:
     """The products that `include` counts, idle GPUs among GPUs."""
-    include, gpu = instance.objective.include, instance.cluster.gpu
+    include, gpu = instance.objective.include, gpu_of(instance, units)
     counts = {product: count for product, count in units.products.items() if product[0] in include}
     return {
         **counts,
-        ("gpu", gpu.name): (
+        ("gpu", gpu): (
             units.active_gpus * ("gpu" in include) + units.idle_gpus * ("hb" in include)
         ),
     }

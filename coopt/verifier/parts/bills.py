@@ -168,8 +168,11 @@ def bill(
     family: DesignFamily,
     levels: Sequence[SwitchLevel],
     optics: Sequence[OpticPair],
+    left: Counter[tuple[str, str]] | None = None,
 ) -> list[CountedItem]:
-    """All lines of a design that `include` lets count and that are not empty."""
+    """All lines of a design that `include` lets count and that are not empty; `left` are the units
+    that stand and no network has yet, all where it is alone.
+    """
     domains, attachment, lines = family.bought, family.attachment, domain_lines(instance, family)
     if attachment is not None:
         lines.append(
@@ -182,19 +185,26 @@ def bill(
             )
         )
     all_lines = [*counting(instance, lines), *level_lines(instance, family, levels, optics)]
-    return _owned(instance, all_lines) if instance.existing else all_lines
+    left = owned_units(instance) if left is None else left
+    return _owned(instance, left, all_lines) if instance.existing else all_lines
 
 
-def _owned(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
-    """The lines of a bill with the units that stand at no price, of GPUs those that train first."""
-    left, owned = owned_units(instance), list[CountedItem]()
+def _owned(
+    instance: Instance, left: Counter[tuple[str, str]], lines: Iterable[CountedItem]
+) -> list[CountedItem]:
+    """The lines of a bill with the units that stand at no price, of GPUs those that train first;
+    what a network like that which stands has beyond them is bought as listed.
+    """
+    network, owned = instance.network, list[CountedItem]()
+    kinds = ("nic", network.nics), ("switch", network.switches), ("optics", network.optics)
+    listed = {(kind, one.name): one.usd for kind, products in kinds for one in products}
     for line in sorted(lines, key=lambda line: line.idle):
         product = "gpu" if line.idle else line.kind, line.name
         held = min(left[product], line.amount)
         left[product] -= held
         owned += [
             line._replace(amount=held, unit_usd=0.0),
-            line._replace(amount=line.amount - held),
+            line._replace(amount=line.amount - held, unit_usd=listed.get(product, line.unit_usd)),
         ]
     return [line for line in owned if line.amount]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
@@ -107,7 +107,8 @@ def _simulated(
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     network = network_of(instance, part.name, network_plan)
-    waits_s, gpu = plan.couplings.waits_s, at_min_efficiency(instance).cluster.gpu
+    question = question_on(instance, network_plan.hb_domain.name)
+    waits_s, gpu = plan.couplings.waits_s, at_min_efficiency(question).cluster.gpu
     runs = placed_runs(instance, part)
     return [
         _iteration(part.name, run, gpu, network, waits_s.get(run.workload.name, 0.0), trace)

@@ -2,6 +2,7 @@
 
 import copy
 import random
+import re
 
 import pytest
 
@@ -251,3 +252,64 @@ def test_growth_of_what_stands_is_the_best_of_all_networks(seed):
     assert plan.objective.value == pytest.approx(least, rel=1e-9)
     assert coopt.verify(instance, plan).accepted
     assert plan.objective.value <= coopt.solve(new).objective.value
+
+
+ISLANDS = {
+    **GIVEN,
+    "cluster": {"gpu": ["h100-sxm", "b300"], "gpus": 192},
+    "workload": [
+        {**GIVEN["workload"], "name": "old", "max_iteration_time_s": 0.8},
+        {**GIVEN["workload"], "name": "new", "max_iteration_time_s": 0.45},
+    ],
+    "sharing": {"mode": "partition", "mixed_gpus": True},
+    "network": {
+        "hb_domains": ["hgx-h100-8", "hgx-b300-8"],
+        "fabrics": ["rail-only", "clos"],
+        "nics": "cx7-400g",
+        "switches": "qm9700",
+        "optics": ["400g-sr4", "400g-dr4"],
+    },
+    "objective": {"include": ["gpu", "hb", "nic", "switch", "optics"]},
+    "existing": {**GIVEN["existing"], "gpu": "h100-sxm"},
+}
+
+
+def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
+    instance = coopt.Instance.model_validate(ISLANDS)
+    plan = coopt.solve(instance)
+    domains = {part.name: part.design.hb_domain.name for part in plan.parts}
+    assert domains == {"old": "hgx-h100-8", "new": "hgx-b300-8"}
+    bought = {item.item: item.count for item in plan.cost.items if item.unit_usd}
+    assert bought["b300"] == 64
+    assert "h100-sxm" not in bought
+    assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
+    assert coopt.verify(instance, plan).accepted
+    for command in (coopt.explain, coopt.certify):
+        with pytest.raises(coopt.InstanceError, match="needs one kind of GPU"):
+            command(instance, plan)
+
+
+def _islands_with(**changes):
+    return coopt.Instance.model_validate({**copy.deepcopy(ISLANDS), **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"sharing": {"mode": "time", "mixed_gpus": True}}, "sharing.mode = 'time', needs 'partition'"),
+        ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.gpu = 'h100-sxm', needs a list"),
+        ({"availability": {"rates": "llama-3"}}, "is not supported together with [availability]"),
+        (
+            {"network": {**ISLANDS["network"], "hb_domains": ["hgx-h100-8", "gb200-nvl72"]}},
+            "HB domain 'gb200-nvl72' is sold with none of cluster.gpu",
+        ),
+        (
+            {"network": {**ISLANDS["network"], "optics": "400g-sr4"}},
+            "existing[0] 'ours': tiers[1].optic = '400g-dr4': is not in network.optics",
+        ),
+        ({"sharing": {"mode": "partition", "most_products": {"nic": 1}}}, "sharing.most_products"),
+    ],
+)
+def test_islands_that_cannot_share_what_stands(changes, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        _islands_with(**changes)
