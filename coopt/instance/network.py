@@ -379,12 +379,21 @@ class Network(Table):
         Field(description="length of links: NIC to leaf, leaf to next tier, to the core (m)"),
     ] = (50.0, 100.0, 500.0)
 
+    cables: Annotated[
+        Literal["tier", "hall"],
+        Field(
+            description=(
+                "whether a tier has one kind of cables, which reaches link_reach_m (tier), or the"
+                " cheapest for each length in the hall (hall)"
+            )
+        ),
+    ] = "tier"
+
     hall: Annotated[
         NetworkHallRows,
         Field(
             description=(
-                "how racks stand, for lengths of cables, racks of switches and the drawing; no plan"
-                " depends on it"
+                "how racks stand, for lengths of cables, racks of switches and the drawing"
             )
         ),
     ] = NetworkHallRows()
@@ -415,6 +424,11 @@ class Network(Table):
         if table.get("given") is True:
             table = {"buildable": False, **table}
         return table if table.get("buildable", True) else {**COUNTED_ALONE, **table}
+
+    @property
+    def needed_reach_m(self) -> tuple[float, float, float]:
+        """How far links of each level reach at least; lengths in the hall decide beyond that."""
+        return (0.0, 0.0, 0.0) if self.cables == "hall" else self.link_reach_m
 
     @property
     def mates(self) -> bool:
@@ -468,6 +482,7 @@ class Network(Table):
         """
         fibres = [optic.fibre for optic in self.optics if optic.fibre is not None]
         may_differ = len(set(fibres)) < len(fibres) or any(optic.breakout for optic in self.optics)
+        may_differ = may_differ or self.cables == "hall"
         return self.link_ends == "own" or (self.link_ends == "any" and may_differ)
 
     @model_validator(mode="after")

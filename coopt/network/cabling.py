@@ -17,7 +17,9 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import whole_graph
-from coopt.network.halls import Placing, grown_numbers, last_of_slot, placing_of
+from coopt.network.halls import grown_numbers, last_of_slot
+from coopt.network.laying import fans
+from coopt.network.placing import Placing, placing_of
 from coopt.network.plan_networks import PartNetwork, part_named, part_network
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
@@ -72,7 +74,7 @@ def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> I
     parts = [part_named(instance, plan, part)] if part or len(plan.parts) < 2 else [*_last(plan)]
     for one in parts:
         network = part_network(instance, plan, "cabling", one.name)
-        placing = _Spots.of(instance, plan, one, network)
+        placing = Spots.of(instance, plan, one, network)
         prefix = f"{one.name}:" if len(parts) > 1 else ""
         yield from cables(network.family, network.uplinks, placing, prefix)
 
@@ -85,7 +87,7 @@ def _last(plan: Plan) -> Iterator[Part]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Spots:
+class Spots:
     """Where the ends of cables are: of what a network grows into, with the number of each leaf
     there.
     """
@@ -95,7 +97,7 @@ class _Spots:
     pods: dict[int, int]
 
     @classmethod
-    def of(cls, instance: Instance, plan: Plan, part: Part, network: PartNetwork) -> _Spots | None:
+    def of(cls, instance: Instance, plan: Plan, part: Part, network: PartNetwork) -> Spots | None:
         """The spots of a part; None where nobody knows its racks."""
         family = network.family
         if family.hb.racks is None or not family.tiers:
@@ -104,8 +106,14 @@ class _Spots:
         end = network if last is part else part_network(instance, plan, "cabling", last.name)
         placing = placing_of(end.question, end.family, end.uplinks)
         becomes = range(family.leaves) if end is network else grown_numbers(family, end.family)
-        pods = {leaf: n for n, (_, of) in enumerate(placing.chain.each_pod()) for leaf in of}
-        return cls(placing=placing, becomes=becomes, pods=pods)
+        return cls.in_hall(placing, becomes)
+
+    @classmethod
+    def in_hall(cls, placing: Placing, becomes: Sequence[int] | None = None) -> Spots:
+        """The spots of a placing; leaves are its own where left out."""
+        chain = placing.chain
+        pods = {leaf: n for n, (_, of) in enumerate(chain.each_pod()) for leaf in of}
+        return cls(placing=placing, becomes=becomes or range(chain.leaves), pods=pods)
 
     def spot(self, node: dict[str, Any], name: str, pod_leaf: int) -> int:
         """The spot of a node; of a switch above a leaf that is told."""
@@ -119,14 +127,16 @@ class _Spots:
 
 
 def cables(
-    family: Family, uplinks: int, spots: _Spots | None = None, prefix: str = ""
+    family: Family, uplinks: int, spots: Spots | None = None, prefix: str = ""
 ) -> Iterator[Cable]:
     """The cables of a network, tier by tier from the leaves up."""
     graph, chain = whole_graph(family, uplinks), family.chain(uplinks)
     below: dict[str, int] = {}  # a leaf below each switch, which says where its pod stands
     ports = _Ports(family, [level.down_ports for level in chain.levels])
-    for level, ends in enumerate(family.optics, start=1):
+    laying = _Laying(family, spots)
+    for level in range(1, family.tiers + 1):
         number = 0
+        edges = []
         for a, b, edge in graph.edges(data=True):
             if edge["level"] != level:
                 continue
@@ -141,22 +151,53 @@ def cables(
             length_m = None
             if spots is not None and places[0] is not None and places[1] is not None:
                 length_m = spots.placing.sold_m(places[0], places[1])
+            edges.append((low, high, edge["links"], leaf, places, length_m))
+        if family.cables:  # modules are filled from the longest cable on
+            edges.sort(key=lambda edge: (-(edge[-1] or 0), edge[3] if level > 1 else 0))
+        for low, high, links, leaf, places, length_m in edges:
             racks = [
                 None if spots is None or place is None else rack_name(spots.placing.hall, place)
                 for place in places
             ]
-            for _ in range(edge["links"]):
+            for _ in range(links):
                 number += 1
+                ends = laying.ends(level, high, leaf, length_m)
                 yield Cable(
                     label=f"{prefix}{level}-{number:06}",
                     level=level,
                     gbit_s=family.link_gbit_s,
                     kind=kind_of(ends),
                     length_m=length_m,
-                    reach_m=min(end.reach_m for end in ends),
+                    reach_m=ends.reach_m,
                     lower=ports.lower(prefix, low, level, ends.below, racks[0]),
                     upper=ports.upper(prefix, high, level, ends.above, racks[1]),
                 )
+
+
+class _Laying:
+    """The ends of each cable, taken one after the other."""
+
+    def __init__(self, family: Family, spots: Spots | None) -> None:
+        self._family, self._pods = family, {} if spots is None else spots.pods
+        self._taken, self._needs = Counter[str](), dict[tuple[int, str | int], int]()
+        if family.cables and spots is not None:
+            for fan in fans(spots.placing, family):
+                self._needs |= {(fan.level, at): m for at, m in fan.needs_m.items()}
+
+    def ends(self, level: int, high: str, leaf: int, length_m: int | None) -> LinkEnds:
+        """The ends of the next cable into a switch, from a leaf or a pod with this leaf."""
+        family = self._family
+        if not family.cables or length_m is None:
+            return family.optics[level - 1]
+        if level == 1:
+            module, self._taken[high] = (
+                self._taken[high] // family.per_module[0][1],
+                self._taken[high] + 1,
+            )
+            needed = self._needs.setdefault((0, f"{high}/{module}"), length_m)
+        else:
+            needed = self._needs[level - 1, leaf if level == 2 else self._pods[leaf]]
+        return next(run.ends for run in family.cables[level - 1] if run.length_m == needed)
 
 
 def rack_name(hall: HallRows, rack: int) -> str:

@@ -14,8 +14,8 @@ from coopt.instance.texts import InstanceError, alternatives, both, broken, coun
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
 from coopt.network.family import TierChain, TierLevel
-from coopt.network.halls import Lengths
 from coopt.network.parts import cage_note, splitting_notes
+from coopt.network.placing import Lengths
 from coopt.plan.networks import (
     BilledNetwork,
     BilledTier,

@@ -12,7 +12,7 @@ from coopt.instance.hardware import Optic
 from coopt.instance.texts import InstanceError
 from coopt.network.designs import leaf_numbers, link_rates
 from coopt.network.family import Holders, TierChain, dealt, whole
-from coopt.network.halls import Lengths, SwitchBox, placed
+from coopt.network.placing import Lengths, SwitchBox, placed
 
 MOST_ENDS = 5_000_000
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.network.family import Family, Ints, without_nics
-from coopt.network.space import leaf_numbers
+from coopt.network.placing import leaf_numbers
 
 
 @dataclass(frozen=True, kw_only=True)

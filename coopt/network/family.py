@@ -289,6 +289,23 @@ class LinkEnds(NamedTuple):
         """Each product once, that of the upper end first."""
         return tuple(dict.fromkeys((self.above, self.below)))
 
+    @property
+    def reach_m(self) -> float:
+        """How far both reach (m)."""
+        return min(self.below.reach_m, self.above.reach_m)
+
+
+class CableRun(NamedTuple):
+    """The cables of a level that need one length (m), all over, with the modules at their lower and
+    at their upper ends.
+    """
+
+    length_m: int
+    ends: LinkEnds
+    links: int
+    below: int
+    above: int
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
@@ -417,12 +434,14 @@ class Family(EquippedDomains, Wiring):
 
     `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of
     each NIC lead to `nic_planes` such sets; `chassis` are the leaf switches of all. `optics` has
-    the ends of links of each tier. `discipline` says what slows traffic above the leaves. Where one
+    the ends of links of each tier: of the longest where `cables` are
+    chosen by their lengths. `discipline` says what slows traffic above the leaves. Where one
     domain holds everything, `lone_links` lead from its NICs into a core. `spare_domains` stand by
     without links of their own.
     """
 
     optics: tuple[LinkEnds, ...]
+    cables: tuple[tuple[CableRun, ...], ...] = ()
     planes: int
     discipline: Discipline
     lone_links: int = 0

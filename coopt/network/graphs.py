@@ -14,7 +14,7 @@ import networkx as nx
 import numpy as np
 
 from coopt.network.family import Family, TierChain
-from coopt.network.space import leaf_numbers
+from coopt.network.placing import leaf_numbers
 
 Graph = Any  # networkx is untyped
 

@@ -109,7 +109,7 @@ def own_ends(
         What ends are compared by.
     """
     rate, levels = nic.gbit_s / planes, list[tuple[LinkEnds, ...]]()
-    for level, reach_m in enumerate(network.link_reach_m[: len(switches)]):
+    for level, reach_m in enumerate(network.needed_reach_m[: len(switches)]):
         lower_box, upper_box = (switches[level - 1] if level else None), switches[level]
         reaching = [
             optic for optic in network.optics if optic.reach_m >= reach_m and optic.links_of(rate)
@@ -131,7 +131,9 @@ def own_ends(
             pairs = [ends for ends in pairs if _mates(ends, lower_box or nic, upper_box)]
         if not pairs:
             break
-        levels.append(_worth_having(pairs, rate, values))
+        # a dearer module may be the one that reaches
+        by_length = network.cables == "hall"
+        levels.append(tuple(pairs) if by_length else _worth_having(pairs, rate, values))
     return tuple(levels)
 
 

@@ -26,7 +26,7 @@ from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch, mat
 from coopt.instance.network import Discipline
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.texts import both, counted
-from coopt.network.family import EndHolders, Family, Holders, TierChain, whole
+from coopt.network.family import EndHolders, Family, Holders, LinkEnds, TierChain, whole
 from coopt.network.standing import family_of
 from coopt.plan.couplings import SitePower
 from coopt.plan.parts import Cost, Item, line
@@ -51,6 +51,16 @@ def end_modules(family: Family, chain: TierChain) -> tuple[EndModules, ...]:
     return tuple(
         EndModules(whole(holders.below, n), whole(holders.above, m)) for holders, (n, m) in ends
     )
+
+
+def kinds_of_ends(family: Family, chain: TierChain) -> Iterator[tuple[LinkEnds, EndModules]]:
+    """The ends of links, with their modules over all planes: of each level, or where cables are
+    chosen by their lengths of each length.
+    """
+    for runs in family.cables:
+        yield from ((run.ends, EndModules(run.below, run.above)) for run in runs)
+    if not family.cables:
+        yield from zip(family.optics, end_modules(family, chain), strict=True)
 
 
 def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
@@ -409,7 +419,7 @@ def counted_units(family: Family, uplinks: int) -> Units:
     chain = family.chain(uplinks)
     for tier, switch in zip(chain.levels, family.switches, strict=True):
         units["switch", switch.name] += tier.switches
-    for ends, count in zip(family.optics, end_modules(family, chain), strict=True):
+    for ends, count in kinds_of_ends(family, chain):
         units["optics", ends.below.name] += count.below
         units["optics", ends.above.name] += count.above
     return units
@@ -425,7 +435,11 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
     products: dict[tuple[CostKind, str], Nic | Optic | Switch] = {
         ("nic", family.nic.name): family.nic,
         **{("switch", switch.name): switch for switch in family.switches},
-        **{("optics", optic.name): optic for ends in family.optics for optic in ends},
+        **{
+            ("optics", optic.name): optic
+            for ends, _ in kinds_of_ends(family, family.chain(uplinks))
+            for optic in ends
+        },
     }
     units = counted_units(family, uplinks)
     items = [

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
@@ -21,7 +21,7 @@ from coopt.instance.schema import (
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
-from coopt.network.family import Family, LinkEnds, TierLevel
+from coopt.network.family import CableRun, Family, LinkEnds, TierLevel
 from coopt.network.growth import grown, grows
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
@@ -35,6 +35,7 @@ from coopt.plan.parts import (
     NicChoice,
     SwitchChoice,
     Tier,
+    TierCables,
     WorkloadPlan,
 )
 from coopt.plan.schema import Plan
@@ -88,7 +89,23 @@ def _tiers(family: Family, counted_levels: Sequence[TierLevel]) -> Iterator[Tier
             optic=ends.above.name,
             optic_below=ends.below.name if ends.below.name != ends.above.name else None,
             switch=switch.name if names_switches else None,
+            cables=_cable_kinds(family.cables[number - 1]) if family.cables else (),
         )
+
+
+def _cable_kinds(runs: Iterable[CableRun]) -> tuple[TierCables, ...]:
+    """The kinds of cables of a tier, from the shortest on; nothing where all are of one."""
+    kinds = [(ends, list(of)) for ends, of in groupby(runs, key=lambda run: run.ends)]
+    return tuple(
+        TierCables(
+            optic=ends.above.name,
+            optic_below=ends.below.name if ends.below.name != ends.above.name else None,
+            longest_m=of[-1].length_m,
+            links=sum(run.links for run in of),
+        )
+        for ends, of in kinds
+        if len(kinds) > 1
+    )
 
 
 class Baseline(NamedTuple):
@@ -465,6 +482,8 @@ def _written_as(question: Instance, family: Family, design: Design) -> Family | 
     optics = tuple(
         LinkEnds(optic_of[lower_name], optic_of[upper_name]) for lower_name, upper_name in names
     )
+    if family.cables:  # which are as the hall has them
+        optics = family.optics
     candidate = replace(family, optics=optics, spare_domains=design.spare_domains)
     uplinks, fit = (
         uplinks_of(design),

@@ -23,7 +23,6 @@ from coopt.instance.schema import Instance, Network, ObjectiveKind, SwitchedKind
 from coopt.network.family import (
     EquippedDomains,
     Family,
-    Ints,
     LinkEnds,
     NicOption,
     Pods,
@@ -31,6 +30,7 @@ from coopt.network.family import (
     most_even,
     next_even,
 )
+from coopt.network.laying import laid
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
@@ -373,18 +373,6 @@ def pod_span(ends: EndPoints, leaves: int, l: int, leaf_span: int) -> int:  # no
     return ends.domains if l % of_a_rail == 0 else leaf_span
 
 
-def leaf_numbers(family: Family) -> Ints:
-    """The leaf of every NIC of one plane; shape (rails of a domain in the plane, HB domains)."""
-    rails, domains = family.nics_of_domain // family.planes, family.domains
-    rail, domain = np.indices((rails, domains))
-    if family.fabric == "clos":
-        return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
-    rails_of_leaf, span = family.leaf_block
-    # where leaves take turns in the rails of a domain, neighbours are on different ones
-    group = rail % family.rail_groups if span < domains else rail // rails_of_leaf
-    return np.asarray(group * -(-domains // span) + domain // span, dtype=np.int64)
-
-
 def domain_counts(
     gpus: int, hb: HbDomain, fill: DomainFill = "even", *, most_blocks: int = 1
 ) -> tuple[int, ...]:
@@ -720,6 +708,9 @@ class Space:
         network = self.instance.network
         for built, wiring, options in _without_ends(network, parts, levels):
             listed = built.family(network, wiring, options[0])
+            if network.cables == "hall":
+                yield from self._laid(listed, options)
+                continue
             choices = [ends for ends in options if _leaves_room(listed, ends)]
             if self.grow:
                 yield from _with_ends(listed, choices)
@@ -730,6 +721,17 @@ class Space:
                     family = replace(listed, uplink_choices=uplinks)
                 for optics in unbeaten_ends(family, choices, self.optic_values):
                     yield family if optics is listed.optics else replace(family, optics=optics)
+
+    def _laid(self, listed: Family, choices: list[tuple[LinkEnds, ...]]) -> Iterator[Family]:
+        """The families whose cables are chosen by their lengths, with each number of uplinks."""
+        groups: dict[PerModule, list[tuple[LinkEnds, ...]]] = {}
+        for optics in choices:
+            groups.setdefault(replace(listed, optics=optics).per_module, []).append(optics)
+        for group, family in product(groups.values(), one_by_one(listed)):
+            of_level = [tuple(dict.fromkeys(level)) for level in zip(*group, strict=True)]
+            laid_family = laid(self.instance, replace(family, optics=group[0]), of_level)
+            if laid_family is not None:
+                yield laid_family
 
 
 Ports = tuple[tuple[int, int], tuple[int, ...]]

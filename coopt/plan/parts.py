@@ -6,9 +6,15 @@ Direct links connect HB domains, and carry the traffic of an iteration.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
@@ -53,13 +59,30 @@ class SwitchChoice(Record):
     name: str
 
 
+class TierCables(Record):
+    """Cables of a tier that are of one kind: how many, and how long the longest is (m). The product
+    at their lower ends is that of the upper ones if `optic_below` is None.
+    """
+
+    optic: str
+    optic_below: str | None = None
+    longest_m: int
+    links: int
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The products at the lower and at the upper ends."""
+        return self.optic_below or self.optic, self.optic
+
+
 class Tier(Record):
     """One level of switches over all planes.
 
     `down_ports` and `uplinks_per_switch` are ports of one switch in use; `links` connect this level
     to the one below. `optic` is the product at the upper ends of these links, and at the lower ones
-    if `optic_below` is None. `switch` is the product if tiers differ; None means that of the
-    fabric, which is that of its leaves.
+    if `optic_below` is None. Where lengths choose several kinds of cables, `cables` lists them from
+    the shortest on, and the optics are those of the longest. `switch` is the product if tiers
+    differ; None means that of the fabric, which is that of its leaves.
     """
 
     level: int
@@ -70,6 +93,13 @@ class Tier(Record):
     optic: str
     optic_below: str | None = None
     switch: str | None = None
+    cables: tuple[TierCables, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_cables(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave cables of a single kind out."""
+        table: dict[str, Any] = serialize(self)
+        return table if self.cables else {key: table[key] for key in table if key != "cables"}
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -79,7 +109,8 @@ class Tier(Record):
     @property
     def optics(self) -> tuple[str, ...]:
         """The distinct products at the ends of the tier's links, that of the upper end first."""
-        return tuple(dict.fromkeys(reversed(self.ends)))
+        shorter = (name for cables in self.cables for name in reversed(cables.ends))
+        return tuple(dict.fromkeys((*reversed(self.ends), *shorter)))
 
 
 class Fabric(Record):

@@ -15,7 +15,7 @@ import numpy as np
 
 from coopt.network.family import Family, Ints
 from coopt.network.graphs import plane_graph
-from coopt.network.space import leaf_numbers
+from coopt.network.placing import leaf_numbers
 
 Key = tuple[str, int]
 

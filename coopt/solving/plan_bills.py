@@ -26,13 +26,13 @@ from coopt.network.design_bills import (
 from coopt.network.family import Family, pair_share
 from coopt.network.halls import (
     CoreHall,
-    Lengths,
     NetworkHall,
     core_halls,
     network_hall,
     placed_parts,
 )
 from coopt.network.orders import order_notes, plan_order_notes
+from coopt.network.placing import Lengths
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Part, SharedCore
 from coopt.plan.networks import BilledNetwork, BilledTier, CableLength, NetworksBill

@@ -12,13 +12,13 @@ import numpy as np
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, alternatives
 from coopt.network.family import Family
+from coopt.network.placing import leaf_numbers
 from coopt.network.plan_networks import (
     part_named,
     part_network,
     question_of,
     require_workload,
 )
-from coopt.network.space import leaf_numbers
 from coopt.perf.collectives import Flows as WayFlows
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.couplings import network_of

@@ -12,7 +12,7 @@ import numpy as np
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family
-from coopt.network.space import leaf_numbers
+from coopt.network.placing import leaf_numbers
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import InstanceId
 from coopt.plan.traffic import ClassBytes, GpuBytes, TrafficReport, WorkloadTraffic

@@ -60,6 +60,7 @@ from coopt.verifier.couplings.scenarios import certain_question, check_fleet_val
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
 from coopt.verifier.parts.bills import bill, bill_total, owned_units
 from coopt.verifier.parts.design_checks import check_attachment, check_design, check_spare_domains
+from coopt.verifier.parts.halls import laid_stage
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.part_checks import (
@@ -323,7 +324,8 @@ def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> Gr
         is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
         if not is_settled:
             uplinks = next(menu for _, menu in menus if ports.up in menu)
-    return last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
+    stage = last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
+    return stage if part.laid is None else laid_stage(stage, ports.up, part.laid)
 
 
 def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -> Design:

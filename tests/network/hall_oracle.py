@@ -34,6 +34,17 @@ def median(places: list[int]) -> int:
     return sorted(places)[(len(places) - 1) // 2]
 
 
+def amid(racks: list[int], rows: NetworkHallRows, level: int) -> int:
+    """The rack from which the ways to all of some are the shortest; of several the first, of cores the middle one."""
+    rows_of, places_of = ([rack // rows.racks_per_row for rack in racks], [rack % rows.racks_per_row for rack in racks])
+    best = []
+    for spots in (rows_of, places_of):
+        ways = {spot: sum(abs(spot - other) for other in spots) for spot in range(max(spots) + 1)}
+        nearest = [spot for spot, way in ways.items() if way == min(ways.values())]
+        best.append((nearest[0] + nearest[-1]) // 2 if level == 3 else nearest[0])
+    return min(best[0] * rows.racks_per_row + best[1], max(racks))
+
+
 def sold(length_m: float) -> int:
     """The length on sale that is just long enough (m)."""
     return next((one for one in SOLD_M if one >= length_m), 1000 * math.ceil(length_m / 1000))
@@ -57,7 +68,7 @@ def places_in(graph: Any, hall: Hall) -> dict[str, int]:
                 lower, upper = (a, b) if graph.nodes[b]["level"] > graph.nodes[a]["level"] else (b, a)
                 rack = hall.rack_of(graph.nodes[lower]["domain"]) if level == 1 else places[lower]
                 below.setdefault(upper, []).extend([rack] * (edge["links"] if level == 1 else 1))
-        places |= {name: median(amid) for name, amid in below.items()}
+        places |= {name: amid(racks, hall, level) for name, racks in below.items()}
     return places
 
 

@@ -21,7 +21,7 @@ from tests.network.designs.test_existing import GIVEN
 OPTIC = {"reach_m": 500.0, "usd": 100.0, "w": 8.0, "fibre": "x"}
 
 
-def _question(seed):
+def question(seed, **network):
     """Networks of up to three tiers, on planes, with modules that break out and several products."""
     draw = random.Random(seed)
     planes = draw.choice([1, 2])
@@ -49,13 +49,14 @@ def _question(seed):
                 "oversubscription": 2.0,
                 "bundles": draw.choice(["even", "any"]),
                 "tier_switches": draw.choice(["same", "any"]),
+                **network,
             },
             "objective": {"minimize": "power"},
         }
     )
 
 
-def _check(family, uplinks, rows):
+def check_list(family, uplinks, rows):
     ends = [end for cable in rows for end in (cable.lower, cable.upper)]
     assert len({(end.device, end.port) for end in ends}) == len(ends) == 2 * len({cable.label for cable in rows})
     assert Counter(cable.level for cable in rows) == {
@@ -76,12 +77,12 @@ def _check(family, uplinks, rows):
 def test_cables_graph_counts_and_bill_agree():
     seen = set()
     for seed in range(60):
-        instance, draw = _question(seed), random.Random(seed)
+        instance, draw = question(seed), random.Random(seed)
         listed = [family for family in families(instance) if family.tiers]
         if listed:
             family = draw.choice(listed)
             uplinks = draw.choice(family.uplink_choices)
-            _check(family, uplinks, list(cables(family, uplinks)))
+            check_list(family, uplinks, list(cables(family, uplinks)))
             seen |= {family.tiers, family.fabric, f"breaks out: {family.breaks_out}", f"{family.nic_planes} planes"}
     kinds = {"clos", "rail-only", "rail-optimized", "breaks out: True", "breaks out: False", "2 planes"}
     assert seen >= {1, 2, 3, *kinds}

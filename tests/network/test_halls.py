@@ -15,7 +15,8 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, levels
 from coopt.network.growth import lines
-from coopt.network.halls import network_hall, sold_m
+from coopt.network.halls import network_hall
+from coopt.network.placing import sold_m
 from coopt.network.plan_networks import family_of_plan
 from coopt.network.space import families
 from coopt.plan.store import read_plan

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
-from coopt.network.space import families, leaf_numbers
+from coopt.network.placing import leaf_numbers
+from coopt.network.space import families
 from coopt.report.network_drawings import (
     MAX_PARTS,
     Drawing,

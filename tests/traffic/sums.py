@@ -11,7 +11,7 @@ import numpy as np
 from coopt.columns.grid import groups_of, mappings, placements_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
-from coopt.network.space import leaf_numbers
+from coopt.network.placing import leaf_numbers
 from coopt.plan.parts import MappingChoice, WorkloadPlan
 from coopt.solving.arrays import placement_of
 from coopt.traffic.flows import TrafficDemand

@@ -16,6 +16,7 @@ from coopt.verifier.audit import verify
 from coopt.verifier.checks.verdict import CHECKS, NAMES, Verdict
 from coopt.verifier.parts.enumeration import cheapest_design
 from tests.conftest import example_count
+from tests.network.test_hall_cables import mixed
 from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.sites.test_sites import apart
@@ -56,7 +57,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     others += [PARTITIONS["core"](), growing(), Instance.model_validate(apart()), FLEETS["worst-case"]()]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
     others += [days(20.0, availability={"rates": "llama-3", "confidence": 0.9}), across]
-    others += [Instance.model_validate(turns(1e6))]
+    others += [Instance.model_validate(turns(1e6)), mixed()]
     others += [ask(objective={"minimize": "time"}), small_below_large(), ask(network__switch_cages="kept")]
     others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
     made = set[str]()

@@ -35,6 +35,7 @@ def fabric_disagreements(instance: Question) -> Iterator[str]:
     yield from _fill(instance)
     yield from _discipline(instance)
     yield from _switches(instance)
+    yield from _cables(instance)
 
 
 def _switches(instance: Question) -> Iterator[str]:
@@ -62,8 +63,40 @@ def _switches(instance: Question) -> Iterator[str]:
         )
 
 
+def _cables(instance: Question) -> Iterator[str]:
+    """Yield what lengths in the hall, where they choose cables, do not go with."""
+    network, kind = instance.network, instance.objective.billed
+    if network.cables == "tier":
+        return
+    unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
+    others = {
+        "[[existing]]": instance.existing,
+        "[availability]": instance.availability,
+        "limits.power_mw, which other cables would meet": (
+            instance.limits.power_mw is not None and kind != "power"
+        ),
+        "limits.capex_usd, which other cables would meet": (
+            instance.limits.capex_usd is not None and kind != "capex"
+        ),
+        "network.link_ends = 'same'": network.link_ends == "same",
+        "network.link_reach_m": "link_reach_m" in network.model_fields_set,
+        **dict.fromkeys(instance.several_networks, True),
+    }
+    given = [key for key, is_given in others.items() if is_given]
+    if given:
+        yield (
+            f"network.cables = 'hall': is not supported with {both(given)}, needs one new network"
+            " that all workloads use in turn, or cables = 'tier'"
+        )
+    if unknown:
+        yield (
+            f"network.cables = 'hall': nobody knows how many racks {both(unknown)} fills, needs"
+            " `racks` of each HB domain, or cables = 'tier'"
+        )
+
+
 def _ports(instance: Question) -> Iterator[str]:
-    network, reach_m = instance.network, instance.network.link_reach_m[0]
+    network, reach_m = instance.network, instance.network.needed_reach_m[0]
     nic_runs = [
         (nic, planes)
         for nic, planes in product(network.nics, network.nic_planes)

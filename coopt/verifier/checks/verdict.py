@@ -393,6 +393,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "no switch needs more optical modules than it has cages, if the instance counts cages",
     ),
     (
+        "cables",
+        (
+            "cables are of the cheapest kinds that reach their lengths in the hall, if the instance"
+            " has them follow the hall"
+        ),
+    ),
+    (
         "bundles",
         (
             "link bundles are even on the network graph, where required: every spine has equally"

@@ -30,6 +30,7 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
+from coopt.verifier.parts.halls import laid_stages
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
@@ -277,6 +278,12 @@ def design_chains(
             network, family, partial(optics_choices, instance, kind, family), chosen_later=chosen
         )
         for caged_family, (ports, uplinks), choices in groups:
+            if network.cables == "hall":
+                for up in uplinks:
+                    yield from laid_stages(
+                        instance, kind, last_stage(caged_family, ports, (up,), ()), choices
+                    )
+                continue
             rows = [
                 last_stage(caged_family, ports, uplinks, optics, core_end) for optics in choices
             ]

@@ -57,7 +57,7 @@ def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
 
 
 def _reaching(network: Network, level: int) -> list[Optic]:
-    return [optic for optic in network.optics if optic.reach_m >= network.link_reach_m[level - 1]]
+    return [optic for optic in network.optics if optic.reach_m >= network.needed_reach_m[level - 1]]
 
 
 def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
@@ -180,6 +180,8 @@ def _chosen(
     count, none is left out.
     """
     is_open = optics_open(instance, kind)
+    if instance.network.cables == "hall":  # lengths decide, network by network
+        return list(fitting)
     if instance.sharing.most_products.optics is not None or (
         all_allowed and (is_open or "optics" not in instance.objective.include)
     ):

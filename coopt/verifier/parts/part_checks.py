@@ -25,9 +25,10 @@ from coopt.verifier.parts.bills import (
     key_of,
 )
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
+from coopt.verifier.parts.halls import Laid, check_cables, laid_cables
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.optics import optic_names, optics_named
+from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -55,6 +56,7 @@ class CountedPart(NamedTuple):
     levels: tuple[SwitchLevel, ...]
     optics: tuple[OpticPair, ...]
     runs: list[ClaimedRun]
+    laid: Laid | None = None
 
 
 def check_part(
@@ -81,7 +83,21 @@ def check_part(
         raise UnsoundError
     if question.network.switch_cages == "kept":
         _check_cages(ledger, family, ports, levels, optics)
-    return CountedPart(caged_family, ports, levels, optics, runs)
+    laid = None
+    if question.network.cables == "hall":
+        ends = [
+            [
+                pair
+                for pair in allowed_ends(question, kind, caged_family.network, level)
+                if caged_family.network.carried(pair) == caged_family.network.carried(claimed)
+            ]
+            for level, claimed in enumerate(optics, start=1)
+        ]
+        laid = laid_cables(question, kind, caged_family, ports, ends)
+        check_cables(ledger, design.fabric, laid)
+        if laid is None:
+            raise UnsoundError
+    return CountedPart(caged_family, ports, levels, optics, runs, laid)
 
 
 def _check_cages(

@@ -46,7 +46,8 @@ from coopt.verifier.parts.wiring import WiredGraph, wire
 class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
-    `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores.
+    `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. Where
+    cables are chosen by their lengths, `cabled` and `optics` have each kind of them as a level.
     `chassis` are the switches of a single tier. From each leaf start `to_core` links into a core
     that islands share, with modules `core_end` at their lower ends; those of the core where that is
     None.
@@ -59,6 +60,7 @@ class GrowthStage(NamedTuple):
     chassis: int = 0
     to_core: int = 0
     core_end: Optic | None = None
+    cabled: tuple[SwitchLevel, ...] = ()
 
     def with_up(self, uplinks: int) -> Ports:
         """The ports of the stage when every leaf has that many uplinks."""
@@ -90,6 +92,8 @@ class GrowthStage(NamedTuple):
 
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
+        if self.cabled:
+            return self.cabled
         ports = self.with_up(uplinks)
         if ports.tiers == 1:
             return levels_of_switch(

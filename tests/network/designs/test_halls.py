@@ -14,9 +14,10 @@ from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.design_halls import cable_ends, design_hall
 from coopt.network.designs import chain_of
-from coopt.network.halls import Lengths, median_rack, sold_m
+from coopt.network.placing import Lengths, sold_m
 from tests.network.designs.design_graphs import design_graph
 from tests.network.designs.oracle import tables
+from tests.network.hall_oracle import amid
 
 PLAIN: dict[str, Any] = {
     "id": "plain",
@@ -81,7 +82,7 @@ def test_every_link_has_a_length_that_is_long_enough(table: dict[str, Any]) -> N
     if len(tiers) > 1:  # one switch of a single tier may hold several networks
         for racks in below.values():
             for rack, cables in racks.items():
-                expected[sold_m(drawn.hall.cable_m(rack, median_rack(racks)))] += cables
+                expected[sold_m(drawn.hall.cable_m(rack, amid([*racks.elements()], drawn.hall, 1)))] += cables
         assert lengths[0] == expected
 
 

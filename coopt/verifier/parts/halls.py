@@ -1,0 +1,434 @@
+"""Where switches stand in a hall, how long cables are, and which kinds are the cheapest that reach:
+rack by rack, switch by switch and cable by cable (docs/network.md).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from math import ceil, inf
+from typing import NamedTuple
+
+from coopt.instance.network import NetworkHallRows
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.schema import Instance
+from coopt.plan.parts import Fabric
+from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.parts.bills import SwitchLevel, levels, priced_total
+from coopt.verifier.parts.layouts import (
+    Ports,
+    ceil_ratio,
+    core_count,
+    planes_on_switch,
+    spine_count,
+)
+from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
+from coopt.verifier.parts.stages import GrowthStage
+from coopt.verifier.parts.wiring import numbering_of
+
+SOLD_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
+"""Lengths on sale (m); farther ones are cut to whole kilometres."""
+
+NEARLY = 1e-9
+"""By which share of a switch the rest of a rack may be too small by rounding."""
+
+Choices = Sequence[Sequence[OpticPair]]
+"""The ends that cables of each level may have, of as many links to a module."""
+
+
+class LaidCables(NamedTuple):
+    """The cables of a level that have the same ends, with their modules at either end."""
+
+    ends: OpticPair
+    longest_m: int
+    links: int
+    below: int
+    above: int
+
+
+Laid = tuple[tuple[LaidCables, ...], ...]
+"""The kinds of cables of each level, from the shortest on."""
+
+
+def laid_cables(
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, choices: Choices
+) -> Laid | None:
+    """The cheapest kinds of all cables of a network; None where one is longer than any reach."""
+    if family.attachment is None:
+        return ()
+    carried = [family.network.carried(ends[0]) for ends in choices]
+    needs = _needs(instance, family, ports, carried)
+    laid = [
+        _kinds(instance, kind, family.network, ends, need)
+        for ends, need in zip(choices, needs, strict=True)
+    ]
+    return None if None in laid else tuple(of for of in laid if of is not None)
+
+
+def laid_stage(stage: GrowthStage, up: int, laid: Laid) -> GrowthStage:
+    """A network with each kind of its cables as a level, the first kind of each tier before all
+    others.
+    """
+    counts = stage.levels(up)
+    rows = [(level.switches, of[0]) for level, of in zip(counts, laid, strict=True)]
+    rows += [(0, kind) for of in laid for kind in of[1:]]
+    return stage._replace(
+        uplinks=(up,),
+        optics=tuple(kind.ends for _, kind in rows),
+        # as if each module were in a device of its own, with a single link
+        cabled=tuple(
+            SwitchLevel(switches, kind.links, ((kind.below, 1),), ((kind.above, 1),))
+            for switches, kind in rows
+        ),
+    )
+
+
+def laid_stages(
+    instance: Instance,
+    kind: ObjectiveKind,
+    stage: GrowthStage,
+    choices: Sequence[tuple[OpticPair, ...]],
+) -> Iterator[GrowthStage]:
+    """A network of one number of uplinks with the cheapest cables, for each number of links that
+    modules may carry at either end of each level.
+    """
+    (up,), groups = stage.uplinks, defaultdict[object, list[tuple[OpticPair, ...]]](list)
+    for choice in choices:
+        groups[tuple(map(stage.family.network.carried, choice)) if choice else ()].append(choice)
+    for group in groups.values():
+        ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
+        laid = laid_cables(instance, kind, stage.family, stage.with_up(up), ends)
+        if laid is not None:
+            yield laid_stage(stage, up, laid) if laid else stage
+
+
+def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
+    """Check that the cables of a plan are those that its hall asks for."""
+    claimed = tuple(
+        _text(cables.ends, cables.links, cables.longest_m)
+        for tier in fabric.tier
+        for cables in tier.cables
+    ) + tuple(_text(tier.ends, tier.links) for tier in fabric.tier)
+    expected = (
+        ()
+        if laid is None
+        else tuple(
+            _text(_names(of.ends), of.links, of.longest_m)
+            for kinds in laid
+            for of in kinds
+            if len(kinds) > 1
+        )
+        + tuple(_text(_names(kinds[-1].ends), sum(of.links for of in kinds)) for kinds in laid)
+    )
+    reason = "reach the cables of the hall" if laid is None else "are cheapest for their lengths"
+    ledger.holds(
+        "cables",
+        claimed == expected,
+        claimed,
+        expected,
+        f"The ends that {reason} are {'; '.join(expected) or 'none'}, but the plan has"
+        f" {'; '.join(claimed)}.",
+    )
+
+
+def _names(ends: OpticPair) -> tuple[str, str]:
+    return ends.below.name, ends.above.name
+
+
+def _text(names: tuple[str, str], links: int, longest_m: int | None = None) -> str:
+    """Some cables as a fault has them."""
+    reach = "" if longest_m is None else f" up to {longest_m} m"
+    return f"{links} of {' below '.join(dict.fromkeys(names))}{reach}"
+
+
+class Need(NamedTuple):
+    """Modules that need one length: links in a module at either end, and how many of those."""
+
+    length_m: int
+    links: int
+    below: int
+    above: int
+
+
+def _kinds(
+    instance: Instance,
+    kind: ObjectiveKind,
+    attachment: NicAttachment,
+    candidates: Sequence[OpticPair],
+    needs: Sequence[Need],
+) -> tuple[LaidCables, ...] | None:
+    """The cheapest ends for each length, those of neighbouring lengths together."""
+    counted = "optics" in instance.objective.include
+
+    def worth(ends: OpticPair) -> tuple[float, ...]:
+        usd = sum(optic.usd / attachment.links_of(optic) for optic in ends)
+        w = sum(optic.w / attachment.links_of(optic) for optic in ends)
+        value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
+        return value, usd, w, float(ends.below.name != ends.above.name)
+
+    chosen: list[tuple[OpticPair, Need]] = []
+    for need in sorted(needs):
+        fitting = [
+            ends for ends in candidates if min(optic.reach_m for optic in ends) >= need.length_m
+        ]
+        if not fitting:
+            return None
+        chosen.append((min(fitting, key=worth), need))
+    kinds = []
+    for ends, group in groupby(chosen, key=lambda pair: pair[0]):
+        of = [need for _, need in group]
+        sums = (sum(numbers) for numbers in list(zip(*of, strict=True))[1:])
+        kinds.append(LaidCables(ends, of[-1].length_m, *sums))
+    return tuple(kinds)
+
+
+class Places(NamedTuple):
+    """Racks of domains amid which the switches of one network stand, and so many of them at each
+    place of a tier.
+    """
+
+    leaves: list[int]
+    pods: list[int]
+    core: int
+    spines: int
+    cores: int
+
+
+def _needs(
+    instance: Instance, family: DesignFamily, ports: Ports, carried: Sequence[tuple[int, int]]
+) -> list[list[Need]]:
+    """The cables of each level by the length that they need."""
+    rows, racks_each = instance.network.hall, family.hb.racks
+    assert racks_each is not None, "the racks of a domain are known where cables follow the hall"
+    rack_of = [
+        int(domain * racks_each + max(0.0, racks_each - 1) / 2) for domain in range(family.domains)
+    ]
+    below_leaf = _racks_below(family, ports, rack_of)
+    places = _places(family, ports, below_leaf, rows)
+    domain_at, switch_at = _line(instance, family, ports, carried, places, max(rack_of) + 1)
+
+    def sold(one: int, other: int) -> int:
+        length_m = _between_m(rows, one, other)
+        return next((m for m in SOLD_M if m >= length_m), 1000 * ceil(length_m / 1000))
+
+    networks = family.planes * family.copies
+    down = [
+        _down_needs(
+            family,
+            ports,
+            carried[0],
+            [
+                Counter(sold(domain_at[rack], switch_at[0, places.leaves[leaf]]) for rack in racks)
+                for leaf, racks in enumerate(below_leaf)
+            ],
+        )
+    ]
+    if ports.tiers > 1:
+        size = ports.pod_leaves if ports.tiers == 3 else len(below_leaf)
+        up: list[Need] = []
+        for number, pod in enumerate(places.pods):
+            ways = [
+                sold(switch_at[0, leaf], switch_at[1, pod])
+                for leaf in places.leaves[number * size : (number + 1) * size]
+            ]
+            up += _up_needs(ways, ports.up, places.spines, carried[1], networks)
+        down.append(up)
+    if ports.tiers == 3:
+        ways = [sold(switch_at[1, pod], switch_at[2, places.core]) for pod in places.pods]
+        group = places.cores // places.spines
+        down.append(_up_needs(ways, ports.pod_up, group, carried[2], networks * places.spines))
+    return down
+
+
+def _racks_below(family: DesignFamily, ports: Ports, rack_of: Sequence[int]) -> list[list[int]]:
+    """The racks of all end points of each leaf of one network."""
+    if ports.tiers == 1:
+        return [[rack for rack in rack_of for _ in range(family.rails // family.planes)]]
+    order = numbering_of(family, ports.down)
+    below: list[list[int]] = [[] for _ in range(order.leaves)]
+    for domain, rack in enumerate(rack_of):
+        for rail in range(order.rails):
+            below[order.leaf(domain, rail)].append(rack)
+    return below
+
+
+def _places(
+    family: DesignFamily,
+    ports: Ports,
+    below_leaf: Sequence[Sequence[int]],
+    rows: NetworkHallRows,
+) -> Places:
+    """Amid what the switches of one network stand: a leaf amid its end points, spines amid the
+    leaves of their pod, cores amid the pods.
+    """
+    leaves, count = [_amid(racks, rows) for racks in below_leaf], len(below_leaf)
+    if ports.tiers == 1:
+        return Places(leaves, [], 0, 0, 0)
+    if ports.tiers == 2:
+        return Places(
+            leaves,
+            [_amid(leaves, rows)],
+            0,
+            spine_count(count, ports, family.network.at(2).radix),
+            0,
+        )
+    pods = [
+        _amid(leaves[start : start + ports.pod_leaves], rows)
+        for start in range(0, count, ports.pod_leaves)
+    ]
+    cores = ports.slices * core_count(count, ports, family.network.at(3).radix)
+    return Places(leaves, pods, _amid(pods, rows, between=True), ports.slices, cores)
+
+
+def _amid(racks: Sequence[int], rows: NetworkHallRows, *, between: bool = False) -> int:
+    """The rack from which the ways to all of some are the shortest: amid their rows and places; of
+    several the first, or the one between.
+    """
+    across, along = zip(*(divmod(rack, rows.racks_per_row) for rack in racks), strict=True)
+    row, place = (
+        (ordered[(len(ordered) - 1) // 2] + ordered[(len(ordered) - (not between)) // 2]) // 2
+        for ordered in (sorted(across), sorted(along))
+    )
+    return int(min(row * rows.racks_per_row + place, max(racks)))
+
+
+def _middle(racks: Sequence[int]) -> int:
+    """The middle one of several racks, the former of two."""
+    return sorted(racks)[(len(racks) - 1) // 2]
+
+
+def _line(
+    instance: Instance,
+    family: DesignFamily,
+    ports: Ports,
+    carried: Sequence[tuple[int, int]],
+    places: Places,
+    racks: int,
+) -> tuple[dict[int, int], dict[tuple[int, int], int]]:
+    """The spots of racks of domains along the rows, and of the switches of a tier (from 0) that are
+    amid a rack.
+    """
+    network, rows = family.network, instance.network.hall
+    boxes = [network.at(tier) for tier in range(1, ports.tiers + 1)]
+    amid = [places.leaves, places.pods, [places.core]][: ports.tiers]
+    if not all(box.rack_units for box in boxes):
+        spots = {(level, rack): rack for level, of in enumerate(amid) for rack in of}
+        return {rack: rack for rack in range(racks)}, spots
+    watts = _watts(instance, family, ports, carried)
+    counts = levels(family, ports)
+    queue: list[tuple[int, int]] = []
+    for level, of in enumerate(amid):
+        queue += [(rack, level) for rack in of for _ in range(counts[level].switches // len(of))]
+    held: list[list[tuple[int, int]]] = []
+    most_w = inf if rows.switch_rack_kw is None else 1e3 * rows.switch_rack_kw
+    units_left = w_left = 0.0
+    for rack, level in sorted(queue):
+        units, w = boxes[level].rack_units or 0.0, watts[level]
+        if not held or units_left < units * (1 - NEARLY) or w_left < w * (1 - NEARLY):
+            held.append([])
+            units_left, w_left = rows.switch_rack_units, most_w
+        held[-1].append((rack, level))
+        units_left, w_left = units_left - units, w_left - w
+    standing = [(float(rack), -1) for rack in range(racks)]
+    standing += [(_middle([rack for rack, _ in of]) + 0.5, n) for n, of in enumerate(held)]
+    spot_of_rack, spot_of_held = dict[int, int](), dict[int, int]()
+    for spot, (where, number) in enumerate(sorted(standing)):
+        if number < 0:
+            spot_of_rack[int(where)] = spot
+        else:
+            spot_of_held[number] = spot
+    holding: dict[tuple[int, int], list[int]] = {}
+    for number, switches in enumerate(held):
+        for rack, level in switches:
+            holding.setdefault((level, rack), []).append(number)
+    return spot_of_rack, {place: spot_of_held[_middle(of)] for place, of in holding.items()}
+
+
+def _watts(
+    instance: Instance, family: DesignFamily, ports: Ports, carried: Sequence[tuple[int, int]]
+) -> list[float]:
+    """What a switch of each tier draws at most with the modules in it (W)."""
+    network, counts = family.network, levels(family, ports)
+
+    def hottest(links: int) -> float:
+        return max(optic.w for optic in instance.network.optics if network.links_of(optic) == links)
+
+    modules = [level.modules(of) for level, of in zip(counts, carried, strict=True)]
+    drawn = [network.at(tier).w * level.switches for tier, level in enumerate(counts, start=1)]
+    for level, ((n_below, n_above), (below, above)) in enumerate(
+        zip(carried, modules, strict=True)
+    ):
+        drawn[level] += above * hottest(n_above)
+        if level:
+            drawn[level - 1] += below * hottest(n_below)
+    return [w / level.switches for w, level in zip(drawn, counts, strict=True)]
+
+
+def _between_m(rows: NetworkHallRows, one: int, other: int) -> float:
+    """The way of a cable from a spot to another (m)."""
+    if one == other:
+        return rows.in_rack_m
+    (row, place), (far_row, far_place) = (divmod(spot, rows.racks_per_row) for spot in (one, other))
+    along, across = abs(place - far_place), abs(row - far_row)
+    return 2 * rows.rise_m + along * rows.rack_pitch_m + across * rows.row_pitch_m
+
+
+def _down_needs(
+    family: DesignFamily, ports: Ports, carried: tuple[int, int], ways: Sequence[Counter[int]]
+) -> list[Need]:
+    """The cables of NICs: modules of a leaf are filled from the longest cable on."""
+    n_below, n_above = carried
+    switches = [(family.planes * family.copies, 1)]
+    if ports.tiers == 1:
+        together = planes_on_switch(family)
+        switches = [
+            (family.copies * (family.planes // together), together),
+            (family.copies, family.planes % together),
+        ]
+    links, modules = Counter[int](), Counter[int]()
+    for times, planes in switches:
+        for way in ways:
+            cables = sorted(_times(way, planes).elements(), reverse=True) if planes else []
+            for start in range(0, len(cables), n_above):
+                links[cables[start]] += times * len(cables[start : start + n_above])
+                modules[cables[start]] += times
+    return [Need(m, links[m], links[m] // n_below, modules[m]) for m in links]
+
+
+def _times(way: Counter[int], planes: int) -> Counter[int]:
+    return Counter({length_m: planes * cables for length_m, cables in way.items()})
+
+
+def _up_needs(
+    ways_m: Sequence[int], links: int, above: int, carried: tuple[int, int], times: int
+) -> list[Need]:
+    """The cables of switches to the same ones above, dealt in turn: as many switches have the kind
+    of the longest of them as fill whole modules above.
+    """
+    n_below, n_above = carried
+    together = next(
+        (
+            n
+            for n in range(1, n_above + 1)
+            if links % above == 0 and n * links // above % n_above == 0
+        ),
+        1 if n_above == 1 else len(ways_m),
+    )
+    sorted_m = sorted(ways_m, reverse=True)
+    counts = Counter(sorted_m[number // together * together] for number in range(len(sorted_m)))
+    needs = []
+    for length_m, number in counts.items():
+        quotient, rest = divmod(number * links, above)
+        modules = (above - rest) * ceil_ratio(quotient, n_above) + rest * ceil_ratio(
+            quotient + 1, n_above
+        )
+        needs.append(
+            Need(
+                length_m,
+                times * number * links,
+                times * number * ceil_ratio(links, n_below),
+                times * modules,
+            )
+        )
+    return needs

@@ -1,0 +1,141 @@
+"""Cables that the hall chooses: planner, verifier and list of cables count them each in its own way."""
+
+import random
+from collections import Counter
+
+import pytest
+
+import coopt
+from coopt.network.cabling import Spots, cables
+from coopt.network.halls import network_hall
+from coopt.network.placing import placing_of
+from coopt.network.plan_networks import design_of
+from coopt.network.space import families
+from coopt.verifier.parts.enumeration import design_chains
+from tests.network.test_cabling import check_list, question
+
+
+def _hall_question(seed):
+    """Optics of several reaches, prices and fibres, and halls of short and long rows."""
+    draw = random.Random(1000 + seed)
+    rate = 400.0 / question(seed).network.nic_planes[0]
+    reaches = [draw.choice([6.0, 8.0, 10.0]), draw.choice([15.0, 20.0]), 500.0]
+    optics = [
+        {"name": f"{kind}{reach:g}", "gbit_s": rate * links, "breakout": breakout, "fibre": f"f{reach:g}"}
+        | {"usd": draw.randint(1, 90) + reach, "w": draw.randint(1, 20), "reach_m": reach}
+        for kind, links, breakout in (("single", 1, []), ("twin", 2, [2]))
+        for reach in reaches
+    ]
+    hall = {
+        "racks_per_row": draw.choice([1, 2, 3, 5, 20]),
+        "row_pitch_m": draw.choice([1.0, 3.0, 9.0]),
+        "switch_rack_units": draw.choice([1, 3, 42]),
+        "switch_rack_kw": draw.choice([None, 1.0]),
+    }
+    kept = {"name", "radix", "port_gbit_s", "cages", "usd", "w"}
+    height = draw.choice([{}, {"rack_units": 1}])
+    switches = [box.model_dump(include=kept, exclude_none=True) | height for box in question(seed).network.switches]
+    hall = {key: value for key, value in hall.items() if value is not None}
+    return question(seed, cables="hall", optics=optics, hall=hall, switches=switches)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_list_of_cables_is_the_bill_of_the_hall(seed):
+    instance, draw = _hall_question(seed), random.Random(seed)
+    listed = [family for family in families(instance) if family.tiers]
+    for family in draw.sample(listed, min(3, len(listed))):
+        (uplinks,) = family.uplink_choices
+        rows = list(cables(family, uplinks, Spots.in_hall(placing_of(instance, family, uplinks))))
+        check_list(family, uplinks, rows)
+        lengths = sum(network_hall(instance, family, uplinks).cables, Counter())
+        assert Counter(row.length_m for row in rows) == lengths
+        assert all(row.length_m <= row.reach_m for row in rows)
+        products = [(row.level, (row.lower.product, row.upper.product)) for row in rows]
+        kinds = [(tier.level, kind) for tier in design_of(family, uplinks).fabric.tier for kind in tier.cables]
+        assert all(products.count((level, kind.ends)) == kind.links for level, kind in kinds)
+        modules = {}
+        for row, product in zip(rows, products, strict=True):
+            modules.setdefault((row.level, row.upper.device, row.upper.module), set()).add(product)
+        assert all(len(of) == 1 for of in modules.values())
+
+
+def _units(kinds):
+    units = Counter()
+    for ends, below, above in kinds:
+        units[ends.below.name] += below
+        units[ends.above.name] += above
+    return tuple(sorted((+units).items()))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_verifier_lists_the_networks_and_cables_of_the_planner(seed):
+    instance = _hall_question(seed)
+    planned = {
+        (
+            *(family.fabric, family.tiers, family.down, family.uplink_choices),
+            _units((run.ends, run.below, run.above) for runs in family.cables for run in runs),
+        )
+        for family in families(instance)
+    }
+    recounted = set()
+    for row in design_chains(instance, "power"):
+        network, levels = row.family.network, row.levels(row.uplinks[0])
+        counts = [(ends, *level.modules(network.carried(ends))) for level, ends in zip(levels, row.optics, strict=True)]
+        recounted.add((network.kind, row.ports.tiers, row.ports.down, tuple(row.uplinks), _units(counts)))
+    assert planned == recounted
+
+
+SHORT = {"gbit_s": 400.0, "fibre": "short", "reach_m": 8.0, "usd": 10.0, "w": 1.0, "name": "short"}
+LONG = {"gbit_s": 400.0, "fibre": "long", "reach_m": 500.0, "usd": 90.0, "w": 9.0, "name": "long"}
+
+
+def mixed():
+    box = {"name": "box", "radix": 8, "port_gbit_s": 400.0, "usd": 9.0, "w": 50.0}
+    hall = {"racks_per_row": 1, "row_pitch_m": 3.0}
+    return question(
+        4, cables="hall", optics=[SHORT, LONG], switches=box, hall=hall, nic_planes=1, fabrics=["clos"], bundles="even"
+    )
+
+
+def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
+    instance = mixed()
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    tiers = [tier for tier in plan.design.fabric.tier if tier.cables]
+    assert tiers
+    assert all([kind.optic for kind in tier.cables] == ["short", "long"] for tier in tiers)
+    by_tier = coopt.solve(instance.having(network={"cables": "tier", "optics": instance.network.optics[1:]}))
+    assert plan.cost.power_w < by_tier.cost.power_w
+
+
+@pytest.mark.parametrize("change", ["links", "longest_m", "optic"])
+def test_other_cables_than_the_hall_has_are_rejected(change):
+    instance = mixed()
+    plan = coopt.solve(instance)
+    tiers = list(plan.design.fabric.tier)
+    number = next(n for n, tier in enumerate(tiers) if tier.cables)
+    kind = tiers[number].cables[0]
+    other = {"links": kind.links - 1, "longest_m": kind.longest_m + 5, "optic": "long"}[change]
+    kinds = (kind.model_copy(update={change: other}), *tiers[number].cables[1:])
+    tiers[number] = tiers[number].model_copy(update={"cables": kinds})
+    fabric = plan.design.fabric.model_copy(update={"tier": tuple(tiers)})
+    design = plan.design.model_copy(update={"fabric": fabric})
+    parts = (plan.parts[0].model_copy(update={"design": design}), *plan.parts[1:])
+    verdict = coopt.verify(instance, plan.model_copy(update={"design": design, "parts": parts}))
+    assert "cables" in {check.name for check in verdict.checks if not check.ok}
+
+
+@pytest.mark.parametrize(
+    ("network", "sentence"),
+    [
+        ({"link_ends": "same"}, "not supported with network.link_ends = 'same'"),
+        ({"link_reach_m": [50, 100, 500]}, "not supported with network.link_reach_m"),
+        (
+            {"hb_domains": {"name": "own", "size": 8, "gbyte_s": 450.0, "usd_per_gpu": 9.0, "w_per_gpu": 1.0}},
+            "how many racks own fills",
+        ),
+    ],
+)
+def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        question(4, cables="hall", **network)
