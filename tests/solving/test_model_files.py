@@ -318,7 +318,7 @@ def test_routes_and_simulation_keep_every_bound(name: str, shipped_plan: Callabl
     assert coopt.simulate(instance, plan).met
 
 
-MISSED = {"fleet-131k-w16": 1.002}
+MISSED = {"fleet-131k-w8": 1.0003}
 """Instances of which a simulation that draws which messages leave first misses a bound, and by how much at most."""
 
 
