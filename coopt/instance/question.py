@@ -755,7 +755,11 @@ class Question(Table):
             tables["network"].pop("link_ends", None)
         if self.network.mates and self.network.tier_switches == "same":
             tables["network"]["mates"] = True
-        for switch in tables["network"]["switches"]:
+        if self.network.cables == "hall":  # how racks stand chooses products
+            tables["network"]["hall"] = self.network.hall.model_dump(
+                mode="json", exclude={"usd_per_switch_rack"}, exclude_defaults=True
+            )
+        for switch in tables["network"]["switches"] if self.network.cables == "tier" else ():
             _forget(switch, "rack_units")
         for optic in tables["network"]["optics"]:
             _forget(optic, "whole_cable")

@@ -180,13 +180,20 @@ def at_prices(instance: Instance, family: Family) -> Family:
         current = prices[type(product), product.name]
         return product if product.prices == current else product.model_copy(update=current)
 
+    def ends_at_price(ends: LinkEnds) -> LinkEnds:
+        return LinkEnds(*map(at_its_price, ends))
+
     return replace(
         family,
         hb=at_its_price(family.hb),
         nic=at_its_price(family.nic),
         switch=at_its_price(family.switch),
         upper=tuple(map(at_its_price, family.upper)),
-        optics=tuple(LinkEnds(*map(at_its_price, ends)) for ends in family.optics),
+        optics=tuple(map(ends_at_price, family.optics)),
+        cables=tuple(
+            tuple(run._replace(ends=ends_at_price(run.ends)) for run in runs)
+            for runs in family.cables
+        ),
         core_end=family.core_end and at_its_price(family.core_end),
     )
 

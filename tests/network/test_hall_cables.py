@@ -6,11 +6,14 @@ from collections import Counter
 import pytest
 
 import coopt
+from coopt.instance.texts import InstanceError
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
+from coopt.network.parts import cost_of
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
+from coopt.solving.families import at_prices
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
 
@@ -106,6 +109,28 @@ def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
     assert all([kind.optic for kind in tier.cables] == ["short", "long"] for tier in tiers)
     by_tier = coopt.solve(instance.having(network={"cables": "tier", "optics": instance.network.optics[1:]}))
     assert plan.cost.power_w < by_tier.cost.power_w
+
+
+def test_a_plan_of_another_hall_is_one_of_another_question():
+    instance, plan = mixed(), coopt.solve(mixed())
+    halls = [
+        instance.network.hall.model_copy(update=one) for one in ({"row_pitch_m": 1.0}, {"usd_per_switch_rack": 9.0})
+    ]
+    moved, priced = (instance.having(network={"hall": hall}) for hall in halls)
+    boxes = [box.model_copy(update={"rack_units": 1}) for box in instance.network.switches]
+    assert moved.sha256 != instance.sha256 == priced.sha256
+    assert instance.having(network={"switches": tuple(boxes)}).sha256 != instance.sha256
+    with pytest.raises(InstanceError, match="the plan is of another instance"):
+        coopt.bom(moved, plan)
+
+
+def test_cables_are_billed_at_the_prices_of_the_question():
+    instance = mixed()
+    dearer = [optic.model_copy(update={"usd": 2 * optic.usd}) for optic in instance.network.optics]
+    asked = instance.having(network={"optics": tuple(dearer)})
+    family = next(family for family in families(instance) if family.tiers == 3)
+    listed = next(one for one in families(asked) if design_of(one, 2) == design_of(family, 2))
+    assert cost_of(asked, at_prices(asked, family), 2) == cost_of(asked, listed, 2)
 
 
 @pytest.mark.parametrize("change", ["links", "longest_m", "optic"])
