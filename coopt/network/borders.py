@@ -48,7 +48,7 @@ def channel_end(instance: Instance, link: Wan) -> ChannelModules | None:
     reaching = [
         optic
         for optic in link.optics
-        if optic.links_of(switch.port_gbit_s) == 1 and optic.reach_m >= link.km * 1000
+        if optic.links_of(switch.port_gbit_s) == 1 and optic.reach_m / 1000 >= link.km
         if not instance.network.mates or mate(optic, switch)
     ]
     optic = min(reaching, key=lambda optic: (optic.usd, optic.w, optic.name))

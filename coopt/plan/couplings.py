@@ -219,6 +219,8 @@ class Ring(Record):
         """Return how much longer each exchange takes without so many channels of some links (s), by
         workload; None where a link has none left.
         """
+        if not lost:
+            return {exchange.workload: 0.0 for exchange in self.exchanges}
         rates = [link.channels * link.gbit_s for link in self.wan]
         left_gbit_s = min((link.channels - lost.get(link, 0)) * link.gbit_s for link in self.wan)
         if left_gbit_s <= 0:

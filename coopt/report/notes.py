@@ -635,9 +635,10 @@ def _open_channels(plan: Plan) -> Iterator[str]:
     lit = plan.couplings.ring.wan if plan.couplings.ring else ()
     channels = sum(link.channels for link in lit if link.optic is None)
     if channels:
+        end = "ends" if channels == 1 else "end"
         yield (
-            f"{words.counted(channels, 'wide-area channel')} end in ports that the bill leaves out:"
-            " [sharing.core] counts border switches, with optics by wan.km and wan.optics."
+            f"{words.counted(channels, 'wide-area channel')} {end} in ports that the bill leaves"
+            " out: [sharing.core] counts border switches, with optics by wan.km and wan.optics."
         )
 
 

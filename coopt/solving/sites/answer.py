@@ -280,6 +280,11 @@ UNTRIED = (
     " limit to loosen"
 )
 
+FEW_LINKS = (
+    "no choice of sites meets all limits at once: borders have too few links from leaves for the"
+    " channels, needs a higher sharing.core.gbit_s_per_gpu"
+)
+
 
 def no_ring(
     run: Run, options: Sequence[Option], unfed: Callable[[], Sequence[Option]]
@@ -297,21 +302,24 @@ def no_ring(
         all_options = [*options, *unfed()]
     except StoppedError:
         return (UNTRIED,)
-    trials = [
+    eased = [
         (
-            text,
-            search_rings(
-                question, ring_problems(question, all_options), run.backend, deadline=run.deadline
-            ),
+            f"no choice of sites meets all limits at once, but {text} there is a plan",
+            question,
+            ring_problems(question, all_options),
         )
         for text, question in _eased(instance)
     ]
-    remedies = [text for text, result in trials if result.found is not None]
+    if instance.sharing.core is not None:
+        joined = [problem.joined for problem in ring_problems(instance, all_options)]
+        eased.append((FEW_LINKS, instance, joined))
+    trials = [
+        (sentence, search_rings(question, problems, run.backend, deadline=run.deadline))
+        for sentence, question, problems in eased
+    ]
+    remedies = tuple(sentence for sentence, result in trials if result.found is not None)
     if remedies:
-        return tuple(
-            f"no choice of sites meets all limits at once, but {text} there is a plan"
-            for text in remedies
-        )
+        return remedies
     if all(result.outcome == "infeasible" for _, result in trials):
         return (
             (

@@ -114,6 +114,14 @@ class RingProblem:
     data: RingData
     scale: float
 
+    @property
+    def joined(self) -> RingProblem:
+        """The ring whose borders have links for all channels that can be lit."""
+        borders = self.data.borders
+        assert borders is not None
+        links = np.full_like(borders.links, (borders.modules * self.data.max_channels).sum())
+        return replace(self, data=replace(self.data, borders=replace(borders, links=links)))
+
 
 def may_feed(objective: Objective, site: Site, it_w: Any) -> Any:
     """Whether a site can feed that IT power, but for rounding: the bill of what is built decides on

@@ -272,6 +272,36 @@ def test_a_border_that_is_lost_stops_training_and_one_of_its_links_does_nothing(
     assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "stops")]
 
 
+def test_a_site_that_trains_alone_loses_nothing_with_its_border() -> None:
+    instance = Instance.model_validate(bordered())
+    strong = [site.model_copy(update={"power_mw": 1.0}) for site in instance.site]
+    instance = instance.model_copy(update={"site": tuple(strong)})
+    plan = coopt.solve(instance)
+    (border,) = plan.couplings.cores
+    found = coopt.faults(instance, plan, part=f"core at {border.site}").faults
+    assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "none")]
+
+
+def test_fibre_that_is_just_as_long_as_an_optic_reaches_has_it() -> None:
+    """16.1 km in metres is 16100.000000000002 in floating point."""
+    far = {"name": "far", "gbit_s": 400, "reach_m": 16100, "usd": 4000, "w": 19}
+    instance = Instance.model_validate(bordered(wan=[LINK | {"gbit_s": 12, "km": 16.1, "optics": far}]))
+    plan = coopt.solve(instance)
+    assert plan.couplings.ring.wan[0].optic == "far"
+    assert coopt.verify(instance, plan).accepted
+
+
+def test_borders_with_too_few_links_for_the_channels_are_named() -> None:
+    boxes = {"network__switches": [switch(64, 11000)], "network__fabrics": ["clos"]}
+    rates = {
+        rate: bordered(sharing={"core": CORE | {"switch": "64-port", "gbit_s_per_gpu": rate}}, **boxes)
+        for rate in (1, 100)
+    }
+    few, many = (coopt.solve(Instance.model_validate(table)) for table in rates.values())
+    assert (few.status, many.status) == ("infeasible", "optimal")
+    assert "borders have too few links from leaves for the channels" in " ".join(few.explanation)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
