@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
@@ -24,38 +25,36 @@ def laid(instance: Instance, family: Family, choices: EndsByLevel) -> Family | N
     cable is longer than any ends of the choices reach.
     """
     runs = length_runs(placing_of(instance, family, family.uplink_choices[0]), family)
-    rank, cables = _ranking(instance, family), list[tuple[CableRun, ...]]()
+    cables = list[tuple[CableRun, ...]]()
     for level, ends_of_level in zip(runs, choices, strict=True):
-        ranked = sorted(ends_of_level, key=rank)
-        ends = {length_m: _reaching(ranked, length_m) for length_m in level}
-        if None in ends.values():
-            return None
-        cables.append(
-            tuple(
-                CableRun(length_m, chosen, run["links"], run["below"], run["above"])
-                for length_m, run in sorted(level.items())
-                if (chosen := ends[length_m]) is not None
+        of_level = list[CableRun]()
+        for length_m, run in sorted(level.items()):
+            laid_runs = (
+                CableRun(length_m, ends, run["links"], run["below"], run["above"])
+                for ends in ends_of_level
+                if ends.reach_m >= length_m
             )
-        )
+            cheapest = min(laid_runs, key=partial(_added, instance), default=None)
+            if cheapest is None:
+                return None
+            of_level.append(cheapest)
+        cables.append(tuple(of_level))
     optics = tuple(level[-1].ends for level in cables)
     return replace(family, optics=optics, cables=tuple(cables))
 
 
-def _reaching(ranked: Sequence[LinkEnds], length_m: int) -> LinkEnds | None:
-    return next((ends for ends in ranked if ends.reach_m >= length_m), None)
-
-
-def _ranking(instance: Instance, family: Family) -> Callable[[LinkEnds], tuple[float, ...]]:
-    """What ends add to the objective with a link in full modules, their price and their power."""
-    rate, is_counted = family.link_gbit_s, "optics" in instance.objective.include
-
-    def rank(ends: LinkEnds) -> tuple[float, ...]:
-        usd = sum(optic.usd / optic.links_of(rate) for optic in ends)
-        w = sum(optic.w / optic.links_of(rate) for optic in ends)
-        value = weigh(instance.objective, usd, w) if is_counted else 0.0
-        return value, usd, w, float(ends.below.name != ends.above.name)
-
-    return rank
+def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
+    """What cables add to the objective, their price and their power; names decide between equal
+    ones.
+    """
+    below, above = run.ends
+    usd, w = (
+        run.below * lower + run.above * upper
+        for lower, upper in ((below.usd, above.usd), (below.w, above.w))
+    )
+    is_counted = "optics" in instance.objective.include
+    value = weigh(instance.objective, usd, w) if is_counted else 0.0
+    return value, usd, w, below.name != above.name, below.name, above.name
 
 
 Runs = defaultdict[int, Counter[str]]

@@ -111,6 +111,31 @@ def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
     assert plan.cost.power_w < by_tier.cost.power_w
 
 
+def test_modules_that_are_not_full_count_where_ends_are_compared():
+    """Three links of a leaf fill two modules of two: one at $80 is dearer than what a NIC's end saves."""
+    ends = [("cheap", "x", 10.0, 80.0), ("dear", "y", 49.0, 4.0)]
+    optics = [
+        {
+            "name": f"{name}-{side}",
+            "gbit_s": rate,
+            "breakout": breakout,
+            "fibre": fibre,
+            "usd": usd,
+            "w": 1.0,
+            "reach_m": 99.0,
+        }
+        for name, fibre, below, above in ends
+        for side, rate, breakout, usd in (("nic", 400.0, [], below), ("leaf", 800.0, [2], above))
+    ]
+    boxes = {"name": "box", "radix": 64, "port_gbit_s": 400.0, "cages": 32, "usd": 9.0, "w": 50.0}
+    domain = {"name": "own", "size": 1, "gbyte_s": 450.0, "usd_per_gpu": 9.0, "w_per_gpu": 1.0, "racks": 0.25}
+    asked = {"nic_planes": 1, "fabrics": ["clos"], "switches": boxes, "optics": optics, "hb_domains": domain}
+    instance = question(4, cables="hall", **asked).having(cluster={"gpus": (3,)}, objective={"minimize": "capex"})
+    (family,) = (one for one in families(instance) if one.per_module == ((1, 2),))
+    (run,) = family.cables[0]
+    assert (run.links, run.below, run.above, run.ends.above.name) == (3, 3, 2, "dear-leaf")
+
+
 def test_a_plan_of_another_hall_is_one_of_another_question():
     instance, plan = mixed(), coopt.solve(mixed())
     halls = [

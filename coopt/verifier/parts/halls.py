@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from math import ceil, inf
 from typing import NamedTuple
@@ -23,7 +24,7 @@ from coopt.verifier.parts.layouts import (
     planes_on_switch,
     spine_count,
 )
-from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair
+from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.wiring import numbering_of
 
@@ -59,10 +60,7 @@ def laid_cables(
         return ()
     carried = [family.network.carried(ends[0]) for ends in choices]
     needs = _needs(instance, family, ports, carried)
-    laid = [
-        _kinds(instance, kind, family.network, ends, need)
-        for ends, need in zip(choices, needs, strict=True)
-    ]
+    laid = [_kinds(instance, kind, ends, need) for ends, need in zip(choices, needs, strict=True)]
     return None if None in laid else tuple(of for of in laid if of is not None)
 
 
@@ -154,18 +152,18 @@ class Need(NamedTuple):
 def _kinds(
     instance: Instance,
     kind: ObjectiveKind,
-    attachment: NicAttachment,
     candidates: Sequence[OpticPair],
     needs: Sequence[Need],
 ) -> tuple[LaidCables, ...] | None:
     """The cheapest ends for each length, those of neighbouring lengths together."""
     counted = "optics" in instance.objective.include
 
-    def worth(ends: OpticPair) -> tuple[float, ...]:
-        usd = sum(optic.usd / attachment.links_of(optic) for optic in ends)
-        w = sum(optic.w / attachment.links_of(optic) for optic in ends)
+    def worth(ends: OpticPair, need: Need) -> tuple[object, ...]:
+        bought = list(zip((need.below, need.above), ends, strict=True))
+        usd = sum(count * optic.usd for count, optic in bought)
+        w = sum(count * optic.w for count, optic in bought)
         value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
-        return value, usd, w, float(ends.below.name != ends.above.name)
+        return value, usd, w, ends.below.name != ends.above.name, _names(ends)
 
     chosen: list[tuple[OpticPair, Need]] = []
     for need in sorted(needs):
@@ -174,7 +172,7 @@ def _kinds(
         ]
         if not fitting:
             return None
-        chosen.append((min(fitting, key=worth), need))
+        chosen.append((min(fitting, key=partial(worth, need=need)), need))
     kinds = []
     for ends, group in groupby(chosen, key=lambda pair: pair[0]):
         of = [need for _, need in group]
