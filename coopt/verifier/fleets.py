@@ -190,9 +190,7 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
     ledger.turn_to("The next best choice", aside=True)
     ledger.take(beside.checks)
     faults = list(faults_of_next_best(instance, plan, claim))
-    ledger.holds(
-        "next-best", not faults, claim.product, None, f"The next best choice: {'; '.join(faults)}."
-    )
+    ledger.holds("next-best", not faults, claim.product, None, f"{'; '.join(faults)}.")
     ledger.turn_to()
 
 
