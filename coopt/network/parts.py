@@ -303,7 +303,8 @@ def _priced(
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
     )
-    begins, prices = ((0,), (usd if is_counted else 0.0,))
+    begins: tuple[int, ...] = (0,)
+    prices: tuple[float, ...] = (usd if is_counted else 0.0,)
     if discount is not None:
         begins, prices = _brackets(discount, usd)
     elif (stands := standing_units(instance)[kind, name]) and prices[0]:

@@ -217,6 +217,7 @@ def differs(launch: Launch, said: dict[str, Any]) -> str:
         expected["quantized"] = [*([grouped] if model.experts else []), linear] if workload.precision == "fp8" else []
     else:
         kind = {"norm+act": "selective", "norm+ffn": "selective", "none": None}
+        kind["act"] = "selective" if model.experts or model.kv_rank else None
         expected["recompute"] = kind.get(mapping.recompute, mapping.recompute)
         sharding = {2: "optim_grads", 3: "optim_grads_params"}
         expected["zero"] = [mapping.zero > 0, sharded_fully(mapping) and sharding[mapping.zero]]

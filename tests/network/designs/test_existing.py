@@ -284,7 +284,7 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert "h100-sxm" not in bought
     assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
     assert coopt.verify(instance, plan).accepted
-    for command in (coopt.explain, coopt.certify):
+    for command in (coopt.explain, coopt.certify, coopt.prove):
         with pytest.raises(coopt.InstanceError, match="needs one kind of GPU"):
             command(instance, plan)
 
