@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -91,14 +91,23 @@ class CountedNetworks:
         self._counted: dict[Hashable, tuple[CountedFamily, ...]] = {}
 
     def families(
-        self, space: Space, gpus: int, hb: HbDomain, domains: int
+        self, space: Space, gpus: int, hb: HbDomain, domains: int, check: Callable[[], None]
     ) -> Iterator[CountedFamily]:
-        """Every family of a site, as `space` lists them."""
+        """Every family of a site, as `space` lists them.
+
+        Parameters
+        ----------
+        check
+            Called for each family that is listed; may raise.
+        """
         for parts, levels in space.parts(gpus, hb, domains, space.nic_options):
             key = self._key(space, parts, levels)
             if key not in self._counted:
-                found = self.counted(space.instance, space.fitted(parts, levels))
-                self._counted[key] = tuple(found)
+                listed = []
+                for family in self.counted(space.instance, space.fitted(parts, levels)):
+                    check()
+                    listed.append(family)
+                self._counted[key] = tuple(listed)
             yield from self._counted[key]
 
     def counted(self, instance: Instance, families: Iterable[Family]) -> Iterator[CountedFamily]:

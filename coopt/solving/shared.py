@@ -157,7 +157,7 @@ def up_to_cheapest(
             continue
         started_s = run.elapsed_s()
         if n not in known:
-            found = tuple(run.in_time(counted.families(space, *sites[n])))
+            found = tuple(counted.families(space, *sites[n], run.check_clock))
             known[n] = priced(instance, found, measures)
         site_families[n] = tuple(one.family for one in known[n])
         ceiling.add(known[n])

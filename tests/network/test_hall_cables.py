@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +110,13 @@ def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
     assert all([kind.optic for kind in tier.cables] == ["short", "long"] for tier in tiers)
     by_tier = coopt.solve(instance.having(network={"cables": "tier", "optics": instance.network.optics[1:]}))
     assert plan.cost.power_w < by_tier.cost.power_w
+
+
+def test_lengths_of_many_networks_stop_at_the_time_limit():
+    shipped = Path(__file__).parents[2] / "instances" / "llama3-405b-16k.toml"
+    plan = coopt.solve(coopt.load(shipped, {"network.cables": "hall"}), time_limit_s=1.0)
+    assert (plan.status, plan.stop_reason) == ("unknown", "time limit")
+    assert plan.timing_s.total < 20.0
 
 
 def test_modules_that_are_not_full_count_where_ends_are_compared():
