@@ -166,16 +166,24 @@ def test_cables_are_billed_at_the_prices_of_the_question():
     assert cost_of(asked, at_prices(asked, family), 2) == cost_of(asked, listed, 2)
 
 
-@pytest.mark.parametrize("change", ["links", "longest_m", "optic"])
+@pytest.mark.parametrize("change", ["links", "longest_m", "optic", "tier", "unasked"])
 def test_other_cables_than_the_hall_has_are_rejected(change):
     instance = mixed()
     plan = coopt.solve(instance)
     tiers = list(plan.design.fabric.tier)
     number = next(n for n, tier in enumerate(tiers) if tier.cables)
-    kind = tiers[number].cables[0]
-    other = {"links": kind.links - 1, "longest_m": kind.longest_m + 5, "optic": "long"}[change]
-    kinds = (kind.model_copy(update={change: other}), *tiers[number].cables[1:])
-    tiers[number] = tiers[number].model_copy(update={"cables": kinds})
+    kind, *rest = tiers[number].cables
+    if change == "unasked":
+        instance = instance.having(network={"cables": "tier"})
+        plan = coopt.solve(instance)
+        tiers = list(plan.design.fabric.tier)
+    elif change == "tier":
+        tiers[number - 1] = tiers[number - 1].model_copy(update={"cables": (kind,)})
+        kind, *rest = rest
+    else:
+        other = {"links": kind.links - 1, "longest_m": kind.longest_m + 5, "optic": "long"}[change]
+        kind = kind.model_copy(update={change: other})
+    tiers[number] = tiers[number].model_copy(update={"cables": (kind, *rest)})
     fabric = plan.design.fabric.model_copy(update={"tier": tuple(tiers)})
     design = plan.design.model_copy(update={"fabric": fabric})
     parts = (plan.parts[0].model_copy(update={"design": design}), *plan.parts[1:])

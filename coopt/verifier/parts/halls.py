@@ -14,6 +14,7 @@ from typing import NamedTuple
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both
 from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import SwitchLevel, levels, priced_total
@@ -104,20 +105,23 @@ def laid_stages(
 def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
     """Check that the cables of a plan are those that its hall asks for."""
     claimed = tuple(
-        _text(cables.ends, cables.links, cables.longest_m)
+        _text(tier.level, cables.ends, cables.links, cables.longest_m)
         for tier in fabric.tier
         for cables in tier.cables
-    ) + tuple(_text(tier.ends, tier.links) for tier in fabric.tier)
+    ) + tuple(_text(tier.level, tier.ends, tier.links) for tier in fabric.tier)
     expected = (
         ()
         if laid is None
         else tuple(
-            _text(_names(of.ends), of.links, of.longest_m)
-            for kinds in laid
+            _text(level, _names(of.ends), of.links, of.longest_m)
+            for level, kinds in enumerate(laid, start=1)
             for of in kinds
             if len(kinds) > 1
         )
-        + tuple(_text(_names(kinds[-1].ends), sum(of.links for of in kinds)) for kinds in laid)
+        + tuple(
+            _text(level, _names(kinds[-1].ends), sum(of.links for of in kinds))
+            for level, kinds in enumerate(laid, start=1)
+        )
     )
     reason = "reach the cables of the hall" if laid is None else "are cheapest for their lengths"
     ledger.holds(
@@ -134,10 +138,23 @@ def _names(ends: OpticPair) -> tuple[str, str]:
     return ends.below.name, ends.above.name
 
 
-def _text(names: tuple[str, str], links: int, longest_m: int | None = None) -> str:
+def _text(level: int, names: tuple[str, str], links: int, longest_m: int | None = None) -> str:
     """Some cables as a fault has them."""
     reach = "" if longest_m is None else f" up to {longest_m} m"
-    return f"{links} of {' below '.join(dict.fromkeys(names))}{reach}"
+    return f"{links} of {' below '.join(dict.fromkeys(names))}{reach} at tier {level}"
+
+
+def check_one_kind(ledger: Ledger, fabric: Fabric) -> None:
+    """Check that a plan lists no cables by length where each tier has one kind of them."""
+    listed = tuple(f"tier {tier.level}" for tier in fabric.tier if tier.cables)
+    if listed:
+        ledger.holds(
+            "cables",
+            False,
+            listed,
+            (),
+            f"The plan lists cables by length at {both(listed)}, but network.cables = 'tier'.",
+        )
 
 
 class Need(NamedTuple):

@@ -25,7 +25,7 @@ from coopt.verifier.parts.bills import (
     key_of,
 )
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
-from coopt.verifier.parts.halls import Laid, check_cables, laid_cables
+from coopt.verifier.parts.halls import Laid, check_cables, check_one_kind, laid_cables
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
@@ -97,6 +97,8 @@ def check_part(
         check_cables(ledger, design.fabric, laid)
         if laid is None:
             raise UnsoundError
+    else:
+        check_one_kind(ledger, design.fabric)
     return CountedPart(caged_family, ports, levels, optics, runs, laid)
 
 
