@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, Tag, ValidationError
 
 from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_series
 from coopt.instance.catalog import named, sentences
@@ -95,7 +95,7 @@ class PublishedDesign(Table):
         ),
     ] = None
     domains: Annotated[
-        Count | ByHbDomain,
+        Count | Annotated[ByHbDomain, Tag("table by HB domains")],
         Field(
             description="HB domains installed; beside a plan, a table counts them by its HB domains"
         ),

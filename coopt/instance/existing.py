@@ -13,7 +13,7 @@ from coopt.instance.catalog import named
 from coopt.instance.designs import PublishedDesign, contradictions
 from coopt.instance.hardware import HbDomain, Optic, Switch
 from coopt.instance.network import Network, SwitchedKind
-from coopt.instance.texts import both, broken
+from coopt.instance.texts import alternatives, both, broken
 
 GIVEN = "network.given = true"
 UNNAMED = "not named"
@@ -291,5 +291,10 @@ def existing_complaints(question: Any) -> Iterator[str]:
         (
             is_given and stands.gpu not in (None, gpus[0]),
             f"existing[0].gpu = {stands.gpu!r}: differs from cluster.gpu, needs {gpus[0]!r}",
+        ),
+        (
+            stands.gpu is not None and bool(domain.gpus) and stands.gpu not in domain.gpus,
+            f"existing[0].gpu = {stands.gpu!r}: HB domain {domain.name!r} is not sold with it,"
+            f" needs {alternatives(map(repr, domain.gpus))}",
         ),
     )

@@ -68,8 +68,8 @@ def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> I
     """
     if plan.couplings.shared_cores:
         raise InstanceError(
-            f"{instance.name}: lists of cables do not cover a core that islands share (coopt bom"
-            " counts its cables), needs a plan without [sharing.core]"
+            f"{instance.name}: lists of cables do not cover [sharing.core] (coopt bom counts its"
+            " cables), needs a plan without it"
         )
     parts = [part_named(instance, plan, part)] if part or len(plan.parts) < 2 else [*_last(plan)]
     for one in parts:

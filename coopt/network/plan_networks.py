@@ -245,8 +245,10 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
             f" {names}; coopt bom lists its cables, coopt faults the effect of its loss"
         )
     if match is None:
+        cores = both(map(repr, plan.couplings.shared_cores))
+        only_faults = f"; coopt faults also has {cores}" if cores else ""
         raise InstanceError(
-            f"--part {name}: the plan has no part of this name, needs one of {names}"
+            f"--part {name}: the plan has no part of this name, needs one of {names}{only_faults}"
         )
     return match if len(plan.parts) > 1 else _only_part(instance, plan)
 

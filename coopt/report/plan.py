@@ -239,10 +239,10 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     of the instance.
     """
     if kind == "power":
-        return f"which draws {words.power(cost.power_w)}"
+        return f"drawing {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
     if instance.network.given:
-        return f"which draws {words.power(cost.power_w)}{gpus}"
+        return f"drawing {words.power(cost.power_w)}{gpus}"
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
     return f"for {words.money(cost.capex_usd)}{prices}{gpus}"

@@ -133,7 +133,10 @@ def test_the_optic_of_the_core_reaches_it_and_is_the_cheapest() -> None:
     ("changes", "words"),
     [
         ({"sharing": {"mode": "partition", "core": {**CORE, "switch": "9-port"}}}, "'9-port'"),
-        ({"sharing": {"mode": "time", "core": CORE}}, "sharing.core: applies only to workloads with networks"),
+        (
+            {"sharing": {"mode": "time", "core": CORE}},
+            r"needs sharing.mode = 'partition', or \[\[wan\]\] between sites",
+        ),
         ({"network__switches": [switch(8, 1, 800), switch(16, 1)]}, "its ports .*800"),
         (
             {"sharing": {"mode": "partition", "core": {**CORE, "gbit_s_per_gpu": 201.0}}, "network__gpus_per_nic": 2},

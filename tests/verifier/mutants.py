@@ -160,6 +160,7 @@ def replaced(plan: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:
 
 ONE_OF_MANY = re.compile(
     r"(?<![-\d.,])1 (switches|links|planes|tiers|GPUs|NICs|ports|uplinks|domains|racks|transceivers|years)\b"
+    r"|\b([a-z]+) \2\b"
 )
 
 
@@ -194,7 +195,7 @@ def survivors(
     every: int = 1,
     spared: tuple[str, ...] = (),
 ) -> list[str]:
-    """Mutants that pass, or fail without a sentence or with one on `1 links`; enough have to be tried.
+    """Mutants that pass, or fail without a sentence or with one on `1 links` or `of of`; enough have to be tried.
 
     Parameters
     ----------

@@ -85,8 +85,8 @@ def _cables(instance: Question) -> Iterator[str]:
     given = [key for key, is_given in others.items() if is_given]
     if given:
         yield (
-            f"network.cables = 'hall': is not supported with {both(given)}, needs one new network"
-            " that all workloads use in turn, or cables = 'tier'"
+            f"network.cables = 'hall': is not supported with {both(given)}, needs a question"
+            " without them, or cables = 'tier'"
         )
     if unknown:
         yield (

@@ -139,7 +139,8 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
                 (
                     content,
                     f"sharing.{key}: applies only to workloads with networks of their own"
-                    " (islands), needs sharing.mode = 'partition'",
+                    " (islands), needs sharing.mode = 'partition'"
+                    f"{', or [[wan]] between sites' if key == 'core' else ''}",
                 )
                 for key, content in tables.items()
             ),

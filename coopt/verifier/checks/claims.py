@@ -394,7 +394,8 @@ def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]
 
 def _text(places: list[Place]) -> str:
     return (
-        ", ".join(" ".join(str(word) for word in place if word is not None) for place in places)
+        # one model at several sites has parts that bear the names of these
+        ", ".join(" ".join(dict.fromkeys(str(word) for word in place if word)) for place in places)
         or "none"
     )
 

@@ -136,6 +136,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
         ({"existing.hb_domain": "gb200-nvl72"}, "gpus_per_domain = 8: 'gb200-nvl72' has 72"),
         ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 HB domains"),
         ({"existing.domains": 1}, "domains = 1"),
+        ({"existing.domains": {}}, "existing[0].domains.per_hb_domain: is missing"),
         ({"existing.rails": 3}, "rails = 3: needs a divisor"),
         ({"sharing": {"mode": "partition"}}, "sharing.mode = 'partition'"),
         ({"existing.gpus_per_cage": 2}, "gpus_per_cage = 2"),
@@ -145,6 +146,7 @@ def test_existing_that_cannot_be(changes, sentence):
     with pytest.raises(coopt.InstanceError) as refused:
         coopt.load(_with(changes))
     assert sentence in str(refused.value)
+    assert "ByHbDomain" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -308,6 +310,10 @@ def _islands_with(**changes):
             "existing[0] 'ours': tiers[1].optic = '400g-dr4': is not in network.optics",
         ),
         ({"sharing": {"mode": "partition", "most_products": {"nic": 1}}}, "sharing.most_products"),
+        (
+            {"existing": {**ISLANDS["existing"], "gpu": "h100-sxn"}},
+            "existing[0].gpu = 'h100-sxn': HB domain 'hgx-h100-8' is not sold with it, needs 'h100-sxm'",
+        ),
     ],
 )
 def test_islands_that_cannot_share_what_stands(changes, sentence):

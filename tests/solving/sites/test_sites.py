@@ -268,6 +268,8 @@ def solved_without(instance: Instance) -> tuple[Instance, Plan]:
 def test_a_border_that_is_lost_stops_training_and_one_of_its_links_does_nothing() -> None:
     instance = Instance.model_validate(bordered())
     plan = coopt.solve(instance)
+    with pytest.raises(InstanceError, match="one of 'east', 'west'; coopt faults also has 'core at east' and"):
+        coopt.faults(instance, plan, part="core at wast")
     found = coopt.faults(instance, plan, part="core at east").faults
     assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "stops")]
 
