@@ -11,8 +11,8 @@ from coopt.network.cabling import cables
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
 from coopt.report.cabling import WRITERS
+from tests.network import test_cabling
 from tests.network.designs.test_existing import GIVEN
-from tests.network.test_cabling import _question
 
 
 def _load(folder, design, network, gpus):
@@ -35,7 +35,7 @@ def _drawn():
     """A network of each random question that lists any with tiers, and as many uplinks of its leaves as it may have."""
     found = {}
     for seed in range(60):
-        instance, draw = _question(seed), random.Random(seed)
+        instance, draw = test_cabling.question(seed), random.Random(seed)
         if listed := [family for family in families(instance) if family.tiers and family.alike]:
             family = draw.choice(listed)
             found[seed] = instance.network, family, draw.choice(family.uplink_choices)
