@@ -227,7 +227,13 @@ def _options(run: Run, billed: Instance, listed: ListedIslands, *, everything: b
     one.
     """
     by_gpu = questions_by_gpu(billed)
-    lists = [_new_options(run, one, listed, everything=everything) for one in by_gpu]
+    lists, gated, kept = list[Paths | StandingIslands](), Counter[str](), 0
+    for one in by_gpu:
+        options, table = _new_options(run, one, listed, everything=everything)
+        lists.append(options)
+        gated.update(table.gated)
+        kept += table.kept
+    run.log.table = Counted(gated=dict(gated), kept=kept)
     lists += [_standing_networks(run, one) for one in by_gpu if one.stands is not None]
     return Together(lists=tuple(lists)) if len(lists) > 1 else lists[0]
 
@@ -247,9 +253,9 @@ def _standing_networks(run: Run, billed: Instance) -> Paths:
 
 def _new_options(
     run: Run, billed: Instance, listed: ListedIslands, *, everything: bool
-) -> Paths | StandingIslands:
-    """Every island of every workload at every site; what was `listed` before is not listed
-    again.
+) -> tuple[Paths | StandingIslands, Counted]:
+    """Every island of every workload at every site, and how many were counted; what was `listed`
+    before is not listed again.
     """
     sites = tuple(None if site is None else s for s, site in enumerate(billed.sites))
     original = run.instance
@@ -260,8 +266,8 @@ def _new_options(
             run.check_clock,
             listed,
         )
-        run.log.table = Counted(gated=found.gated, kept=found.kept)
-        return StandingIslands(market=Market(instance=billed), listed=found, sites=sites)
+        islands = StandingIslands(market=Market(instance=billed), listed=found, sites=sites)
+        return islands, Counted(gated=found.gated, kept=found.kept)
 
     def prune(chains: Sequence[Chain]) -> list[IslandPath]:
         return cheapest_paths(billed, chains, run.check_clock)
@@ -285,8 +291,8 @@ def _new_options(
         placed += [
             Placed(slot=number, path=path, site=site) for path in listing.paths for site in sites
         ]
-    run.log.table = Counted(gated=dict(gated), kept=len(placed))
-    return Paths(placed=tuple(placed), begun=tuple(begun))
+    paths = Paths(placed=tuple(placed), begun=tuple(begun))
+    return paths, Counted(gated=dict(gated), kept=len(placed))
 
 
 def as_arrays(instance: Instance) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 import coopt
 from coopt.instance.designs import read_designs
+from coopt.instance.schema import questions_by_gpu
 from coopt.network.designs import chain_of, link_rates
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import families
@@ -284,6 +285,8 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     bought = {item.item: item.count for item in plan.cost.items if item.unit_usd}
     assert bought["b300"] == 64
     assert "h100-sxm" not in bought
+    alone = [coopt.solve(one).solver.columns_kept for one in questions_by_gpu(instance)]
+    assert plan.solver.columns_kept == sum(alone) > max(alone)
     assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
     assert coopt.verify(instance, plan).accepted
     for command in (coopt.explain, coopt.certify, coopt.prove):
