@@ -157,7 +157,8 @@ def install(shell: str) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InstanceError(
-            f"{place.parent}: cannot be created ({error.strerror}), needs write permission"
+            f"{place.parent}: cannot be created ({error.strerror}), needs a folder that you may"
+            " write to"
         ) from None
     write_text(place, script)
     note(f"completion script written to {place}; new shells will use it")

@@ -61,8 +61,8 @@ def other_number(
         return _number(instance, answer, step if candidates else unit, is_least=not fewer), ""
     if not counts:
         return None, ""
-    range_text = f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}"
-    return None, range_text if step == unit == 1 else f"{range_text} in steps of {step:,}"
+    every = "number of" if step == unit == 1 else f"multiple of {step:,}"
+    return None, f"any other {every} GPUs from {counts[0]:,} to {counts[-1]:,}"
 
 
 def with_gpus(instance: Instance, gpus: int) -> Instance:

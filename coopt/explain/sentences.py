@@ -36,8 +36,8 @@ SAME = "the same network"
 NO_BOUND = 1e4  # a bound so many times as loose is taken for none
 REGRETS = (
     "The costs below are regrets: how much more a plan may cost than the best one at the same"
-    " prices. Each is measured from the best plans of the question as asked, so a plan with a"
-    " looser bound may cost less than these."
+    " prices. Each is measured against the best plans under the bounds as asked, so with a"
+    " looser bound a regret may be below zero."
 )
 REGRETS_OF_WAYS_OUT = (
     "These costs are regrets: each is measured from the best plans under its own change, so they"

@@ -115,7 +115,7 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{origin}: tiers[{tier}]: {names} do not mate, as {_differences(parts)}; needs"
-                " products of one protocol, lane_gbit_s and fibre, or no names"
+                " products of one protocol, lane_gbit_s and fibre, or a tier that names no products"
             )
         lower = form.switch
 

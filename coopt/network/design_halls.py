@@ -124,8 +124,8 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
             )
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
-                f" {lower.links_of(rate)} cable ends, but {holder} {of_cage}, needs optic_below"
-                " for the modules at NICs, or gpus_per_cage"
+                f" {lower.links_of(rate)} cable ends, but {holder} {of_cage}, needs an optic_below"
+                " with fewer cable ends, or more gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, at.above),

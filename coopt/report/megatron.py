@@ -403,9 +403,9 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
     kinds = [name for name in kinds if name not in said]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: there is no argument, needs no encoders, one residual"
-        " stream and attention that is ordinary, gated, latent or latent with an indexer, gated"
-        " DeltaNet or Mamba-2": bool(kinds),
+        f"{', '.join(kinds)} of {model.name}: the format has no setting, needs a model without"
+        " encoders, with one residual stream, whose layers each have ordinary or gated attention,"
+        " latent attention with or without an indexer, gated DeltaNet or Mamba-2": bool(kinds),
         f"tp = {mapping.tp}, cp = {mapping.cp}: the key heads of gated DeltaNet do not split"
         f" evenly, needs tp * cp to divide {key_heads}": key_heads % (mapping.tp * mapping.cp) > 0,
         f"layers = {model.layers}: Megatron-LM counts the {parts} mixers and feed-forward parts"
@@ -424,8 +424,9 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
             workload.options.software.parameter_bytes == 1
             and not (workload.precision == "fp8" and mapping.zero)
         ),
-        f"seq = {model.seq}: does not split evenly over cp = {mapping.cp}, needs a multiple of"
-        f" {2 * mapping.cp}": mapping.cp > 1 and model.seq % (2 * mapping.cp) > 0,
+        f"seq = {model.seq}: Megatron-LM cuts sequences into two pieces for each of cp ="
+        f" {mapping.cp} ranks, needs a multiple of {2 * mapping.cp}": mapping.cp > 1
+        and model.seq % (2 * mapping.cp) > 0,
         # its mesh is of all ranks, which DP, CP and TP have to make up
         f"zero = {mapping.zero} with pp = {mapping.pp}: Megatron-FSDP has no pipeline, needs zero ="
         " 0 or 1, or pp = 1": sharded_fully(mapping) and mapping.pp > 1,

@@ -151,7 +151,8 @@ def headline(instance: Instance, plan: Plan) -> str:
     error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
-        return f"{build}: at whatever prices, no plan {verbs[1]} by more than {value}; {proof}."
+        bounded = f"no plan {verbs[1]} by more than {value}"
+        return f"{build}: at prices within those of [robust], {bounded}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
     return f"{build}, {cost}{timed}; {proof}."
@@ -685,8 +686,8 @@ def _ranked(workload: RankedMappings) -> list[RenderableType]:
     title = f"Workload {workload.name}{within}: the fastest mappings"
     by_norms = any("norm+" in run.mapping.recompute for run in workload.mappings)
     norms = (
-        "; norm+act, norm+ffn: norms are recomputed, and activations or the feed-forward part with"
-        " them"
+        "; norm+act, norm+ffn: norms are recomputed, and with them the activation functions of"
+        " experts and expanded latents, or the feed-forward part"
     )
     return [
         figures(title, ("split", "recompute"), numbers, rows),

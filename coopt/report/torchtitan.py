@@ -225,8 +225,8 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     )
     moves = mapping.ep > 1 and options.dispatch == "once"
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: TorchTitan has no builder for it, needs ordinary or"
-        " latent attention and experts": bool(kinds),
+        f"{', '.join(kinds)} of {model.name}: this format has no setting, needs a model without:"
+        " attention is ordinary or latent, layers are dense or have experts": bool(kinds),
         "gated = false: the framework has only gated feed-forward layers, needs gated = true": (
             not model.gated
         ),

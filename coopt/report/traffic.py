@@ -103,7 +103,7 @@ def routing_report(routing: Routing) -> list[RenderableType]:
         " the lowest alpha of any routing. Efficiency: max-min fair rate of a group's flows over"
         " the NIC rate, averaged over groups. Stretch: time with these routes over time at the NIC"
         " rate; charged: the stretch that the plan assumes. Routing: the value of network.routing"
-        " with which a plan assumes this stretch, where it exceeds the one charged.",
+        " that charges this stretch; 1 where the plan charges enough.",
         f"To plan with these routes, set network.routing = {routing.routing:.4g}."
         if routing.routing > 1
         else None,

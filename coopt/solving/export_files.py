@@ -193,7 +193,7 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     d = problem.data
     yield (
         "y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c:"
-        " whether column c is used"
+        " whether column c is used; families of one context have the same domains and NICs"
     )
     for f, family in enumerate(problem.families):
         yield (

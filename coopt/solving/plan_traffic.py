@@ -269,6 +269,6 @@ def _check_runs(
             names, name = [way.name for way in algorithms], run.collectives.get(kind, RINGS)
             if name not in names and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(
-                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r},"
-                    f" needs one of {', '.join(map(repr, names))}, {NEEDED}"
+                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}"
+                    f" cannot run here (only {', '.join(map(repr, names))} can), {NEEDED}"
                 )

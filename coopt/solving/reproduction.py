@@ -94,7 +94,7 @@ def _words(family: Family, uplinks: int) -> str:
     """A network in words."""
     if family.tiers < 2:
         rails = "separate rails on " if family.fabric == "rail-only" else ""
-        return f"{rails}one tier of {family.switch.radix} ports"
+        return f"{rails}one tier of {family.switch.radix}-port switches"
     boxes = (
         f", switches with {', then '.join(str(box.radix) for box in family.switches)} ports"
         if family.upper

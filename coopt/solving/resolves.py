@@ -42,7 +42,7 @@ def only_plan(instance: Instance) -> Plan:
     InstanceError
         When a choice is open, with the keys to pin, or when nothing can be built.
     """
-    require_decided(instance, "what it leaves to evaluate")
+    require_decided(instance, "an evaluation")
     instance = instance.model_copy(update={"workload": with_one_cp(instance.workload)})
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
         raise InstanceError(f"{instance.name}: {text}" for text in complaints)

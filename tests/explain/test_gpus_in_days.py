@@ -84,7 +84,7 @@ def test_no_multiple_of_the_step_that_is_told_would_be_better(
     if changed is None:
         tried = [count for count in counts if count in asked]
         assert not counts & enough & {*tried}
-        assert in_vain.startswith("any other number")
+        assert in_vain.startswith(("any other number", "any other multiple"))
         return
     ((change,), wider) = changed
     (found,) = wider.cluster.gpus

@@ -285,7 +285,7 @@ def _border(instance: Question) -> Iterator[str]:
             for optic in wan.optics
             if optic.links_of(rate) == 1 and (not network.mates or mate(optic, switch))
         ]
-        need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics that reaches so far"
+        need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics for its km"
         yield from broken(
             (
                 wan.km is None,

@@ -127,7 +127,11 @@ def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
         if radius == 0
         else f"the links into the {radius}-hop neighbourhood of {name}"
     )
-    return f"{place} (the farthest chunks reach them at step {wait + 1})" if wait else place
+    return (
+        f"{place} (chunks from farther away reach them at step {wait + 1} or later)"
+        if wait
+        else place
+    )
 
 
 def _hops(centre: int, neighbours: Sequence[int]) -> Ints:

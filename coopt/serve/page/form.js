@@ -77,7 +77,7 @@ export class QuestionForm {
     return [
       rows.filter(isShown).map(([field, place]) => this.row(field, place)),
       rest.length ? h("details", { class: "more", open: this.opened.get(name) ?? false, toggle: (event) => this.opened.set(name, event.target.open) },
-        h("summary", {}, `${rest.length} more keys, at their defaults`), rest.map(([field, place]) => this.row(field, place))) : "",
+        h("summary", {}, `Keys at their defaults: ${rest.length}`), rest.map(([field, place]) => this.row(field, place))) : "",
     ];
   }
 

@@ -217,8 +217,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         ok,
         len(plan.alternatives),
         None,
-        "Runners-up need an optimal plan and a reason why there are no more; 'all found' needs"
-        " at least one runner-up.",
+        "Runners-up stand only beside an optimal plan, and `alternatives_stop` has to say why"
+        " there are no more; its value 'all found' needs at least one runner-up.",
     ):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind

@@ -397,7 +397,7 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         return text, None
     if links_bound.least is None:
         by = (
-            "link lengths prove"
+            "the link lengths in the plan prove"
             if lengths
             else "the fewest whole links that traffic requires prove"
         )

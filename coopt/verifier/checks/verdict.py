@@ -494,7 +494,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ties",
-        "no mapping at no higher cost is nearer to published runs and as fast within the error",
+        "no other mapping of this cost, as fast within the error, is nearer to published runs",
     ),
     ("outside-measured", "the plan names each of its properties that no published run has"),
     ("time-margin", "the margin on time is what the error of the time requires"),
@@ -652,7 +652,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "better-number",
-        "a suggested number near that of the instance saves the stated time",
+        "the suggested batch, degree or number of idle GPUs saves the stated time",
     ),
     ("assumption", "where an assumption fails, training takes as long as the plan states"),
     (

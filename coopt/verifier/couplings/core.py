@@ -318,7 +318,7 @@ def check_cores(
     )
     # years that differ may read alike, so that places are compared and not what they are called
     claimed_text, places_text = (
-        ", ".join(_place(*place) for place in listed) or "nowhere"
+        ", ".join(_place(*place) for place in listed) or "none"
         for listed in (claimed_places, places)
     )
     if (
@@ -327,7 +327,7 @@ def check_cores(
             claimed_places == places,
             claimed_text,
             places_text,
-            f"The plan has cores {claimed_text}, but the islands share {places_text}.",
+            f"The plan states cores: {claimed_text}; the islands share cores: {places_text}.",
         )
         or switch is None
     ):

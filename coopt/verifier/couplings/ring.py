@@ -251,8 +251,8 @@ def _sites(
         ring.shares == all_shares == shares_taken and all(claim.shares >= 1 for claim in claims),
         shares_taken,
         all_shares,
-        f"The sites take {shares_taken} shares in all; the instance has {all_shares}, and"
-        " each site takes at least one.",
+        f"The sites take {shares_taken} shares of GPUs and batch in all, and the plan"
+        f" states {ring.shares}; both have to be {all_shares}, with at least one for each site.",
     )
     return [sites_by_name[name] for name in names]
 

@@ -495,8 +495,8 @@ def _pods(
     ledger.require(
         "pod-ports",
         pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
-        "{} down, {} up, {} to each".format(*pod_ports),
-        tuple("{} down, {} up, {} to each".format(*option) for option in options),
+        "{} down, {} up, {} to each leaf".format(*pod_ports),
+        tuple("{} down, {} up, {} to each leaf".format(*option) for option in options),
         "An aggregation switch may not have {} ports down, {} up and {} to each leaf.".format(
             *pod_ports
         ),

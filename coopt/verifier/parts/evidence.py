@@ -230,7 +230,7 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
 
     runs = {run[0]: run for run in _table()["runs"]}
     if len({run.id for run in claimed} & runs.keys()) != NAMED or len(claimed) != NAMED:
-        return f"{NAMED} published runs have to be named."
+        return f"The plan has to name {NAMED} different runs of the table of published runs."
     for named in claimed:
         run = runs[named.id]
         texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)

@@ -417,7 +417,8 @@ def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
         "memory-capacity",
         claim.memory_limit_gib,
         room,
-        f"{gpu.name!r} holds {room:.6g} GiB, but the plan says {claim.memory_limit_gib:.6g} GiB.",
+        f"Less its margin, {gpu.name!r} has {room:.6g} GiB for training, but the plan says"
+        f" {claim.memory_limit_gib:.6g} GiB.",
     )
     ledger.holds(
         "memory-fits",

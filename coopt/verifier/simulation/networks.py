@@ -239,7 +239,7 @@ def _wired(
         radix = family.network.at(level.level).radix
         if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
             raise _unsound(
-                question, name, f"more ports in use than the {radix} of a switch, or none"
+                question, name, f"a switch that uses no port, or more than the {radix} it has"
             )
     # levels, ports and bundles are checked before the graph is built, which takes them as sound
     ports = Ports(len(tier), tier[0].down_ports)

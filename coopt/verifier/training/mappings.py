@@ -384,7 +384,9 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     if not tensor_divides(workload, t):
         over = ranks_of_expert(workload, t) if model.experts else 1
         split = (
-            f", or {over} TP ranks of an expert do not divide tp and its width" if over > 1 else ""
+            f", or {over} TP ranks of an expert do not divide tp and the expert's width"
+            if over > 1
+            else ""
         )
         return (
             f"tp = {t} does not divide the heads, KV heads, groups of linear mixers or FFN widths"
