@@ -69,6 +69,9 @@ OPTICS = {  # Gbit/s, lanes of, links it may be split into, metres, USD, W
     "800g-aec": (800, None, (), 7, 300, 15 / 2),  # a bank's note of 2026: 5 to 7 m, half the watts of an optic
     "1.6t-dr8": (1600, 200, (2, 4, 8), 500, 850, 30),  # SemiAnalysis, as quoted
     "800g-dr4": (800, 200, (2, 4), 500, 850, 30 / 2),  # half a 1.6T DR8
+    "400g-zr": (400, None, (), 120_000, 4000, 19),  # OIF 400ZR; recalled
+    "400g-zr-plus": (400, None, (), 800_000, 6000, 21),  # OpenZR+; recalled
+    "800g-zr": (800, None, (), 120_000, 9000, 30),  # OIF 800ZR; recalled
 }
 SWITCHES = {  # ports, Gbit/s of a port, lanes of, Tbit/s of the box, USD, W, rack units
     "64x400g": (64, 400, None, 25.6, 64 * RO_PORT, 747, 1),  # RO; QM9700 data sheet, typical

@@ -57,7 +57,7 @@ def test_defaults_come_before_those_of_coopt_and_after_what_is_typed(coopt: Coop
 @pytest.mark.parametrize(
     ("text", "code", "says"),
     [
-        ("[solve]\ntime-limt = 3", 1, "solve.time-limt: no option"),
+        ("[solve]\ntime-limt = 3", 1, "no such option"),
         ("solve = 3", 1, "solve = 3: needs a table"),
         ("[sove]", 1, "sove: no such command"),
         ('[solve]\ntime-limit = "x"', 2, "coopt.toml"),

@@ -13,7 +13,7 @@ def test_an_iteration_is_put_beside_the_closed_form(coopt, planned):
     done = coopt("simulate", *planned)
     assert done.exit_code == 0
     assert done.stdout.startswith("Workload 'training': ")
-    titles = ("Where the time goes", "Traffic between domains", "pipeline hops", "of the 8 rails of all 8 HB domains")
+    titles = ("Where the time goes", "Traffic between domains", "pipeline hops", "8 equal rails of all 8 HB domains")
     assert all(words in done.stdout for words in titles)
     found = json.loads(coopt("simulate", *planned, "--json").stdout)
     assert found["schema"] == "coopt-simulation/1"

@@ -216,7 +216,7 @@ def test_modules_without_a_cage_are_told_on_the_list_of_a_design(tmp_path: Path)
     check_sums(bill)
     file.write_text(CAGES.replace('optic = "400g-sr4"', 'optic = "800g-sr8", optic_below = "400g-sr4"'), "utf-8")
     (splits,) = planner.bom(file).notes
-    assert "split fibres" in splits
+    assert "breakout cables" in splits
 
 
 def test_the_list_of_a_plan_has_the_notes_of_its_first_screen(coopt: Coopt, solved: Solved, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_designs_are_billed_at_the_worst_prices_of_a_plan(coopt: Coopt, solved: 
     for option in ("--against", "--beside"):
         refused = coopt("bom", plan, option, file)
         assert refused.exit_code == 1
-        assert all(words in refused.stderr for words in (str(file), "are the worst"))
+        assert all(words in refused.stderr for words in (str(file), "the worst prices"))
 
 
 def test_what_designs_beside_a_plan_leave_out_is_listed_for_them(coopt: Coopt, solved: Solved, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_points_of_a_front_have_seconds_and_days() -> None:
     assert list(table["days"] / table["pace"]) == pytest.approx([30.0] * len(dated.points))
     (axes,) = dated.plot().axes
     assert list(axes.lines[0].get_xdata()) == list(table["days"])
-    assert axes.get_xlabel().startswith("time of training (days")
+    assert axes.get_xlabel().startswith("training time (days")
     instance = ask(workload__0__max_iteration_time_s=100.0)
     one = instance.workload[0].model_dump(mode="json")
     several = coopt.pareto(ask(workload=[one, one | {"name": "other"}]), points=3)

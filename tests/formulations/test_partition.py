@@ -72,7 +72,7 @@ READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
     (
         choice.add_bracket_range,  # four units stand
         two_workloads(products=(standing(4), B)),
-        {"bracket_from[0,1]": "0.0*v[0,1]  <=  x[0,1]", "bracket_to[0,1]": "x[0,1]  <=  1.0*v[0,1]"},
+        {"bracket_from[0,1]": "0.0*v[0,1]  <=  x[0,1]", "bracket_to[0,1]": "x[0,1]  <=  v[0,1]"},
     ),
     (choice.add_purchases, two_workloads(), {"purchases[0]": "2.0*z[0] + 3.0*z[2]  <=  x[0,0] + x[0,1]"}),
     (

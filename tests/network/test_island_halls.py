@@ -168,7 +168,7 @@ def test_ends_that_do_not_reach_the_core_are_named() -> None:
     beyond = sum(count for hall in halls for m, count in hall.cables.items() if m > optic.reach_m)
     assert beyond
     (note,) = core_reach_notes(halls)
-    assert note.count(f"{beyond} cables") == note.count("500 m that 400g-dr4") == 1
+    assert note.count(f"{beyond} cables") == note.count("400g-dr4 (500 m)") == 1
     shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
     assert not list(core_reach_notes(core_halls(shipped, plan, placed_parts(shipped, plan))))
 

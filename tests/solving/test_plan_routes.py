@@ -286,7 +286,7 @@ def test_a_network_whose_routes_miss_a_bound_is_ruled_out(monkeypatch: pytest.Mo
     routed_otherwise(monkeypatch, lambda plan: ratio(plan) > 1.5)
     plan = coopt.solve(instance)
     assert ratio(plan) <= 1.5
-    assert (plan.status, plan.stop_reason) == ("feasible", plan_routes.MISSED)
+    assert (plan.status, plan.stop_reason) == ("feasible", plan_routes.MISSED_BELOW)
     assert plan.objective.bound == first.objective.value
     assert plan.objective.value > first.objective.value
     assert plan.workloads[0].routes

@@ -89,15 +89,15 @@ def test_the_report_says_what_a_plan_stands(
 
 
 def test_a_search_for_regret_counts_prices_and_claims_nothing_where_it_is_stopped_before_it_knows_them() -> None:
-    for prices, total in (({"switch": [0.9, 1.1]}, "2 ways"), ({"switch": [1.1, 1.1]}, "1 way")):
+    for prices, total in (({"switch": [0.9, 1.1]}, "2 price scenarios"), ({"switch": [1.1, 1.1]}, "1 price scenario")):
         steps: list[coopt.Progress] = []
         coopt.solve(ask(robust={"aim": "regret", "prices": prices}), on_progress=steps.append)
-        assert any(step.message.startswith(f"1 of {total} ") for step in steps)
+        assert any(step.message.startswith(f"1 of {total}") for step in steps)
     cancel = threading.Event()
     plan = coopt.solve(
         ask(robust={"aim": "regret", "prices": {"switch": [0.3, 3.0]}}),
         cancel=cancel,
-        on_progress=lambda step: cancel.set() if "prices may turn" in step.message else None,
+        on_progress=lambda step: cancel.set() if "price scenario" in step.message else None,
     )
     assert (plan.status, plan.stop_reason, plan.objective.bound) == ("unknown", "interrupted", None)
 

@@ -145,7 +145,7 @@ def test_purchases_of_phases_follow_prices() -> None:
 def test_a_plan_that_builds_nothing_is_refused() -> None:
     instance, _ = solved("phased")
     none = coopt.solve(with_scaled_bounds(instance, 1e-3))
-    with pytest.raises(InstanceError, match="builds nothing"):
+    with pytest.raises(InstanceError, match="plan is infeasible, needs a plan that builds"):
         coopt.evaluate_plan(instance, none)
 
 

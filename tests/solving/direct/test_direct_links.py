@@ -208,7 +208,7 @@ def test_mappings_that_direct_links_do_not_carry_are_counted() -> None:
     table = linked(workload__0__mapping={"pp": [4], "micro_batch": [1]}, network__fabrics=["direct", "rail-only"])
     told: list[str] = []
     coopt.solve(Instance.model_validate(table), on_progress=lambda step: told.append(step.message))
-    assert any("same parameters" in message for message in told)
+    assert any("share parameters" in message for message in told)
 
 
 def test_what_a_grid_sends_is_kept_by_every_group_of_its_ladder() -> None:

@@ -90,7 +90,7 @@ def test_a_rail_stands_for_all_that_share_no_link_and_are_alike(up: int, simulat
     """Leaves of one rail each, with as many links to each spine; of 3 uplinks over 2 spines some have two to one."""
     fabric = network("rail-optimized", 12, 2, Ports(2, 4, up), radix=up * 6 // 2 + 1)
     place = placement(tp_in=2, pp_across=3, dp_across=4)
-    assert fabric.coverage(place).startswith(("1 of the 2 rails", "all 2 NICs")[simulated - 1])
+    assert fabric.coverage(place).startswith(("1 of 2 equal rails", "all 2 NICs")[simulated - 1])
     (lanes,) = fabric._lanes(place)
     every_lane = [Lane(0, rail, 1) for rail in (0, 1)]
     sent = messages(place, [every_lane], 12, goes_round=False, is_tied=False)
