@@ -419,7 +419,10 @@ def test_no_network_of_the_space_is_cheaper(design: PublishedDesign, rows: dict[
 @pytest.mark.parametrize(
     ("design", "words"),
     [
-        ("juniper-evpn-2-stripes", "one tier of 128-port switches, with 1 fewer tier, 19 fewer switches, 128 fewer cables"),
+        (
+            "juniper-evpn-2-stripes",
+            "one tier of 128-port switches, with 1 fewer tier, 19 fewer switches, 128 fewer cables",
+        ),
         ("lenovo-289-4su", "separate rails on one tier of 128-port switches, with 2 fewer switches"),
         ("s110-b300-out-of-band", "clos, 43 end points and 6 uplinks a leaf"),
     ],
