@@ -105,7 +105,7 @@ class Spots:
         last = last_of_slot(plan, part)
         end = network if last is part else part_network(instance, plan, "cabling", last.name)
         placing = placing_of(end.question, end.family, end.uplinks)
-        becomes = range(family.leaves) if end is network else grown_numbers(family, end.family)
+        becomes = None if end is network else grown_numbers(family, end.family)
         return cls.in_hall(placing, becomes)
 
     @classmethod

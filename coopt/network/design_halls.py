@@ -12,7 +12,7 @@ from coopt.instance.hardware import Optic
 from coopt.instance.texts import InstanceError
 from coopt.network.designs import leaf_numbers, link_rates
 from coopt.network.family import Holders, TierChain, dealt, whole
-from coopt.network.placing import Lengths, SwitchBox, placed
+from coopt.network.placing import Lengths, SwitchBox, placed, placed_leaves
 
 MOST_ENDS = 5_000_000
 
@@ -32,8 +32,8 @@ def design_hall(
 ) -> DesignHall | None:
     """Where a design stands; None where it names no hall.
 
-    A switch stands in the middle rack of what hangs below it, or where all have a height in a rack
-    for switches behind it.
+    A switch stands amid what hangs below it, or where all have a height in a rack for switches
+    behind it.
 
     Raises
     ------
@@ -58,7 +58,8 @@ def design_hall(
         )
         for form, tier, w in zip(design.tiers, chain.levels, optics_w, strict=True)
     ]
-    placing = placed(chain, design.hall, leaf_numbers(design, chain), boxes)
+    below = placed_leaves(design.hall, leaf_numbers(design, chain))
+    placing = placed(chain, design.hall, below, boxes)
     return DesignHall(
         cables=placing.cables(placing, range(chain.leaves)),
         switch_racks=(len(placing.switch_racks.after) if all(box.units for box in boxes) else None),

@@ -12,19 +12,26 @@ from functools import partial
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
-from coopt.network.family import CableRun, Family, LinkEnds, TierChain, dealt, whole
+from coopt.network.family import CableRun, Family, TierChain, dealt, whole
+from coopt.network.optics import EndsByLevel
 from coopt.network.parts import weigh
-from coopt.network.placing import Lengths, Placing, placing_of
-
-EndsByLevel = Sequence[Sequence[LinkEnds]]
-"""The ends that links of each level may have, of as many links to a module."""
+from coopt.network.placing import Lengths, PlacedLeaves, Placing, placing_of
 
 
-def laid(instance: Instance, family: Family, choices: EndsByLevel) -> Family | None:
+def laid(
+    instance: Instance, family: Family, below: PlacedLeaves, choices: EndsByLevel
+) -> Family | None:
     """A family of one number of uplinks with the cheapest cables of their lengths; None where some
     cable is longer than any ends of the choices reach.
+
+    Parameters
+    ----------
+    below
+        Where its leaves stand.
+    choices
+        The ends that links of each level may have, of as many links to a module.
     """
-    runs = length_runs(placing_of(instance, family, family.uplink_choices[0]), family)
+    runs = length_runs(placing_of(instance, family, family.uplink_choices[0], below), family)
     cables = list[tuple[CableRun, ...]]()
     for level, ends_of_level in zip(runs, choices, strict=True):
         of_level = list[CableRun]()
@@ -66,15 +73,17 @@ def length_runs(placing: Placing, family: Family) -> list[Runs]:
     chain, runs = placing.chain, [Runs(Counter) for _ in family.optics]
     if not runs:
         return []
-    for leaf in placing.ends:
+    of_nic, of_leaf = family.per_module[0]
+    for leaf, ends in placing.ends.items():
+        of_plane = placing.leaf_lengths(leaf, ends)
         for times, together in _sharing(chain):
-            lengths = Lengths({m: together * n for m, n in placing.leaf_lengths(leaf).items()})
-            for length_m, links in in_modules(lengths, family.per_module[0][1]).items():
-                above = -(-links // family.per_module[0][1])
+            lengths = Lengths({m: together * n for m, n in of_plane.items()})
+            for length_m, links in in_modules(lengths, of_leaf).items():
+                above = -(-links // of_leaf)
                 runs[0][length_m].update(links=times * links, above=times * above)
     for run in runs[0].values():
         # a module of a NIC leads to several planes, all of which are laid alike
-        run["below"] = run["links"] // family.per_module[0][0]
+        run["below"] = run["links"] // of_nic
     for fan in fans(placing, family):
         n_below, n_above = family.per_module[fan.level]
         for length_m, count in Counter(fan.needs_m.values()).items():

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,15 @@ class SwitchBox:
     w: float
 
 
+class PlacedLeaves(NamedTuple):
+    """Links of NICs by leaf of a network and by the rack of their domain, and the rack amid which
+    each of these leaves stands.
+    """
+
+    ends: Mapping[int, Counter[int]]
+    amid: Mapping[int, int]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Placing:
     """A chain in its hall: links of NICs by leaf of a network and by the rack of their domain, the
@@ -99,10 +109,10 @@ class Placing:
         """The length on sale of a cable between two spots (m)."""
         return sold_m(self.hall.cable_m(spot, other))
 
-    def leaf_lengths(self, leaf: int) -> Lengths:
-        """Cables of a leaf down, in one network, by length (m)."""
+    def leaf_lengths(self, leaf: int, ends: Mapping[int, int]) -> Lengths:
+        """Cables of a leaf down to so many end points in each rack by length (m)."""
         to, lengths = self.spot(0, leaf), Lengths()
-        for rack, links in self.ends[leaf].items():
+        for rack, links in ends.items():
             lengths[self.sold_m(self.switch_racks.spot(rack), to)] += links
         return lengths
 
@@ -126,59 +136,66 @@ class Placing:
             The number of each leaf there.
         """
         chain, lengths = self.chain, [Lengths() for _ in self.amid]
-        leaves = [end.spot(0, leaf) for leaf in becomes]
         pod_of = {leaf: n for n, (_, of) in enumerate(end.chain.each_pod()) for leaf in of}
-        for leaf, below in self.ends.items():
-            for rack, count in below.items():
-                length_m = end.sold_m(end.switch_racks.spot(rack), leaves[leaf])
+        for leaf, ends in self.ends.items():
+            for length_m, count in end.leaf_lengths(becomes[leaf], ends).items():
                 lengths[0][length_m] += count * chain.networks
         for pod, of_pod in chain.each_pod():
-            for leaf in of_pod:
-                spine = end.spot(1, pod_of[becomes[leaf]])
-                lengths[1][end.sold_m(leaves[leaf], spine)] += chain.uplinks * chain.networks
+            for leaf in (becomes[one] for one in of_pod):
+                lengths[1][end.leaf_up_m(leaf, pod_of[leaf])] += chain.uplinks * chain.networks
             if chain.cores:
-                spine = end.spot(1, pod_of[becomes[of_pod[0]]])
-                lengths[2][end.sold_m(spine, end.spot(2, 0))] += (
-                    pod.spines * pod.up * chain.networks
-                )
+                length_m = end.pod_up_m(pod_of[becomes[of_pod[0]]])
+                lengths[2][length_m] += pod.spines * pod.up * chain.networks
         return tuple(lengths)
 
 
-def placed(
-    chain: TierChain, hall: Hall, leaf_numbers: NDArray[np.int64], boxes: Sequence[SwitchBox]
-) -> Placing:
-    """A chain in a hall: a switch stands amid what hangs below it, a leaf amid its end points,
-    spines amid the leaves of their pod, cores amid the pods.
+def placed_leaves(hall: Hall, leaf_numbers: NDArray[np.int64]) -> PlacedLeaves:
+    """Leaves amid their end points.
 
     Parameters
     ----------
     leaf_numbers
         The leaf of every end point of one network, as all of them lie alike; shape (end points of a
         domain, domains).
+    """
+    rack = np.array([hall.rack_of(domain) for domain in range(leaf_numbers.shape[1])])
+    width = int(rack.max(initial=0)) + 1
+    # Leaf and rack as one number, which is counted at once for all end points.
+    pairs, counts = np.unique(leaf_numbers * width + rack, return_counts=True)
+    ends: dict[int, Counter[int]] = {}
+    for leaf, rack_below, count in zip(*divmod(pairs, width), counts, strict=True):
+        ends.setdefault(int(leaf), Counter())[int(rack_below)] += int(count)
+    return PlacedLeaves(ends, {leaf: amid_rack(racks, hall) for leaf, racks in ends.items()})
+
+
+def placed(
+    chain: TierChain, hall: Hall, below: PlacedLeaves, boxes: Sequence[SwitchBox]
+) -> Placing:
+    """A chain in a hall: a switch stands amid what hangs below it, spines amid the leaves of their
+    pod, cores amid the pods.
+
+    Parameters
+    ----------
     boxes
         The switch of each tier; none where one domain holds everything.
     """
     if not boxes:
         empty = switch_racks((), hall)
         return Placing(chain=chain, hall=hall, ends={}, amid=[], switch_racks=empty)
-    rack = np.array([hall.rack_of(domain) for domain in range(leaf_numbers.shape[1])])
-    width = int(rack.max()) + 1
-    # Leaf and rack as one number, which is counted at once for all end points.
-    pairs, counts = np.unique(leaf_numbers * width + rack, return_counts=True)
-    ends: dict[int, Counter[int]] = {}
-    for leaf, rack_below, count in zip(*divmod(pairs, width), counts, strict=True):
-        ends.setdefault(int(leaf), Counter())[int(rack_below)] += int(count)
-    racks = {leaf: amid_rack(racks_below, hall) for leaf, racks_below in ends.items()}
     # where leaves stand that no end point needs yet
-    amid_all = amid_rack(Counter(racks.values()), hall)
-    leaves = [racks.get(leaf, amid_all) for leaf in range(chain.leaves)]
+    amid_all = amid_rack(Counter(below.amid.values()), hall)
+    leaves = [below.amid.get(leaf, amid_all) for leaf in range(chain.leaves)]
     pods = [amid_rack(Counter(leaves[leaf] for leaf in of), hall) for _, of in chain.each_pod()]
     cores = [amid_rack(Counter(pods), hall, first=False)] if pods else []
     amid = [leaves, pods, cores][: len(boxes)]
     has_heights = all(box.units for box in boxes)
     switches = _switches(chain, boxes, amid) if has_heights else ()
     return Placing(
-        chain=chain, hall=hall, ends=ends, amid=amid, switch_racks=switch_racks(switches, hall)
+        chain=chain,
+        hall=hall,
+        ends=below.ends,
+        amid=amid,
+        switch_racks=switch_racks(switches, hall),
     )
 
 
@@ -200,17 +217,8 @@ def _switches(
 
 def sold_m(length_m: float) -> int:
     """The shortest length on sale that is long enough (m)."""
-    return next((sold for sold in LENGTHS_M if sold >= length_m), math.ceil(length_m / 1000) * 1000)
-
-
-def median_rack(racks: Counter[int]) -> int:
-    """The rack before and after which as many stand."""
-    places_before, half = 0, sum(racks.values()) / 2
-    for rack in sorted(racks):
-        places_before += racks[rack]
-        if places_before >= half:
-            return rack
-    return 0
+    place = bisect_left(LENGTHS_M, length_m)
+    return LENGTHS_M[place] if place < len(LENGTHS_M) else math.ceil(length_m / 1000) * 1000
 
 
 def amid_rack(racks: Counter[int], rows: HallRows, *, first: bool = True) -> int:
@@ -222,18 +230,18 @@ def amid_rack(racks: Counter[int], rows: HallRows, *, first: bool = True) -> int
         row, place = divmod(rack, rows.racks_per_row)
         row_of[row] += links
         place_of[place] += links
-    row, place = (_middle(spots, first=first) for spots in (row_of, place_of))
+    row, place = (_middle(spots.items(), first=first) for spots in (row_of, place_of))
     return min(row * rows.racks_per_row + place, max(racks))  # a last row may end before
 
 
-def _middle(spots: Counter[int], *, first: bool) -> int:
-    """The middle of spots by their cables; where those before and behind are as many, that before
-    or what lies between.
+def _middle(spots: Iterable[tuple[int, int]], *, first: bool = True) -> int:
+    """The middle of spots by how many are at each; where those before and behind are as many, that
+    before or what lies between.
     """
-    half, before = spots.total() / 2, 0
     ordered = sorted(spots)
-    for spot, behind in zip(ordered, [*ordered[1:], 0], strict=True):
-        before += spots[spot]
+    half, before = sum(count for _, count in ordered) / 2, 0
+    for (spot, count), (behind, _) in zip(ordered, [*ordered[1:], (0, 0)], strict=True):
+        before += count
         if before >= half:
             return spot if first or before > half else (spot + behind) // 2
     return 0
@@ -271,12 +279,9 @@ def switch_racks(switches: Iterable[Switches], rows: NetworkHallRows) -> SwitchR
             racks_of_places.setdefault(place, Counter())[rack] += count
     return SwitchRacks(
         after=tuple(
-            median_rack(
-                sum((Counter({rack: n}) for (rack, _), n in places.items()), Counter[int]())
-            )
-            for places in filled
+            _middle((rack, count) for (rack, _), count in places.items()) for places in filled
         ),
-        holding={place: median_rack(count) for place, count in racks_of_places.items()},
+        holding={place: _middle(count.items()) for place, count in racks_of_places.items()},
         most_w=max(racks_w, default=0.0),
     )
 
@@ -286,14 +291,32 @@ def _room(switches: Switches, units: float, watts: float) -> int:
     return int(min(units / switches.units, watts / switches.w if switches.w else math.inf) + EQUAL)
 
 
-def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
-    """A network in its hall; a leaf bears the modules of links into a core as well."""
+def _hall_of(instance: Instance, family: Family) -> Hall:
+    """The hall of a network, with the racks of its domains."""
     assert family.hb.racks is not None, "the racks of a domain are known"
     rows = instance.network.hall
-    hall = Hall(
+    return Hall(
         racks_per_domain=family.hb.racks,
         **{key: getattr(rows, key) for key in NetworkHallRows.model_fields},
     )
+
+
+def leaves_of(instance: Instance, family: Family) -> PlacedLeaves:
+    """Where the leaves of a network stand, whatever their uplinks."""
+    numbers = leaf_numbers(family) if family.tiers else np.empty((0, 0), dtype=np.int64)
+    return placed_leaves(_hall_of(instance, family), numbers)
+
+
+def placing_of(
+    instance: Instance, family: Family, uplinks: int, below: PlacedLeaves | None = None
+) -> Placing:
+    """A network in its hall; a leaf bears the modules of links into a core as well.
+
+    Parameters
+    ----------
+    below
+        Its `leaves_of`, where these are known already.
+    """
     chain, ends_w = family.chain(uplinks), [*_ends_w(instance, family, uplinks), (0.0, 0.0)]
     tiers = zip(chain.levels, family.switches, pairwise(ends_w), strict=True)
     boxes = [
@@ -305,8 +328,8 @@ def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
         )
         for level, (tier, box, ((_, below_w), (up_w, _))) in enumerate(tiers)
     ]
-    numbers = leaf_numbers(family) if family.tiers else np.empty((0, 0), dtype=np.int64)
-    return placed(chain, hall, numbers, boxes)
+    below = below or leaves_of(instance, family)
+    return placed(chain, _hall_of(instance, family), below, boxes)
 
 
 def core_ends_w(instance: Instance, family: Family) -> float:

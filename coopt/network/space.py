@@ -47,6 +47,7 @@ from coopt.network.optics import (
     uplinks_alike,
     values_of,
 )
+from coopt.network.placing import leaves_of
 from coopt.network.standing import standing_family
 
 Listed = TypeVar("Listed", Wiring, Family)
@@ -727,11 +728,15 @@ class Space:
         groups: dict[PerModule, list[tuple[LinkEnds, ...]]] = {}
         for optics in choices:
             groups.setdefault(replace(listed, optics=optics).per_module, []).append(optics)
-        for group, family in product(groups.values(), one_by_one(listed)):
-            of_level = [tuple(dict.fromkeys(level)) for level in zip(*group, strict=True)]
-            laid_family = laid(self.instance, replace(family, optics=group[0]), of_level)
-            if laid_family is not None:
-                yield laid_family
+        below = leaves_of(self.instance, listed)
+        for optics, *others in groups.values():
+            of_level = tuple(
+                tuple(dict.fromkeys(level)) for level in zip(optics, *others, strict=True)
+            )
+            for family in one_by_one(replace(listed, optics=optics)):
+                laid_family = laid(self.instance, family, below, of_level)
+                if laid_family is not None:
+                    yield laid_family
 
 
 Ports = tuple[tuple[int, int], tuple[int, ...]]

@@ -404,15 +404,11 @@ def _down_needs(
     links, modules = Counter[int](), Counter[int]()
     for times, planes in switches:
         for way in ways:
-            cables = sorted(_times(way, planes).elements(), reverse=True) if planes else []
+            cables = sorted([*way.elements()] * planes, reverse=True)
             for start in range(0, len(cables), n_above):
                 links[cables[start]] += times * len(cables[start : start + n_above])
                 modules[cables[start]] += times
     return [Need(m, links[m], links[m] // n_below, modules[m]) for m in links]
-
-
-def _times(way: Counter[int], planes: int) -> Counter[int]:
-    return Counter({length_m: planes * cables for length_m, cables in way.items()})
 
 
 def _up_needs(
