@@ -138,7 +138,8 @@ def spoken(number: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """`1 rack`, `4,096 switches`: a count and its noun."""
-    plural = {"leaf": "leaves"}.get(noun, f"{noun}{'es' if noun.endswith(('ch', 's')) else 's'}")
+    irregular = {"leaf": "leaves", "network family": "network families"}
+    plural = irregular.get(noun, f"{noun}{'es' if noun.endswith(('ch', 's')) else 's'}")
     return f"{number:,} {noun if number == 1 else plural}"
 
 

@@ -36,16 +36,12 @@ AIMS = {True: "least cost at the worst prices", False: "least regret over all pr
 def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """What ties the parts, table by table; nothing where there is one that stands alone."""
     couplings = plan.couplings
+    cores = [_core(instance, core) for core in couplings.cores if couplings.ring is None]
     return pieces(
         _sites(plan) if couplings.sites else None,
         _ring(instance, plan, couplings.ring) if couplings.ring is not None else None,
-        *(
-            (_core(instance, core) for core in couplings.cores)
-            if couplings.ring is None
-            else [_borders(instance, couplings.cores)]
-            if couplings.cores
-            else []
-        ),
+        *cores,
+        _borders(instance, couplings.cores) if couplings.ring and couplings.cores else None,
         _joint_purchases(instance, plan, cost),
         _standing(instance, plan),
     )

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -164,13 +165,15 @@ def priced(
     units = {
         kind: unit_worth(objective, kind, products) for kind in {objective.minimize, *measures}
     }
-    is_compared = instance.network.tier_switches == "any"
+    if instance.network.tier_switches != "any":
+        unit = units[objective.minimize]
+        return [PricedFamily(one.context, one.family, one.worth(unit)) for one in counted]
     groups: dict[int, list[tuple[PricedFamily, _Menu]]] = {}
-    for number, one in enumerate(counted):
+    for one in counted:
         worths = {kind: one.worth(unit) for kind, unit in units.items()}
         family = PricedFamily(one.context, one.family, worths[objective.minimize])
         menu = _Menu.of(one.family, [worths[kind] for kind in measures])
-        rivals = groups.setdefault(one.rivals if is_compared else number, [])
+        rivals = groups.setdefault(one.rivals, [])
         if not any(rival.beats(menu) for _, rival in rivals):
             rivals[:] = [
                 (rival_family, rival) for rival_family, rival in rivals if not menu.beats(rival)
@@ -179,12 +182,13 @@ def priced(
     return [family for rivals in groups.values() for family, _ in rivals]
 
 
-def at_prices(instance: Instance, family: Family) -> Family:
-    """A family with its products at the prices of an instance."""
+def repriced(instance: Instance, families: Iterable[Family]) -> Iterator[Family]:
+    """Families with their products at the prices of an instance."""
     network = instance.network
     listed = (*network.hb_domains, *network.nics, *network.switches, *network.optics)
     prices = {(type(product), product.name): product.prices for product in listed}
 
+    @cache
     def at_its_price(product: Product) -> Product:
         current = prices[type(product), product.name]
         return product if product.prices == current else product.model_copy(update=current)
@@ -192,19 +196,20 @@ def at_prices(instance: Instance, family: Family) -> Family:
     def ends_at_price(ends: LinkEnds) -> LinkEnds:
         return LinkEnds(*map(at_its_price, ends))
 
-    return replace(
-        family,
-        hb=at_its_price(family.hb),
-        nic=at_its_price(family.nic),
-        switch=at_its_price(family.switch),
-        upper=tuple(map(at_its_price, family.upper)),
-        optics=tuple(map(ends_at_price, family.optics)),
-        cables=tuple(
-            tuple(run._replace(ends=ends_at_price(run.ends)) for run in runs)
-            for runs in family.cables
-        ),
-        core_end=family.core_end and at_its_price(family.core_end),
-    )
+    for family in families:
+        yield replace(
+            family,
+            hb=at_its_price(family.hb),
+            nic=at_its_price(family.nic),
+            switch=at_its_price(family.switch),
+            upper=tuple(map(at_its_price, family.upper)),
+            optics=tuple(map(ends_at_price, family.optics)),
+            cables=tuple(
+                tuple(run._replace(ends=ends_at_price(run.ends)) for run in runs)
+                for runs in family.cables
+            ),
+            core_end=family.core_end and at_its_price(family.core_end),
+        )
 
 
 def _below_upper(family: Family) -> tuple[object, ...]:

@@ -36,6 +36,7 @@ from coopt.columns.table import Columns, columns, feasible_by_size, pools_of
 from coopt.instance.hardware import HbDomain
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.texts import counted
 from coopt.network.family import Family, NicOption, next_even
 from coopt.network.optics import measures_of
 from coopt.network.parts import (
@@ -67,7 +68,7 @@ from coopt.solving.driver import (
     unknown,
     written_out,
 )
-from coopt.solving.families import CountedNetworks, PricedFamily, at_prices, priced, unpriced_key
+from coopt.solving.families import CountedNetworks, PricedFamily, priced, repriced, unpriced_key
 from coopt.solving.highs import OnStanding
 from coopt.solving.runs import Backend, Method, NamedPrograms, Program, Run, Why, no_programs
 from formulations.network import (
@@ -128,7 +129,8 @@ class Cheapest:
             # the affine price tells at once which networks cannot lower the ceiling; only others
             # need their bill
             if enough is not None and worth.at(family, enough) < self._worth:
-                cost = cost_of(self._instance, at_prices(self._instance, family), enough)
+                [family_now] = repriced(self._instance, [family])
+                cost = cost_of(self._instance, family_now, enough)
                 if within_limits(self._instance, family, cost):
                     self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
 
@@ -141,9 +143,9 @@ def up_to_cheapest(
     time and that no other beats.
     """
     space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
-    counted = CountedNetworks()
+    networks = CountedNetworks()
     if run.listed:
-        counted = run.listed.at_any_price(unpriced_key(instance), CountedNetworks)
+        networks = run.listed.at_any_price(unpriced_key(instance), CountedNetworks)
     sites = list(space.all_sites())
     floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
@@ -157,7 +159,7 @@ def up_to_cheapest(
             continue
         started_s = run.elapsed_s()
         if n not in known:
-            found = tuple(counted.families(space, *sites[n], run.check_clock))
+            found = tuple(networks.families(space, *sites[n], run.check_clock))
             known[n] = priced(instance, found, measures)
         site_families[n] = tuple(one.family for one in known[n])
         ceiling.add(known[n])
@@ -386,8 +388,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     serving: tuple[Family, ...] = ()
     if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
         candidates, table = up_to_cheapest(run, instance, measures)
-        viable_families = viable(instance, candidates, table)
-        serving = tuple(at_prices(instance, family) for family in viable_families)
+        serving = tuple(repriced(instance, viable(instance, candidates, table)))
     if not serving:
         started_s = run.elapsed_s()
         candidates = recalled_networks(
@@ -396,21 +397,23 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         run.log.model_s += run.elapsed_s() - started_s
         if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
-        run.tell("columns", f"{len(candidates):,} network families")
+        run.tell("columns", counted(len(candidates), "network family"))
         ceiling = None
         if not all_count:
-            priced = (PricedFamily.of(instance, family) for family in candidates)
-            ceiling = Cheapest(
+            every = recalled_networks(
+                run,
                 instance,
-                recalled_networks(run, instance, ("priced", measures), lambda: list(priced)),
+                ("priced", measures),
+                lambda: [PricedFamily.of(instance, family) for family in candidates],
             )
+            ceiling = Cheapest(instance, every)
         table = columns_of(run, instance, candidates, ceiling)
         serving = viable(instance, candidates, table)
     run.log.families, run.log.table = len(candidates), table
     run.tell(
         "build",
-        f"{table.enumerated:,} mappings enumerated, {table.kept:,} kept, "
-        f"{len(serving):,} families can serve every workload",
+        f"{counted(table.enumerated, 'mapping')} enumerated, {table.kept:,} kept,"
+        f" {counted(len(serving), 'network family')} can serve every workload",
     )
     if not serving:
         return lambda: (

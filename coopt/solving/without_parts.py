@@ -116,7 +116,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     found = (
         _gpu(family, running, idle=idle),
         *(_fault(family, loss, running) for loss in parts),
-        *_channels(plan.couplings.ring, running),
+        *(_channels(ring, running) if (ring := plan.couplings.ring) else ()),
         _stopped(
             "HB domain",
             family.domains,
@@ -288,10 +288,9 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
     )
 
 
-def _channels(ring: Ring | None, running: list[RunningJob]) -> Iterator[Fault]:
+def _channels(ring: Ring, running: list[RunningJob]) -> Iterator[Fault]:
     """The loss of a channel of each link between sites; the slowest link sets the pace of all."""
-    for link in () if ring is None else ring.wan:
-        assert ring is not None
+    for link in ring.wan:
         part = f"channel between {both(link.between)}"
         yield _without_channels(part, link.channels, ring, {link: 1}, running)
 

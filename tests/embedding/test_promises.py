@@ -117,6 +117,13 @@ def test_progress_and_complaints_can_be_pickled() -> None:
     assert pickle.loads(pickle.dumps(InstanceError(["a", "b"]))).complaints == ("a", "b")
 
 
+def test_progress_counts_networks() -> None:
+    for changes, number in (({}, "2 network families"), ({"network.fabrics": "rail-only"}, "1 network family")):
+        told: list[coopt.Progress] = []
+        coopt.solve(coopt.load(ROOT / "instances/tiny-64.toml", changes), on_progress=told.append)
+        assert any(f" kept, {number} can serve" in one.message for one in told), [one.message for one in told]
+
+
 def test_loading_a_table_leaves_it_alone() -> None:
     table = ask().model_dump(mode="json", by_alias=True)
     before = json.dumps(table)

@@ -14,7 +14,7 @@ from coopt.network.parts import cost_of
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
-from coopt.solving.families import at_prices
+from coopt.solving.families import repriced
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
 
@@ -163,7 +163,7 @@ def test_cables_are_billed_at_the_prices_of_the_question():
     asked = instance.having(network={"optics": tuple(dearer)})
     family = next(family for family in families(instance) if family.tiers == 3)
     listed = next(one for one in families(asked) if design_of(one, 2) == design_of(family, 2))
-    assert cost_of(asked, at_prices(asked, family), 2) == cost_of(asked, listed, 2)
+    assert cost_of(asked, *repriced(asked, [family]), 2) == cost_of(asked, listed, 2)
 
 
 @pytest.mark.parametrize("change", ["links", "longest_m", "optic", "tier", "unasked"])

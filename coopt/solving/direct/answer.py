@@ -16,6 +16,7 @@ import numpy as np
 
 from coopt.columns.feasible import feasible_mappings
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.plan.couplings import Part, one_network
 from coopt.plan.parts import (
     DirectLinks,
@@ -85,7 +86,7 @@ def direct_plan(run: Run) -> Plan:
     instance, run.formulation = run.instance, "links"
     switched = _switched(run)
     rows = listed_rows(run)
-    run.tell("build", f"{len(rows):,} mappings may meet the bound with direct links")
+    run.tell("build", f"{counted(len(rows), 'mapping')} may meet the bound with direct links")
     for sentence in _left_out(run):
         run.tell("build", sentence)
     result = search_links(

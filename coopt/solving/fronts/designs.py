@@ -29,6 +29,7 @@ from coopt.columns.table import Columns
 from coopt.columns.times import bound_shares, unbounded
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.network.family import Family
 from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, resources, within_limits
 from coopt.network.space import families
@@ -68,7 +69,7 @@ def timed_plan(run: Run) -> Plan:
     objective = instance.objective.model_copy(update={"minimize": instance.objective.billed})
     billed = instance.model_copy(update={"objective": objective})
     all_families = tuple(run.in_time(families(billed)))
-    run.tell("columns", f"{len(all_families):,} network families")
+    run.tell("columns", counted(len(all_families), "network family"))
     run.log.families = len(all_families)
     run.log.table = table = unbounded(billed, all_families, lambda site: run.check_clock())
     designs = all_designs(billed, all_families, table, run.check_clock)
@@ -79,7 +80,7 @@ def timed_plan(run: Run) -> Plan:
     design = _best_design(run, designs, np.asarray(in_bound))
     if isinstance(design, str):
         return unknown(run, design)
-    run.tell("build", f"{len(designs.pace):,} designs compared")
+    run.tell("build", f"{counted(len(designs.pace), 'design')} compared")
     answer = designs.written_out(design, billed, float(designs.value[design]), table)
     value = weight_of(instance) * float(designs.pace[design]) * instance.workload[0].bound_s
     value *= (

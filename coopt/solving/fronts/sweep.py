@@ -19,7 +19,7 @@ from coopt.instance.schema import (
     require_one_network,
     with_part,
 )
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.variants import inside_first, with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.network.space import families
@@ -302,7 +302,7 @@ def _swept(sweep: _Sweep) -> Ended:
     run = sweep.run
     instance = run.instance
     all_families = tuple(run.in_time(families(instance)))
-    run.tell("columns", f"{len(all_families):,} network families")
+    run.tell("columns", counted(len(all_families), "network family"))
     table = unbounded(instance, all_families, lambda site: _on_site(run, site))
     designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
     if designs is None:
@@ -351,7 +351,9 @@ def _certify(sweep: _Sweep, designs: PacedDesigns, front: Ints, table: Columns) 
                 ]
             )
         )
-    run.tell("build", f"{len(designs.pace):,} designs, {len(front):,} of them on the front")
+    run.tell(
+        "build", f"{counted(len(designs.pace), 'design')}, {len(front):,} of them on the front"
+    )
     prove = _prover(run.instance, designs, table)
     for done, place in enumerate(order):
         run.check_clock()

@@ -74,33 +74,23 @@ class PipelineTimes(NamedTuple):
         return self.steady_s + self.filled_s + self.ends_s + self.hops * self.hop_s
 
 
-class PipelineParts(NamedTuple):
-    """Seconds of a pipeline by cause; they sum to it. Names as in `breakdown_s`."""
-
-    compute: float
-    logits: float
-    tp: float
-    cp: float
-    ep: float
-    pp: float
-    bubble: float
-
-
 class TimeBreakdown(NamedTuple):
-    """Seconds of an iteration by cause; they sum to it. Names as in `breakdown_s`."""
+    """Seconds of an iteration, or of its pipeline alone, by cause; they sum to it. Names as in
+    `breakdown_s`.
+    """
 
     compute: float
     logits: float
     tp: float
     cp: float
     ep: float
-    pp: float
-    bubble: float
-    dp: float
-    wan: float
-    embedding: float
-    optimizer: float
-    straggler: float
+    pp: float = 0.0
+    bubble: float = 0.0
+    dp: float = 0.0
+    wan: float = 0.0
+    embedding: float = 0.0
+    optimizer: float = 0.0
+    straggler: float = 0.0
 
 
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
@@ -508,18 +498,16 @@ def breakdown(work: Work, place: Placement, speed: Speeds) -> TimeBreakdown:
         _exposed_s(work, place, speed, step, sum(pipeline), data_s)
         for data_s in (step.data_s, step.data_s + work.wait_s)
     )
-    parts = TimeBreakdown(
-        **pipeline._asdict(),
+    parts = pipeline._replace(
         dp=own_s,
         wan=both_s - own_s,
         embedding=step.embedding_s,
         optimizer=work.optimizer_s,
-        straggler=0.0,
     )
     return parts._replace(straggler=(work.factor - 1) * sum(parts))
 
 
-def _even_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
+def _even_parts(work: Work, step: CommunicationTimes) -> TimeBreakdown:
     """The pipeline of even stages: the logits count, and missing layers do not, of micro-batches
     for which the last stage is waited.
     """
@@ -530,7 +518,7 @@ def _even_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
     )
     layers = m * work.layers - fewer
     filled_s = pipeline.filled_s + pipeline.filling * step.hop_s
-    return PipelineParts(
+    return TimeBreakdown(
         compute=m * work.stage_s - fewer * work.layer_s - pipeline.ends.forward_s,
         logits=ends * work.logits_s,
         tp=(layers * traffic.gathers + ends * traffic.logits_gathers) * step.gather_s,
@@ -543,7 +531,7 @@ def _even_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
     )
 
 
-def _laid_out_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
+def _laid_out_parts(work: Work, step: CommunicationTimes) -> TimeBreakdown:
     """The pipeline under a layout: the passes of the stage that has most to do, what hops add, and
     the rest.
     """
@@ -552,14 +540,12 @@ def _laid_out_parts(work: Work, step: CommunicationTimes) -> PipelineParts:
     layers, predicts, ends = busiest_stage(work.layout, work.split.pp, seconds)
     gathers = layers * traffic.gathers + predicts * traffic.prediction_gathers
     gathers += ends * (traffic.logits_gathers - traffic.prediction_gathers)
-    passes = PipelineParts(
+    passes = TimeBreakdown(
         compute=m * layers * work.stage_s / work.layers,
         logits=m * (predicts * work.predictions_s + ends * (work.logits_s - work.predictions_s)),
         tp=m * gathers * step.gather_s,
         cp=m * (layers + predicts * traffic.further_layers) * step.ring_s,
         ep=m * (layers + predicts * traffic.further_exchanges) * step.experts_s,
-        pp=0.0,
-        bubble=0.0,
     )
     return passes._replace(pp=work.laid_out_s(seconds) - silent_s, bubble=silent_s - sum(passes))
 
