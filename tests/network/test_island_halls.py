@@ -219,7 +219,7 @@ def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name
                 assert block.racks == alone.racks
                 assert alone.switch_spots <= block.amid
         caption, drawing = site_hall_caption(hall), site_hall_drawing(hall)
-        assert (" in the last phase" in caption) == bool(instance.phase)
+        assert ("last phase" in caption) == bool(instance.phase)
         assert all(f"{block.name} from row {block.first_row:,}" in caption for block in hall.blocks)
         dark = {part.name for part in drawing.parts if part.kind == "switch"}
         assert dark == {

@@ -182,7 +182,7 @@ def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None
     run = run_of(instance)
     full = run.model_copy(update={"memory_gib": 0.996 * run.memory_limit_gib})
     (found,) = memory_note(instance, [run, full])
-    assert "Only 0.4% of GPU memory is free" in found
+    assert "Only 0.4% of GPU memory" in found
     assert not list(memory_note(instance, [run]))
     assert not list(memory_note(ask(margin={"memory": 0.01}), [full]))
 

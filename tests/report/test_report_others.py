@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -79,7 +80,7 @@ def test_an_evaluation_claims_no_optimum_and_names_the_bounds_it_misses(instance
     missed = LimitCheck(name="racks", value=9.0, limit=4.0, unit="racks", ok=False)
     changed = evaluation.model_copy(update={"limits": (*evaluation.limits, missed)})
     lines = [" ".join(text_of(evaluation_report(instance, one)).split()) for one in (evaluation, changed)]
-    assert ["misses the bounds on racks" in line for line in lines] == [False, True]
+    assert [bool(re.search("misses .*racks", line)) for line in lines] == [False, True]
 
 
 def step(stage, message="going", elapsed_s=0.0, **known):

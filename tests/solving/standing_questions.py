@@ -26,6 +26,7 @@ from coopt.perf.mapping import Floats
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
 from tests.conftest import question, switch
+from tests.solving.drawn import by_hand
 from tests.solving.fleet_oracle import Job
 from tests.solving.fleets import SHAPE
 
@@ -195,7 +196,7 @@ def fault(asked: str, seed: int) -> str:
     return f"the answer is dearer than {dearer}" if dearer else ""
 
 
-def campaign(count: int, start: int) -> Counter[str]:
+def campaign(count: int, start: int = 0) -> Counter[str]:
     """How many questions of each kind were right, wrong, or had no plan."""
     found: Counter[str] = Counter()
     for number in range(count):
@@ -211,6 +212,4 @@ def campaign(count: int, start: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[1:]]
-    for line, count in sorted(campaign(numbers[0], *(numbers[1:] or [0])).items()):
-        sys.stdout.write(f"{line}: {count}\n")
+    by_hand(campaign)

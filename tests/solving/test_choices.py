@@ -262,7 +262,7 @@ def test_islands_with_open_batches_are_proven_for_the_choice_of_the_plan() -> No
     unproven = coopt.certify(instance, plan)
     assert (unproven.ok, unproven.by) == (False, "")
     assert unproven.missing.startswith("no proof")
-    assert unproven.missing.endswith(", for each of 2 choices")
+    assert unproven.missing.endswith(" of 2 choices")
 
 
 def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:

@@ -54,7 +54,7 @@ def test_the_nearest_is_taken_where_it_costs_nothing(
     plan = solve(instance)
     assert picked(plan) == (taken, listed)
     assert not verify(instance, plan).failures
-    assert ("is as fast as" in rendered(plan_screen(instance, plan))) == bool(listed)
+    assert ("as fast as" in rendered(plan_screen(instance, plan))) == bool(listed)
     fastest = solve(tied(**changes | {"margin": instance.kept_margin.model_dump() | {"ties": "fastest"}}))
     assert (plan.objective, plan.design, plan.cost) == (fastest.objective, fastest.design, fastest.cost)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_bounds_that_the_plan_misses_are_reported(kind: str) -> None:
     assert found.value == pytest.approx(plan.objective.value, rel=1e-9)
     missed = [check for check in found.limits if not check.ok]
     assert any(check.name.startswith("time, ") and check.value > check.limit for check in missed)
-    assert "misses the bounds on" in rendered(given_plan_report(instance, plan, found))
+    assert re.search("misses .* time, ", " ".join(rendered(given_plan_report(instance, plan, found)).split()))
 
 
 def test_a_fleet_in_phases_at_two_sites_is_worked_out() -> None:
@@ -145,7 +146,7 @@ def test_purchases_of_phases_follow_prices() -> None:
 def test_a_plan_that_builds_nothing_is_refused() -> None:
     instance, _ = solved("phased")
     none = coopt.solve(with_scaled_bounds(instance, 1e-3))
-    with pytest.raises(InstanceError, match="plan is infeasible, needs a plan that builds"):
+    with pytest.raises(InstanceError, match="is infeasible, needs"):
         coopt.evaluate_plan(instance, none)
 
 

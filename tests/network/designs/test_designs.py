@@ -230,7 +230,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
         assert found.refused == (found.rows[0].why,)
         assert why in found.rows[0].why
     file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
-    with pytest.raises(InstanceError, match="design 'plain': this id appears twice"):
+    with pytest.raises(InstanceError, match=r"design 'plain': .* twice"):
         read_designs(file)
     with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is"):
         coopt.reproduce(written(("published = { switches = [16, 8], links = [512, 512] }", "")))
@@ -241,7 +241,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
     [
         ('switch = "qm9700", optic = "800g-dr4"', r"tiers\[0\]: 800g-dr4, qm9700 do not mate.*lane_gbit_s is 100"),
         ('switch = "qm9700", optic = "400g-sr4", optic_below = "400g-dr4"', r"tiers\[0\]: .* fibre is "),
-        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': a module holds 2 cable ends"),
+        ('optic = "800g-sr8", down_gbit_s = 400', r"tiers\[0\]\.optic = '800g-sr8': .* 2 cable ends, .* optic_below"),
     ],
 )
 def test_a_design_whose_products_do_not_mate_is_not_counted_as_wired(written, tier: str, why: str) -> None:

@@ -2,7 +2,6 @@
 
 import copy
 import random
-import re
 
 import pytest
 
@@ -290,7 +289,7 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
     assert coopt.verify(instance, plan).accepted
     for command in (coopt.explain, coopt.certify, coopt.prove):
-        with pytest.raises(coopt.InstanceError, match="needs one kind of GPU"):
+        with pytest.raises(coopt.InstanceError, match=r"sharing\.mixed_gpus = true: .* cluster\.gpu"):
             command(instance, plan)
 
 
@@ -301,24 +300,31 @@ def _islands_with(**changes):
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"sharing": {"mode": "time", "mixed_gpus": True}}, "sharing.mode = 'time', needs 'partition'"),
-        ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, "cluster.gpu = 'h100-sxm', needs a list"),
-        ({"availability": {"rates": "llama-3"}}, "is not supported together with [availability]"),
+        (
+            {"sharing": {"mode": "time", "mixed_gpus": True}},
+            r"mixed_gpus = true: sharing\.mode = 'time', needs 'partition'",
+        ),
+        ({"cluster": {"gpu": "h100-sxm", "gpus": 64}}, r"mixed_gpus = true: cluster\.gpu = 'h100-sxm', needs"),
+        ({"availability": {"rates": "llama-3"}, "existing": []}, r"mixed_gpus = true: .* \[availability\], needs"),
         (
             {"network": {**ISLANDS["network"], "hb_domains": ["hgx-h100-8", "gb200-nvl72"]}},
-            "HB domain 'gb200-nvl72' is sold with none of cluster.gpu",
+            r"mixed_gpus = true: .*'gb200-nvl72' .* none of cluster\.gpu",
         ),
         (
             {"network": {**ISLANDS["network"], "optics": "400g-sr4"}},
-            "existing[0] 'ours': tiers[1].optic = '400g-dr4': is not in network.optics",
+            r"existing\[0\] 'ours': tiers\[1\]\.optic = '400g-dr4': .* network\.optics",
         ),
-        ({"sharing": {"mode": "partition", "most_products": {"nic": 1}}}, "sharing.most_products"),
+        (
+            {"sharing": {**ISLANDS["sharing"], "most_products": {"nic": 1}}, "existing": []},
+            r"mixed_gpus = true: .* sharing\.most_products, needs",
+        ),
+        ({"sharing": {"mode": "partition", "most_products": {"nic": 1}}}, r"existing: .* sharing\.most_products"),
         (
             {"existing": {**ISLANDS["existing"], "gpu": "h100-sxn"}},
-            "existing[0].gpu = 'h100-sxn': HB domain 'hgx-h100-8' is not sold with it, needs 'h100-sxm'",
+            r"existing\[0\]\.gpu = 'h100-sxn': .*'hgx-h100-8' .*, needs 'h100-sxm'",
         ),
     ],
 )
 def test_islands_that_cannot_share_what_stands(changes, sentence):
-    with pytest.raises(ValueError, match=re.escape(sentence)):
+    with pytest.raises(ValueError, match=sentence):
         _islands_with(**changes)

@@ -34,7 +34,7 @@ def test_switches_are_counted_in_switched_fabrics_alone() -> None:
     ("shape", "names", "says"),
     [
         ("ring:8", {"nic": "cx6-200g"}, "'d0' -- 'd1' .* 400 .* 'cx6-200g' at 200"),
-        ("clos:2x4", {"switch": "64x800g"}, "at 400 Gbit/s, but '64x800g' at 800"),
+        ("clos:2x4", {"switch": "64x800g"}, "400 Gbit/s, .*'64x800g' at 800"),
         ("clos:1x65", {"switch": "64x400g"}, "'leaf0' .*65 .* 64 ports"),
     ],
 )

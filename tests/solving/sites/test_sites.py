@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import pytest
@@ -212,7 +211,7 @@ def test_without_its_only_channel_training_stops(answered: tuple[Instance, Plan]
     assert plan.couplings.ring.wan[0].channels == 1
     for part in plan.parts:
         found = coopt.faults(instance, plan, part=part.name).faults
-        assert [one.effect for one in found if one.part == "channel between east and west"] == ["stops"]
+        assert [one.effect for one in found if one.part.startswith("channel between")] == ["stops"]
 
 
 FAR = [
@@ -251,9 +250,8 @@ def test_channels_end_in_ports_and_modules_that_are_bought() -> None:
     assert coopt.verify(instance, plan).accepted
     shown = rendered(plan_report(instance, plan))
     assert "Borders of sites" in shown
-    assert "end in ports that the bill leaves out" not in shown
     plain = rendered(plan_report(*solved_without(instance)))
-    assert "end in ports that the bill leaves out" in plain
+    assert ["wan.km and wan.optics" in " ".join(text.split()) for text in (shown, plain)] == [False, True]
 
 
 def solved_without(instance: Instance) -> tuple[Instance, Plan]:
@@ -268,10 +266,10 @@ def solved_without(instance: Instance) -> tuple[Instance, Plan]:
 def test_a_border_that_is_lost_stops_training_and_one_of_its_links_does_nothing() -> None:
     instance = Instance.model_validate(bordered())
     plan = coopt.solve(instance)
-    with pytest.raises(InstanceError, match="one of 'east', 'west'; coopt faults also has 'core at east' and"):
+    with pytest.raises(InstanceError, match=r"core at wast: .*'east', 'west'; .*at east' .*at west'"):
         coopt.faults(instance, plan, part="core at wast")
     found = coopt.faults(instance, plan, part="core at east").faults
-    assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "stops")]
+    assert [(one.part.split()[0], one.effect) for one in found] == [("link", "none"), ("border", "stops")]
 
 
 def test_a_site_that_trains_alone_loses_nothing_with_its_border() -> None:
@@ -281,7 +279,7 @@ def test_a_site_that_trains_alone_loses_nothing_with_its_border() -> None:
     plan = coopt.solve(instance)
     (border,) = plan.couplings.cores
     found = coopt.faults(instance, plan, part=f"core at {border.site}").faults
-    assert [(one.part, one.effect) for one in found] == [("link into the border", "none"), ("border switch", "none")]
+    assert [(one.part.split()[0], one.effect) for one in found] == [("link", "none"), ("border", "none")]
 
 
 def test_fibre_that_is_just_as_long_as_an_optic_reaches_has_it() -> None:
@@ -301,25 +299,25 @@ def test_borders_with_too_few_links_for_the_channels_are_named() -> None:
     }
     few, many = (coopt.solve(Instance.model_validate(table)) for table in rates.values())
     assert (few.status, many.status) == ("infeasible", "optimal")
-    assert "borders have too few links from leaves for the channels" in " ".join(few.explanation)
+    assert "higher sharing.core.gbit_s_per_gpu" in " ".join(few.explanation)
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"sharing": {"core": CORE | {"optic": None}}}, "sharing.core.optic: is missing, needs the listed optic"),
-        ({"sharing": {}}, "wan[0].optics: says what ends a channel in ports of a core, needs [sharing.core]"),
-        ({"wan": [LINK | {"optics": FAR}]}, "wan[0].km: is missing, needs the length of the fibre"),
-        ({"wan": [LINK | {"km": 900, "optics": FAR}]}, "wan[0].km = 900: is longer than the 800 km that"),
-        ({"wan": [LINK | {"km": 9, "optics": "800g-zr"}]}, "wan[0].optics: none of 400 Gbit/s fits 16-port"),
+        ({"sharing": {"core": CORE | {"optic": None}}}, r"sharing\.core\.optic: is missing, needs"),
+        ({"sharing": {}}, r"wan\[0\]\.optics: .*, needs \[sharing\.core\]"),
+        ({"wan": [LINK | {"optics": FAR}]}, r"wan\[0\]\.km: is missing, needs"),
+        ({"wan": [LINK | {"km": 900, "optics": FAR}]}, r"wan\[0\]\.km = 900: .* 800 km"),
+        ({"wan": [LINK | {"km": 9, "optics": "800g-zr"}]}, r"wan\[0\]\.optics: .* 400 Gbit/s .* 16-port"),
         (
             {"network__switches": [switch(16, 11000) | {"protocol": "infiniband"}]},
-            "sharing.core.switch = '16-port': channels between sites carry Ethernet",
+            r"sharing\.core\.switch = '16-port': .* Ethernet",
         ),
     ],
 )
 def test_a_border_that_cannot_be_built_is_refused(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=said):
         Instance.model_validate(bordered(**changes))
 
 
