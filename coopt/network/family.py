@@ -434,10 +434,10 @@ class Family(EquippedDomains, Wiring):
 
     `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of
     each NIC lead to `nic_planes` such sets; `chassis` are the leaf switches of all. `optics` has
-    the ends of links of each tier: of the longest where `cables` are
-    chosen by their lengths. `discipline` says what slows traffic above the leaves. Where one
-    domain holds everything, `lone_links` lead from its NICs into a core. `spare_domains` stand by
-    without links of their own.
+    the ends of links of each tier: of the longest where `cables` are chosen by their lengths.
+    `discipline` says what slows traffic above the leaves. Where one domain holds everything,
+    `lone_links` lead from its NICs into a core. `spare_domains` stand by without links of their
+    own.
     """
 
     optics: tuple[LinkEnds, ...]
@@ -512,6 +512,11 @@ class Family(EquippedDomains, Wiring):
     def all_planes(self) -> int:
         """Equal networks that are built."""
         return self.planes * self.nic_planes
+
+    @property
+    def all_ends(self) -> tuple[LinkEnds, ...]:
+        """The ends of links of each level, or of each length where lengths choose cables."""
+        return tuple(run.ends for runs in self.cables for run in runs) or self.optics
 
     @property
     def per_module(self) -> tuple[tuple[int, int], ...]:

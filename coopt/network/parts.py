@@ -57,10 +57,8 @@ def kinds_of_ends(family: Family, chain: TierChain) -> Iterator[tuple[LinkEnds, 
     """The ends of links, with their modules over all planes: of each level, or where cables are
     chosen by their lengths of each length.
     """
-    for runs in family.cables:
-        yield from ((run.ends, EndModules(run.below, run.above)) for run in runs)
-    if not family.cables:
-        yield from zip(family.optics, end_modules(family, chain), strict=True)
+    counts = [EndModules(run.below, run.above) for runs in family.cables for run in runs]
+    yield from zip(family.all_ends, counts or end_modules(family, chain), strict=True)
 
 
 def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
@@ -436,11 +434,7 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
     products: dict[tuple[CostKind, str], Nic | Optic | Switch] = {
         ("nic", family.nic.name): family.nic,
         **{("switch", switch.name): switch for switch in family.switches},
-        **{
-            ("optics", optic.name): optic
-            for ends, _ in kinds_of_ends(family, family.chain(uplinks))
-            for optic in ends
-        },
+        **{("optics", optic.name): optic for ends in family.all_ends for optic in ends},
     }
     units = counted_units(family, uplinks)
     items = [
