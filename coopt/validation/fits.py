@@ -89,7 +89,8 @@ def fits_of(
     settings: Mapping[str, Any],
     shown: int = SHOWN,
 ) -> list[Fits]:
-    """Return what fits, for each workload of an instance file, or for a model of the catalog.
+    """Return what fits, for each workload of an instance file on each of its GPUs, or for a model
+    of the catalog.
 
     Parameters
     ----------
@@ -112,7 +113,8 @@ def fits_of(
     if question.endswith(".toml"):
         instance = load(question, dict(settings))
         cluster = instance.cluster
-        gpu = _gpu(asked["gpu"]) if "gpu" in asked else cluster.gpu
+        listed = cluster.generations or (cluster.gpu,)
+        kinds = [_gpu(asked["gpu"])] if "gpu" in asked else listed
         gpus = asked.get("gpus", max(cluster.gpus))
         workloads, margin = (
             [_changed(one, asked) for one in instance.workload],
@@ -123,10 +125,14 @@ def fits_of(
             raise InstanceError("--set: replaces values of an instance, needs its file")
         if missing := [f"--{name}" for name in ("gpu", "gpus") if name not in asked]:
             raise InstanceError(f"{question}: needs {both(missing)}")
-        gpu, gpus = _gpu(asked["gpu"]), asked["gpus"]
+        kinds, gpus = [_gpu(asked["gpu"])], asked["gpus"]
         workloads, margin = [_workload(question, gpus, asked)], DEFAULT_MARGIN
-    gpu = gpu.with_memory_margin(margin.memory_share(workloads))
-    return [_fits(workload, gpu, gpus, fixed, shown) for workload in workloads]
+    share = margin.memory_share(workloads)
+    return [
+        _fits(workload, gpu.with_memory_margin(share), gpus, fixed, shown)
+        for workload in workloads
+        for gpu in kinds
+    ]
 
 
 def _gpu(name: str) -> Gpu:

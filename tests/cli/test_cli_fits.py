@@ -54,6 +54,11 @@ def test_what_is_listed_fits_and_a_degree_that_is_given_holds(coopt):
 def test_an_instance_is_a_question_too(coopt):
     (fits,) = asked(coopt, "fits", "instances/megatron-530b.toml")
     assert (fits["model"], fits["gpus"], fits["listed"][0]["mapping"]["pp"]) == ("gpt-530b", 280, 35)
+    both = ("fits", "instances/questions/best-model.toml")
+    h100, gb200 = asked(coopt, *both)
+    assert (h100["gpu"], gb200["gpu"]) == ("h100-sxm", "gb200")
+    assert h100["memory_limit_gib"] < gb200["memory_limit_gib"]
+    assert asked(coopt, *both, "--gpu", "gb200") == [gb200]
 
 
 @pytest.mark.parametrize("model", ["llama3-8b", "deepseek-v3", "nemotron-3-nano"])
