@@ -601,6 +601,17 @@ class Workload(Table):
         return self
 
     @model_validator(mode="after")
+    def _act_of_model(self) -> Self:
+        model, kinds = self.model, self.mapping.recompute or ()
+        has_latents = any(getattr(mixer, "kv_rank", 0) for _, mixer in model.kinds)
+        if "act" in kinds and not (model.experts or has_latents):
+            raise ValueError(
+                f"mapping.recompute = {list(kinds)}: act recomputes activation functions of experts"
+                f" and latents, {model.name} has neither, needs kinds without act"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _layout_of_model(self) -> Self:
         layout, schedule, model = self.mapping.pipeline_layout, self.options.schedule, self.model
         if not layout:

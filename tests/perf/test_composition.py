@@ -56,6 +56,16 @@ def test_what_says_the_same_thing_twice_and_8_bits_beside_16_are_refused() -> No
             Workload.model_validate(TABLE | table)
 
 
+def test_act_is_refused_where_a_model_has_neither_experts_nor_latents() -> None:
+    listed = {"mapping": {"recompute": ["none", "act"]}}
+    with pytest.raises(ValidationError, match="llama3-70b has neither, needs kinds without act"):
+        Workload.model_validate(TABLE | listed | {"model": "llama3-70b"})
+    latents = {"heads": 4, "kv_heads": 4, "head_dim": 24, "kv_rank": 16, "rope_dim": 8}
+    sizes = {"name": "latent", "layers": 2, "hidden": 64, "ffn": 256, "vocab": 512, "seq": 64}
+    for model in ("deepseek-v3", sizes | latents):
+        assert Workload.model_validate(TABLE | listed | {"model": model}).mapping.recompute == ("none", "act")
+
+
 def test_graphs_spare_the_host_the_kernels_that_they_hold() -> None:
     """Of 103 kernels of a layer and 6 of each of 4 experts attention has 75; a graph costs 2 starts."""
     one = Mappings.of(ep=[64])

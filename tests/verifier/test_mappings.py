@@ -29,9 +29,12 @@ GPUS = example_count(48, usual=24)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
-    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "act"]}, "away": (0, 100)},
+    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "full"]}, "away": (0, 100)},
     "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
-    "experts": {"model": EXPERTS, "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3]}},
+    "experts": {
+        "model": EXPERTS,
+        "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3], "recompute": ["none", "act"]},
+    },
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
     "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
     "on the host": {
