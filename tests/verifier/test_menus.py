@@ -59,7 +59,7 @@ def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
 
 def test_no_network_takes_less_than_its_family_is_known_to() -> None:
     (menu, _), seen = menu_of(ask(**GEARS), "first"), set[tuple[int, int]]()
-    for family in (one for gpus in menu.sizes for one in menu._paths.families("first", gpus) if one.attachment):
+    for family in (one for gpus in menu.sizes for one in menu._paths.families(gpus) if one.attachment):
         least = menu._least_of(family, family.attachment)
         seen.add((family.attachment.per_gpu, family.attachment.gpus_per_nic))
         for kind in menu._paths.kinds(family):

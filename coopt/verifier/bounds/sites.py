@@ -312,21 +312,13 @@ class SitesBound:
 
     def _fed(self, ring: LinkedSites, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
         """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
-        site_links = [link for link in ring.links if site.name in link.between]
-        ends = tuple(
-            (
-                channel_end(self._instance, link),
-                math.ceil(rate_gbit_s / decimal(link.gbit_s)),
-            )
-            for link in site_links
-        )
-        w = sum(
-            (
-                math.ceil(rate_gbit_s / decimal(link.gbit_s)) * decimal(link.w) / 2
-                for link in site_links
-            ),
-            Fraction(),
-        )
+        lit = [
+            (link, math.ceil(rate_gbit_s / decimal(link.gbit_s)))
+            for link in ring.links
+            if site.name in link.between
+        ]
+        ends = tuple((channel_end(self._instance, link), channels) for link, channels in lit)
+        w = sum((channels * decimal(link.w) / 2 for link, channels in lit), Fraction())
         prices = self._prices[site.name]
         return prices._replace(fed_w=prices.fed_w - w, ends=ends)
 

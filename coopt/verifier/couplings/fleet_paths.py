@@ -128,9 +128,9 @@ class IslandPaths:
             return
         families = (
             family
-            for name, demands in self._demands.items()
+            for demands in self._demands.values()
             for gpus in demands[max(demands)].sizes
-            for family in self.families(name, gpus)
+            for family in self.families(gpus)
         )
         # counted before any is timed, which takes longest
         if len([*islice(families, MOST_FAMILIES + 1)]) > MOST_FAMILIES:
@@ -162,7 +162,7 @@ class IslandPaths:
         demands = self._demands[name]
         return demands[max(demands)].trainer.fits(gpus)
 
-    def families(self, name: str, gpus: int) -> Iterator[DesignFamily]:
+    def families(self, gpus: int) -> Iterator[DesignFamily]:
         """The families of networks of so many GPUs that an island may have in the end, in time or
         not, and the network that stands.
         """
@@ -233,7 +233,7 @@ class IslandPaths:
         """
         last_demand = demands[max(demands)]
         for gpus in last_demand.sizes:
-            for family in filter(last_demand.trainer.may_train, self.families("", gpus)):
+            for family in filter(last_demand.trainer.may_train, self.families(gpus)):
                 optics_of = partial(self.optics_of, family)
                 for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
                     yield from self._grown_to(demands, cored, optics_of, end)

@@ -222,7 +222,7 @@ def _border(
     inward = 0 if built.joint is None else built.joint.links
     ledger.holds(
         "channels",
-        border.channel_modules <= inward or built.joint is None,
+        border.channel_modules <= inward,
         border.channel_modules,
         inward,
         f"Channels end in {counted(border.channel_modules, 'module')} of the border, which only"

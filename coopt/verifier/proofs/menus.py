@@ -211,11 +211,7 @@ class IslandMenu:
         long.
         """
         open_domains = dict[tuple[str, int], OpenDomains]()
-        families = [
-            family
-            for family in self._paths.families(self.name, gpus)
-            if not self._is_closed(family)
-        ]
+        families = [family for family in self._paths.families(gpus) if not self._is_closed(family)]
         for family in families if families and self._paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.domains
             if key not in open_domains:
