@@ -196,11 +196,9 @@ def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Itera
             )
 
 
-def existing_complaints(question: Any) -> Iterator[str]:
-    """Sentences about what stands and cannot be what the question is about."""
-    network, is_given = question.network, question.network.given
-    is_parted = question.sharing.mode == "partition"
-    tables = {
+def further_tables(question: Any) -> dict[str, Any]:
+    """The tables of a question that go neither with what stands nor with several kinds of GPUs."""
+    return {
         "[[site]]": question.site,
         "[[phase]]": question.phase,
         "[robust]": question.robust,
@@ -208,6 +206,14 @@ def existing_complaints(question: Any) -> Iterator[str]:
         "[sharing.core]": question.sharing.core,
         "[[sharing.discount]]": question.sharing.discount,
         "sharing.most_products": question.sharing.most_products.given,
+    }
+
+
+def existing_complaints(question: Any) -> Iterator[str]:
+    """Sentences about what stands and cannot be what the question is about."""
+    network, is_given = question.network, question.network.given
+    is_parted = question.sharing.mode == "partition"
+    tables = further_tables(question) | {
         f"sharing.mode = 'partition' and {GIVEN}": is_given and is_parted,
         "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,

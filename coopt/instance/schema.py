@@ -83,8 +83,6 @@ class Instance(Question):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         open_lists = bool(self.open_keys) or self.mixes_gpus
-        if complaints := list(mixed_complaints(self)):
-            raise ValueError("\n".join(complaints))
         complaints = list(open_disagreements(self) if open_lists else disagreements(self))
         if open_lists and not complaints:
             complaints = list(choice_complaints(self))
@@ -218,37 +216,6 @@ def question_on(instance: Q, hb_domain: str) -> Q:
     by_gpu = questions_by_gpu(instance)
     listing = (one for one in by_gpu if hb_domain in {hb.name for hb in one.network.hb_domains})
     return next(listing, by_gpu[0])
-
-
-def mixed_complaints(instance: Question) -> Iterator[str]:
-    """Yield complaints about islands of different kinds of GPUs."""
-    if not instance.sharing.mixed_gpus:
-        return
-    names = [gpu.name for gpu in instance.cluster.generations]
-    tables = {
-        "[[site]]": instance.site,
-        "[[phase]]": instance.phase,
-        "[robust]": instance.robust,
-        "[availability]": instance.availability,
-        "[sharing.core]": instance.sharing.core,
-        "[[sharing.discount]]": instance.sharing.discount,
-        "sharing.most_products": instance.sharing.most_products.given,
-    }
-    asked = [name for name, is_asked in tables.items() if is_asked]
-    key = "sharing.mixed_gpus = true"
-    if instance.sharing.mode != "partition":
-        yield f"{key}: sharing.mode = {instance.sharing.mode!r}, needs 'partition'"
-    if not names:
-        yield f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs"
-    if asked:
-        yield f"{key}: is not supported together with {both(asked)}, needs one or the other"
-    for hb in instance.network.hb_domains:
-        sold = [name for name in names if not hb.gpus or name in hb.gpus]
-        if names and len(sold) != 1:
-            yield (
-                f"{key}: HB domain {hb.name!r} is sold with {both(sold) or 'none'} of cluster.gpu,"
-                " needs exactly one in its `gpus`"
-            )
 
 
 def seconds_weight(instance: Question, kind: ObjectiveKind) -> float:

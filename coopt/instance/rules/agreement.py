@@ -13,6 +13,7 @@ from coopt.instance.network import Network
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
     exclusions,
+    mixed_disagreements,
     partition_disagreements,
     phase_disagreements,
     regrets_of_choices,
@@ -285,6 +286,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from site_disagreements(instance)
     yield from robust_disagreements(instance)
     yield from partition_disagreements(instance)
+    yield from mixed_disagreements(instance)
     yield from phase_disagreements(instance)
     yield from direct_disagreements(instance)
     yield from switch_disagreements(instance)
@@ -303,6 +305,7 @@ def open_disagreements(instance: Question) -> Iterator[str]:
     yield from regrets_of_choices(instance)
     yield from _shared_batches(instance)
     yield from _idle_elsewhere(instance)
+    yield from mixed_disagreements(instance)
 
 
 def _shared_batches(instance: Question) -> Iterator[str]:

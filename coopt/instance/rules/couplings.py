@@ -21,6 +21,7 @@ from coopt.instance.couplings import (
     Robust,
     Slower,
 )
+from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import Question
@@ -167,6 +168,28 @@ def one_number(instance: Question, reason: str) -> Iterator[str]:
     counts = numbers(instance.cluster.gpus)
     need = f"cluster.gpus = {counts}: {reason}, needs one number"
     return broken((instance.cluster.has_several_counts, need))
+
+
+def mixed_disagreements(instance: Question) -> Iterator[str]:
+    """Yield sentences about several kinds of GPUs that are inconsistent with other tables."""
+    if not instance.sharing.mixed_gpus:
+        return
+    names = [gpu.name for gpu in instance.cluster.generations]
+    asked = [name for name, is_asked in further_tables(instance).items() if is_asked]
+    key = "sharing.mixed_gpus = true"
+    if instance.sharing.mode != "partition":
+        yield f"{key}: sharing.mode = {instance.sharing.mode!r}, needs 'partition'"
+    if not names:
+        yield f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs"
+    if asked:
+        yield f"{key}: is not supported together with {both(asked)}, needs one or the other"
+    for hb in instance.network.hb_domains:
+        sold = [name for name in names if not hb.gpus or name in hb.gpus]
+        if names and len(sold) != 1:
+            yield (
+                f"{key}: HB domain {hb.name!r} is sold with {both(sold) or 'none'} of cluster.gpu,"
+                " needs exactly one in its `gpus`"
+            )
 
 
 def _discounts(instance: Question) -> Iterator[str]:
