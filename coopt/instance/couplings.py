@@ -22,7 +22,7 @@ from coopt.instance.base import (
     series_of,
 )
 from coopt.instance.catalog import named
-from coopt.instance.hardware import Optic
+from coopt.instance.hardware import Optic, Switch, mate
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -383,6 +383,14 @@ class Wan(Table):
     def name(self) -> str:
         """Name of the channels between two sites: `east - west`."""
         return " - ".join(self.between)
+
+    def optics_in(self, switch: Switch, *, mates: bool) -> tuple[Optic, ...]:
+        """The optics that fill a port of a switch, on request those alone that mate with it."""
+        return tuple(
+            optic
+            for optic in self.optics
+            if optic.links_of(switch.port_gbit_s) == 1 and (not mates or mate(optic, switch))
+        )
 
 
 def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":

@@ -584,29 +584,42 @@ def core_switches(instance: Instance, ports: int) -> int:
     return 0 if switch is None else -(-ports // switch.radix)
 
 
-def cores_of(instance: Instance, stands: Iterable[IslandsAt]) -> tuple[SharedCore, ...]:
-    """The cores of islands, wherever and whenever some stand, written out; nothing where islands
-    share none.
+def cores_of(
+    instance: Instance,
+    stands: Iterable[IslandsAt],
+    channel_ports: Mapping[str | None, int] | None = None,
+) -> tuple[SharedCore, ...]:
+    """The cores of islands, wherever and whenever some stand, written out, with the ports that
+    channels take at some sites; nothing where islands share none.
     """
     switch, optic = core_switch(instance), core_optic(instance)
     if switch is None or optic is None:
         return ()
+    ports = channel_ports or {}
     return tuple(
-        SharedCore(site=site, phase=phase, core=_core(instance, switch, optic, islands))
+        SharedCore(
+            site=site,
+            phase=phase,
+            core=_core(instance, switch, optic, islands, ports.get(site, 0)),
+        )
         for site, phase, islands in stands
     )
 
 
 def _core(
-    instance: Instance, switch: Switch, optic: Optic, islands: Mapping[str, Family]
+    instance: Instance,
+    switch: Switch,
+    optic: Optic,
+    islands: Mapping[str, Family],
+    channel_ports: int,
 ) -> CorePlan:
-    count = core_switches(
-        instance, sum(core_ports_of(instance, island.core_links) for island in islands.values())
-    )
+    ports = sum(core_ports_of(instance, island.core_links) for island in islands.values())
+    count = core_switches(instance, ports + channel_ports)
     return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
         ports=sum(family.core_links for family in islands.values()),
+        channel_ports=channel_ports,
         optic=optic.name,
         power_w=count * switch.w if "switch" in instance.objective.include else 0.0,
         islands=tuple(

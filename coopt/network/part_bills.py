@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
 from coopt.network.optics import (
@@ -26,10 +27,20 @@ from coopt.plan.parts import Cost
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     """How many units of each product an island takes, with both ends of its links into a core."""
     units = counted_units(family, uplinks)
-    if (far := core_optic(instance)) is not None:
-        units["optics", (family.core_end or far).name] += family.core_modules
-        units["optics", far.name] += -(-family.core_links // core_links_of_module(instance))
+    for optic, count in modules_into_core(instance, family):
+        units["optics", optic.name] += count
     return units
+
+
+def modules_into_core(instance: Instance, family: Family) -> tuple[tuple[Optic, int], ...]:
+    """The modules at the lower and at the upper ends of a network's links into a core; nothing
+    without one.
+    """
+    above = core_optic(instance)
+    if above is None:
+        return ()
+    modules_above = -(-family.core_links // core_links_of_module(instance))
+    return (family.core_end or above, family.core_modules), (above, modules_above)
 
 
 def part_cost(

@@ -303,11 +303,8 @@ def _border(instance: Question) -> Iterator[str]:
         ),
     )
     for w, wan in enumerate(instance.wan):
-        reaches_km = [
-            optic.reach_m / 1000
-            for optic in wan.optics
-            if optic.links_of(rate) == 1 and (not network.mates or mate(optic, switch))
-        ]
+        fitting = wan.optics_in(switch, mates=network.mates)
+        reaches_km = [optic.reach_m / 1000 for optic in fitting]
         need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics for its km"
         yield from broken(
             (

@@ -15,7 +15,6 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.network.borders import (
-    border_of,
     channel_end,
     channel_items,
     link_items,
@@ -23,6 +22,7 @@ from coopt.network.borders import (
     with_ends,
 )
 from coopt.network.design_bills import lines_by_product
+from coopt.network.optics import cores_of
 from coopt.network.parts import (
     cost_of,
     electricity_of,
@@ -403,17 +403,16 @@ def _built_borders(
     lit: Sequence[tuple[Wan, int]],
 ) -> tuple[SharedCore, ...]:
     """The border of each site with ports for its links and channels."""
-    ends = [(link, channels, channel_end(instance, link)) for link, channels in lit]
-    return tuple(
-        border_of(
-            instance,
-            site.name,
-            option.family,
-            sum(c * end.ports for link, c, end in ends if end and site.name in link.between),
-        )
+    ends = [(link.between, c, channel_end(instance, link)) for link, c in lit]
+    ports: dict[str | None, int] = {
+        site.name: sum(c * end.ports for between, c, end in ends if end and site.name in between)
+        for site in sites
+    }
+    stands = [
+        (site.name, None, {site.name: option.family})
         for site, option in zip(sites, options, strict=True)
-        if instance.sharing.core is not None
-    )
+    ]
+    return cores_of(instance, stands, ports)
 
 
 SLACK = 1e-9  # of a bound: far more than the rounding of its sums and of a bill's

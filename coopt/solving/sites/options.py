@@ -29,8 +29,9 @@ from coopt.columns.times import (
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
-from coopt.network.borders import border_ports, link_items
+from coopt.network.borders import link_items
 from coopt.network.family import Family
+from coopt.network.optics import core_ports_of
 from coopt.network.parts import open_bill, racks
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
@@ -194,8 +195,9 @@ def offers(networks: Networks, check: Callable[[], None]) -> Offers:
     local, all_families = networks.local, networks.families
     options, kept = [], np.zeros((0, 4 + len(local.workload)))
     of_family = [
-        (context_of(family), (racks(family) or 0, border_ports(local, family), -family.core_links))
+        (context_of(family), (racks(family) or 0, core_ports_of(local, links), -links))
         for family in all_families
+        for links in [family.core_links]
     ]
     uplinks_of = uplinks_by_context(all_families)
     contexts_of = of_sites(uplinks_of)

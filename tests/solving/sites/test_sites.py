@@ -12,6 +12,7 @@ import coopt
 from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
+from coopt.network.borders import channel_end
 from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
@@ -20,6 +21,7 @@ from coopt.solving.runs import backend_of
 from coopt.solving.sites.answer import search_rings
 from coopt.solving.sites.arrays import least_with, promising, ring_problems
 from coopt.solving.sites.options import networks, offers
+from coopt.verifier.couplings.ring import channel_end as checked_end
 from tests.changes import with_couplings
 from tests.conftest import example_count, question, switch
 from tests.solving.sites.oracle import instances
@@ -289,6 +291,16 @@ def test_fibre_that_is_just_as_long_as_an_optic_reaches_has_it() -> None:
     plan = coopt.solve(instance)
     assert plan.couplings.ring.wan[0].optic == "far"
     assert coopt.verify(instance, plan).accepted
+
+
+def test_a_channel_of_three_times_the_rate_of_a_port_takes_three_modules() -> None:
+    """99.9 / 33.3 is 3.0000000000000004 in floating point."""
+    instance = Instance.model_validate(bordered())
+    boxes = tuple(box.having(port_gbit_s=33.3) for box in instance.network.switches)
+    optics = tuple(optic.having(gbit_s=33.3) for optic in instance.wan[0].optics)
+    link = instance.wan[0].having(gbit_s=99.9, optics=optics)
+    instance = instance.having(network={"switches": boxes})
+    assert [end_of(instance, link).modules for end_of in (channel_end, checked_end)] == [3, 3]
 
 
 def test_borders_with_too_few_links_for_the_channels_are_named() -> None:
