@@ -110,6 +110,9 @@ class Gpu(Entry):
         return efficiency.error
 
 
+Cooling = Literal["air", "liquid"]
+
+
 class HbDomain(Entry):
     """A group of GPUs joined at full bandwidth (NVLink class)."""
 
@@ -145,6 +148,8 @@ class HbDomain(Entry):
         tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")
     ] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
+    cooling: Annotated[Cooling | None, Field(description="what its racks need")] = None
+    kg: Annotated[Positive | None, Field(description="weight of one domain (kg)")] = None
     host_usd_per_gpu: Annotated[
         Price | None,
         Field(

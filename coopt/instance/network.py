@@ -1,5 +1,6 @@
 """Components of a network, load sharing of flows, racks, and additional purchases."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -16,7 +17,8 @@ from coopt.instance.base import (
     series_of,
 )
 from coopt.instance.catalog import find, named, ports_of_modules
-from coopt.instance.hardware import HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Cooling, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.numerics import EQUAL
 from coopt.instance.texts import both
 
 MAX_TIERS = 3  # leaves, aggregation and cores; docs/network.md has no formulas for more
@@ -51,6 +53,24 @@ class HallRows(Table):
         return 2 * self.rise_m + aside + across
 
 
+class RackLoad(NamedTuple):
+    """What an HB domain puts into racks, None if unknown, and the cap on each rack."""
+
+    amount: float | None
+    cap: float
+    unit: str
+
+    def racks(self, known: float) -> float:
+        """Racks that the domain fills under the cap: servers that share a rack are spread over
+        more; infinite where a whole rack is above the cap.
+        """
+        amount = self.amount or 0.0
+        together = math.floor(self.cap / amount + EQUAL) if amount else math.inf
+        if known >= 1:
+            return known if amount <= self.cap * known * (1 + EQUAL) else math.inf
+        return max(known, 1 / together) if together else math.inf
+
+
 class NetworkHallRows(HallRows):
     """Positions of the racks of HB domains and of switches, in rows of racks of equal pitch."""
 
@@ -69,6 +89,27 @@ class NetworkHallRows(HallRows):
         Price | None,
         Field(description="price of a rack of switches, for the bill of `coopt bom` (USD)"),
     ] = None
+
+
+class DomainHallRows(NetworkHallRows):
+    """Rows of racks, and what one rack of HB domains may draw and weigh."""
+
+    domain_rack_kw: Annotated[
+        Positive | None,
+        Field(description="cap on the power of a rack of HB domains and their NICs (kW)"),
+    ] = None
+    domain_rack_kg: Annotated[
+        Positive | None, Field(description="cap on the weight of HB domains in a rack (kg)")
+    ] = None
+    cooling: Annotated[
+        Cooling | None, Field(description="what the hall offers; liquid offers air too")
+    ] = None
+
+    @property
+    def rack_caps(self) -> dict[str, float]:
+        """The caps on racks of HB domains that are given, by key."""
+        caps = {"domain_rack_kw": self.domain_rack_kw, "domain_rack_kg": self.domain_rack_kg}
+        return {key: cap for key, cap in caps.items() if cap is not None}
 
 
 LABOUR, SUPPORT = "labour to install", "support"
@@ -390,13 +431,13 @@ class Network(Table):
     ] = "tier"
 
     hall: Annotated[
-        NetworkHallRows,
+        DomainHallRows,
         Field(
             description=(
                 "how racks stand, for lengths of cables, racks of switches and the drawing"
             )
         ),
-    ] = NetworkHallRows()
+    ] = DomainHallRows()
 
     given: Annotated[
         bool,

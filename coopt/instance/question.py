@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal, Self
@@ -34,8 +35,8 @@ from coopt.instance.couplings import (
     corners,
 )
 from coopt.instance.existing import Existing, existing_complaints, given_network, with_lists
-from coopt.instance.hardware import Gpu
-from coopt.instance.network import COUNTED_ALONE, Network
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.network import COUNTED_ALONE, Network, RackLoad
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.reserves import DEFAULT_MARGIN, NO_MARGIN, Availability, Margin
 from coopt.instance.texts import alternatives, both
@@ -481,6 +482,35 @@ class Question(Table):
         return self
 
     @model_validator(mode="after")
+    def _spreads_servers(self) -> Self:
+        """Let servers that share racks fill as many as the caps of the hall need."""
+        domains = []
+        for domain in self.network.hb_domains:
+            known = domain.racks or math.inf
+            racks = max([known, *(load.racks(known) for load in self.rack_loads(domain).values())])
+            domains.append(domain if racks in (known, math.inf) else domain.having(racks=racks))
+        if tuple(domains) != self.network.hb_domains:
+            changes = {"hb_domains": tuple(domains)}
+            self.__dict__["network"] = self.network.model_copy(update=changes)
+        return self
+
+    def rack_loads(self, domain: HbDomain) -> dict[str, RackLoad]:
+        """What an HB domain puts into racks, by the key of each cap of the hall: power with its
+        GPUs, hosts and NICs, of which those count that draw most, and weight.
+        """
+        network = self.network
+        if not (caps := network.hall.rack_caps):
+            return {}
+        gpus = self.cluster.generations
+        gpu = next((gpu for gpu in gpus if gpu.name in domain.gpus), self.cluster.gpu)
+        nics = max(network.nics_per_gpu) / min(network.gpus_per_nic)
+        w = gpu.w + domain.w_per_gpu + nics * max((nic.w for nic in network.nics), default=0.0)
+        host_w = domain.host_w_per_gpu
+        kw = None if host_w is None else domain.size * (w + host_w) / 1e3
+        loads = {"domain_rack_kw": (kw, "kW"), "domain_rack_kg": (domain.kg, "kg")}
+        return {key: RackLoad(loads[key][0], cap, loads[key][1]) for key, cap in caps.items()}
+
+    @model_validator(mode="after")
     def _fills_domains(self) -> Self:
         """Fill domains evenly by default where another table requires it."""
         if self.network.domain_fill == "fewest" and (
@@ -767,7 +797,8 @@ class Question(Table):
                 _forget(optic, "fibre")
         limited = any(map(self.network.is_limited, self.network.hb_domains))
         for domain in tables["network"]["hb_domains"]:
-            _forget(domain, "nics")  # network.nics has them where they count
+            for key in ("nics", "cooling", "kg"):  # network.nics has them where they count
+                _forget(domain, key)
             if not limited:
                 _forget(domain, "nic_gbyte_s")
         offloads = any(any(workload.mapping.offload_percent) for workload in self.workload)

@@ -89,9 +89,11 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "network.hall": {
         **{"racks_per_row": 20, "rack_pitch_m": 0.6, "row_pitch_m": 3.0, "rise_m": 2.5, "in_rack_m": 2.0},
         **{"switch_rack_units": 42, "switch_rack_kw": None, "usd_per_switch_rack": None},
+        **dict.fromkeys(("domain_rack_kw", "domain_rack_kg", "cooling")),
     },
     "network.spares": {"nic": 0.0, "switch": 0.0, "optics": 0.0},
-    "network.hb_domains.0": {"nics": (), "gpus": ()} | dict.fromkeys(("racks", "host_usd_per_gpu", "host_w_per_gpu")),
+    "network.hb_domains.0": {"nics": (), "gpus": ()}
+    | dict.fromkeys(("racks", "host_usd_per_gpu", "host_w_per_gpu", "cooling", "kg")),
     "network.nics.0": {"ports": (1,), "cages": 1, "protocol": (), "lane_gbit_s": ()},
     "network.switches.0": {"modes": (), "reduces": False, "optics_inside": False}
     | dict.fromkeys(("protocol", "lane_gbit_s", "cages", "rack_units")),

@@ -75,7 +75,7 @@ def places_in(graph: Any, hall: Hall) -> dict[str, int]:
 def standing(instance: Instance, family: Family, u: int, leaf_w: float = 0.0) -> Standing:
     """A network in its hall; `leaf_w` is what a leaf bears besides, of links into a core."""
     rows, hb = instance.network.hall, family.hb
-    hall = Hall(racks_per_domain=hb.racks, **rows.model_dump())
+    hall = Hall(racks_per_domain=hb.racks, **rows.model_dump(include=set(Hall.model_fields)))
     graph, built = whole_graph(family, u), racks(family)
     assert built is not None
     amid = places_in(graph, hall)

@@ -106,6 +106,34 @@ def test_racks_of_switches_are_told_and_billed_where_they_have_a_price() -> None
         ask(**changes, network__hall={"switch_rack_kw": 0.5})
 
 
+def test_caps_on_racks_spread_servers_and_refuse_what_no_rack_holds() -> None:
+    """A DGX H100 draws 10.2 kW and weighs 130 kg, an NVL72 132 kW, 1.36 t and needs liquid."""
+    racks = {None: 2, 132: 2, 40.8: 2, 40.7: 3, 10.2: 8}  # for eight servers
+    for cap, count in racks.items():
+        hall = {} if cap is None else {"domain_rack_kw": cap}
+        instance = ask(network__hb_domains="hgx-h100-8", network__hall={**hall, "cooling": "air"})
+        assert coopt.solve(instance).design.racks == count
+        assert type(instance).model_validate_json(instance.model_dump_json(by_alias=True)) == instance
+    by_weight = ask(network__hb_domains="hgx-h100-8", network__hall={"domain_rack_kg": 262})
+    assert coopt.solve(by_weight).design.racks == 4
+    racked = {"cluster__gpu": "gb200", "network__hb_domains": "gb200-nvl72", "cluster__gpus": 72}
+    assert ask(**racked, network__hall={"domain_rack_kw": 132, "domain_rack_kg": 1360}).network.hb_domains[0].racks == 1
+    refused = {
+        "domain_rack_kw = 131: .*'gb200-nvl72' puts 132 kW": {"domain_rack_kw": 131},
+        "domain_rack_kg = 1000: .*'gb200-nvl72' puts 1,360 kg": {"domain_rack_kg": 1000},
+        "cooling = 'air': .*'gb200-nvl72'": {"cooling": "air"},
+    }
+    for said, hall in refused.items():
+        with pytest.raises(ValueError, match=said):
+            ask(**racked, network__hall=hall)
+        both = {"cluster__gpu": ["h100-sxm", "gb200"], "network__hb_domains": ["hgx-h100-8", "gb200-nvl72"]}
+        with pytest.raises(ValueError, match=said):
+            ask(**both, network__hall=hall)
+    for key, missing in {"domain_rack_kg": "kg", "cooling": "cooling"}.items():
+        with pytest.raises(ValueError, match=f"{key}: .*'h100-hb16' .*`{missing}`"):
+            ask(network__hb_domains="h100-hb16", network__hall={key: "air" if key == "cooling" else 1.0})
+
+
 def test_no_plan_depends_on_how_racks_stand_or_on_the_height_of_switches() -> None:
     assert ask(network__hall={"racks_per_row": 3}).sha256 == ask().sha256
     named, own = ask(network__switches="qm9700"), ask(network__switches={"extends": "qm9700", "rack_units": 3})

@@ -280,6 +280,7 @@ def disagreements(instance: Question) -> Iterator[str]:
     yield from _repeated_names(instance)
     yield from fabric_disagreements(instance)
     yield from _domains(instance)
+    yield from _racks(instance)
     yield from _workloads(instance)
     yield from exclusions(instance)
     yield from unsearched_runners_up(instance)
@@ -306,6 +307,7 @@ def open_disagreements(instance: Question) -> Iterator[str]:
     yield from _shared_batches(instance)
     yield from _idle_elsewhere(instance)
     yield from mixed_disagreements(instance)
+    yield from _racks(instance)
 
 
 def _shared_batches(instance: Question) -> Iterator[str]:
@@ -504,6 +506,31 @@ def _domains(instance: Question) -> Iterator[str]:
             for key in ("host_usd_per_gpu", "host_w_per_gpu")
         ),
     )
+
+
+def _racks(instance: Question) -> Iterator[str]:
+    """Yield HB domains that racks of the hall cannot hold."""
+    hall = instance.network.hall
+    for domain in instance.network.hb_domains:
+        name = f"HB domain {domain.name!r}"
+        if hall.cooling is not None and domain.cooling is None:
+            yield f"network.hall.cooling: {name} does not state its cooling, needs `cooling`"
+        if (hall.cooling, domain.cooling) == ("air", "liquid"):
+            yield (
+                f"network.hall.cooling = 'air': {name} is cooled by liquid, needs"
+                " network.hb_domains without it"
+            )
+        for key, load in instance.rack_loads(domain).items():
+            if load.amount is None or domain.racks is None:
+                missing = "host_w_per_gpu" if load.unit == "kW" else "kg"
+                needed = "racks" if domain.racks is None else missing
+                yield f"network.hall.{key}: {name} does not state its {needed}, needs `{needed}`"
+            elif math.isinf(load.racks(domain.racks)):
+                in_rack = load.amount / max(domain.racks, 1.0)
+                yield (
+                    f"network.hall.{key} = {load.cap:g}: {name} puts {in_rack:,.5g} {load.unit}"
+                    " into a rack, needs a higher cap, or network.hb_domains without it"
+                )
 
 
 def _workloads(instance: Question) -> Iterator[str]:
