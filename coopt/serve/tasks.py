@@ -64,16 +64,6 @@ READY = ("end", "")
 POINTS, MAPPINGS = 16, 8
 """Most points of a front on the page, and mappings of a workload."""
 
-PRELOADED = (
-    *(f"coopt.solving.{name}.answer" for name in ("fleet", "sites", "direct")),
-    "coopt.explain.answer",
-    "coopt.serve.tasks",
-    "tomlkit",
-)
-"""What is imported once, before workers are forked; searches of most kinds import what they need
-when they begin.
-"""
-
 
 def read_text(catalog: OwnCatalog, document: Document, send: Send) -> None:
     """Edit a text, and say what it holds and what is wrong with it."""

@@ -23,7 +23,16 @@ from pathlib import Path
 from typing import Any
 
 from coopt.serve.questions import OwnCatalog
-from coopt.serve.tasks import PRELOADED, serve_tasks
+
+PRELOADED = (
+    *(f"coopt.solving.{name}.answer" for name in ("fleet", "sites", "direct")),
+    "coopt.explain.answer",
+    "coopt.serve.tasks",
+    "tomlkit",
+)
+"""What is imported once, before workers are forked; searches of most kinds import what they need
+when they begin.
+"""
 
 GRACE_S = 0.5
 """How long a worker that is interrupted may take to end its task."""
@@ -118,11 +127,18 @@ def _resident_bytes(process: int | None) -> int:
 def _process(pipe: Connection, catalog: OwnCatalog) -> BaseProcess:
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn").Process(
-            target=serve_tasks, args=(pipe, catalog), daemon=True
+            target=_work, args=(pipe, catalog), daemon=True
         )
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(list(PRELOADED))
-    return forking.Process(target=serve_tasks, args=(pipe, catalog), daemon=True)
+    return forking.Process(target=_work, args=(pipe, catalog), daemon=True)
+
+
+def _work(pipe: Connection, catalog: OwnCatalog) -> None:
+    """Do tasks; what they take is imported by workers alone, so that a server starts soon."""
+    from coopt.serve.tasks import serve_tasks
+
+    serve_tasks(pipe, catalog)
 
 
 class Workers:

@@ -13,8 +13,7 @@ from importlib.util import find_spec
 import pytest
 
 from coopt.serve.questions import OwnCatalog
-from coopt.serve.tasks import PRELOADED
-from coopt.serve.workers import WorkerDiedError, Workers, _resident_bytes
+from coopt.serve.workers import PRELOADED, WorkerDiedError, Workers, _resident_bytes
 from tests.serve.conftest import INSTANCES, TINY
 
 TEXT = (INSTANCES / "nextgen-100b.toml").read_text("utf-8").replace('leaf_fill = "ratio"', 'leaf_fill = "any"')
