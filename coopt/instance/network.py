@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
@@ -480,6 +481,17 @@ class Network(Table):
     def switch_modes(self) -> tuple[Switch, ...]:
         """Every switch of the list in each of its modes."""
         return tuple(way for switch in self.switches for way in switch.in_each_mode)
+
+    def gbit_s_into(self, switch: Switch) -> float:
+        """What NICs of a GPU send at least over ports of a switch's rate; 0 if none have it."""
+        joining = [
+            nic.gbit_s
+            for nic, planes in product(self.nics, self.nic_planes)
+            if planes in nic.ports
+            and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=EQUAL)
+        ]
+        sharing = max(self.gpus_per_nic) if 1 in self.nics_per_gpu else 1
+        return min(joining, default=0.0) * min(self.nics_per_gpu) / sharing
 
     @property
     def discipline(self) -> Discipline:

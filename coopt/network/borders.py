@@ -12,7 +12,7 @@ from coopt.instance.couplings import Wan
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
-from coopt.network.optics import core_links_of_module, core_switch
+from coopt.network.optics import core_links_of_module, core_switch, links_to_core
 from coopt.network.part_bills import modules_into_core
 from coopt.network.parts import included_lines
 from coopt.plan.parts import Item, line
@@ -46,6 +46,27 @@ def channel_end(instance: Instance, link: Wan) -> ChannelModules | None:
     # in fractions, as floats could make one module more of rates that divide each other
     modules = math.ceil(Fraction(repr(link.gbit_s)) / Fraction(repr(switch.port_gbit_s)))
     return ChannelModules(optic, modules, core_links_of_module(instance))
+
+
+def link_counts(instance: Instance, gpus: int) -> range:
+    """How many links may lead from so many GPUs into the border of a site: as many as they ask for,
+    or more where two links of a ring may have more channels and NICs of the GPUs have the rate.
+    """
+    fewest, switch = links_to_core(instance, gpus), core_switch(instance)
+    if switch is None:
+        return range(fewest, fewest + 1)
+    ends = [(link, channel_end(instance, link)) for link in instance.wan]
+    modules = [
+        sum(
+            sorted(link.most * end.modules for link, end in ends if end and name in link.between)[
+                -2:
+            ]
+        )
+        for name in (site.name for site in instance.site)
+    ]
+    rate = Fraction(repr(instance.network.gbit_s_into(switch)))
+    of_nics = gpus * rate // Fraction(repr(switch.port_gbit_s))
+    return range(fewest, max(fewest, min(max(modules), of_nics)) + 1)
 
 
 def with_ends(instance: Instance, link: Wan) -> Wan:

@@ -362,7 +362,10 @@ def part_network(
     if joint is not None:
         question = with_core_optic(question, joint.core.optic)
     design = chosen_part.design
-    candidates = families_of_design(question, design, _last_design(plan, chosen_part))
+    links = None
+    if joint is not None and plan.couplings.ring is not None:  # a border has any number of them
+        links = range(joint.links.links, joint.links.links + 1)
+    candidates = families_of_design(question, design, _last_design(plan, chosen_part), links)
     match = next(
         (
             family
@@ -402,10 +405,13 @@ def uplinks_of(design: Design) -> int:
 
 
 def families_of_design(
-    question: Instance, design: Design, goal: Design | None = None
+    question: Instance,
+    design: Design,
+    goal: Design | None = None,
+    links: range | None = None,
 ) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of a question that are written out as a design; those of a network that
-    grows end as its goal.
+    grows end as its goal, and `links` may lead into the border of a site.
     """
     if question.stands is not None:
         stands = Space(instance=question).standing(design.gpus)
@@ -413,7 +419,7 @@ def families_of_design(
             yield stands, stands.uplink_choices[0]
             return
     pinned = _pinned(question, goal or design)
-    for listed in families(pinned, grow=True) if pinned is not None else ():
+    for listed in families(pinned, grow=True, links=links) if pinned is not None else ():
         family = _written_as(question, listed, goal or design)
         if family is not None and goal is not None:
             # What stands in an earlier phase follows from what it grows into, and so is compared in

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from itertools import product
+from itertools import chain, product
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -60,13 +60,14 @@ class EndPoints:
 
     From its leaves start `links` or a few more into a core shared with others, equally many from
     each, in modules of `of_module` links: of NICs that lead to several equal networks
-    (`nic_planes`) the links of one of these.
+    (`nic_planes`) the links of one of these. Any number up to `most_links` may be the fewest.
     """
 
     fabric: SwitchedKind
     domains: int
     rails: int
     links: int = 0
+    most_links: int = 0
     of_module: int = 1
     nic_planes: int = 1
 
@@ -128,9 +129,26 @@ def _listed(
     """The wirings of `wirings`, kept for NIC options and questions that differ in products, rates
     or prices alone.
     """
-    listed = tuple(_wirings(ends, radices, rules, cages))
+    every = (
+        _wirings(replace(ends, links=links, most_links=0), radices, rules, cages)
+        for links in _link_counts(ends, radices[0])
+    )
+    listed = tuple(dict.fromkeys(chain.from_iterable(every)))
     bound = rules.end_to_end_oversubscription
     return listed if bound is None else tuple(_within(listed, bound))
+
+
+def _link_counts(ends: EndPoints, radix: int) -> list[int]:
+    """The fewest links into a core with which wirings differ: one more than as many leaf switches
+    as there may be hold with the same number each.
+    """
+    if ends.most_links <= ends.links:
+        return [ends.links]
+    downs = {_filled(ends, nominal) for nominal in range(1, radix)}
+    switches = {ends.planes * _leaves(ends, down) for down in downs}
+    switches |= {_chassis(ends, n) for n in range(1, radix // ends.of_a_plane + 1)}
+    more = (range(-(-ends.links // n) * n + 1, ends.most_links + 1, n) for n in switches)
+    return sorted({ends.links}.union(*more))
 
 
 def _within(wirings: Iterable[Wiring], bound: float) -> Iterator[Wiring]:
@@ -420,11 +438,12 @@ def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts(EquippedDomains):
-    """What families are built from, with the least `links` into a core shared with others, and the
-    domains that stand by in any case.
+    """What families are built from, with the least `links` into a core shared with others, which
+    may be up to `most_links`, and the domains that stand by in any case.
     """
 
     links: int = 0
+    most_links: int = 0
     spare_domains: int = 0
 
     @property
@@ -462,7 +481,9 @@ class Parts(EquippedDomains):
         left out.
         """
         fields = {
-            name: value for name, value in vars(self).items() if name not in ("links", "upper")
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("links", "most_links", "upper")
         }
         upper_switches = self.upper[: max(wiring.tiers - 1, 0)]
         return Family(
@@ -483,6 +504,7 @@ class Parts(EquippedDomains):
             domains=self.domains,
             rails=self.hb.size * self.nics_per_gpu // self.gpus_per_nic,
             links=-(-self.links // self.nic_planes),
+            most_links=-(-self.most_links // self.nic_planes),
             of_module=self.core_links_of_module,
             nic_planes=self.nic_planes,
         )
@@ -494,13 +516,15 @@ class Space:
 
     Optics are compared by `measures`; as the instance has it where there are none. Where each end
     of links has its own, they may be compared by other `values` of one module. Networks that `grow`
-    have stood smaller before.
+    have stood smaller before. Links into a core are the fewest that are asked for, or any number
+    in `links`.
     """
 
     instance: Instance
     measures: tuple[ObjectiveKind, ...] | None = None
     values: OpticValues | None = None
     grow: bool = False
+    links: range | None = None
 
     def standing(self, gpus: int) -> Family | None:
         """The network that stands, where so many GPUs may train on it; None where it may not."""
@@ -672,12 +696,11 @@ class Space:
         self, gpus: int, hb: HbDomain, domains: int, nic_options: Iterable[NicOption]
     ) -> Iterator[tuple[Parts, EndsByModule]]:
         """What new networks of a site may be built from, with the ends that links may have."""
-        network, links, nic_list = (
-            self.instance.network,
-            links_to_core(self.instance, gpus),
-            list(nic_options),
-        )
-        for fabric, nic_option in product(network.switched, nic_list):
+        network, nic_list = self.instance.network, list(nic_options)
+        counts = self.links or range(links := links_to_core(self.instance, gpus), links + 1)
+        # leaves share out a range of them, where links of a lone domain start at NICs
+        ranges = [counts] if domains > 1 else [range(n, n + 1) for n in counts]
+        for fabric, nic_option, links_of in product(network.switched, nic_list, ranges):
             leaf = nic_option.switch if domains > 1 else None
             ends = core_ends(self.instance, leaf, self.optic_values)
             for upper_switches, core_end in (
@@ -686,7 +709,8 @@ class Space:
                 else ()
             ):
                 fields = vars(nic_option) | {
-                    "links": links,
+                    "links": links_of[0],
+                    "most_links": links_of[-1],
                     "spare_domains": self.idle_domains(gpus, hb, domains),
                     "core_end": core_end,
                     "fabric": fabric,
@@ -825,7 +849,11 @@ def _with_ends(listed: Family, choices: Iterable[tuple[LinkEnds, ...]]) -> Itera
 
 
 def families(
-    instance: Instance, measures: tuple[ObjectiveKind, ...] | None = None, *, grow: bool = False
+    instance: Instance,
+    measures: tuple[ObjectiveKind, ...] | None = None,
+    *,
+    grow: bool = False,
+    links: range | None = None,
 ) -> Iterator[Family]:
     """Every family of docs/network.md, in the order of the instance's lists.
 
@@ -835,8 +863,10 @@ def families(
         What optics are compared by; as the instance has it where left out.
     grow
         Whether they have stood smaller before.
+    links
+        How many links may lead into a core; the fewest that are asked for where left out.
     """
-    space = Space(instance=instance, measures=measures, grow=grow)
+    space = Space(instance=instance, measures=measures, grow=grow, links=links)
     for gpus, hb, domains in space.all_sites():
         yield from space.families(gpus, hb, domains, space.nic_options)
 

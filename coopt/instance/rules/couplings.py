@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from itertools import pairwise, product
+from itertools import pairwise
 
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.couplings import (
@@ -23,7 +23,6 @@ from coopt.instance.couplings import (
 )
 from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
-from coopt.instance.numerics import EQUAL
 from coopt.instance.question import Question
 from coopt.instance.texts import both, broken, numbers
 from coopt.instance.variants import bounded, list_prices
@@ -241,13 +240,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
             f"{place}: has {ports} ports for the islands of {len(instance.workload)} workloads, "
             "needs at least one for each, so that any two of them meet on a switch"
         )
-    joining = [
-        nic
-        for nic, planes in product(network.nics, network.nic_planes)
-        if planes in nic.ports
-        and math.isclose(switch.port_gbit_s * planes, nic.gbit_s, rel_tol=EQUAL)
-    ]
-    if not joining:
+    nics_gbit_s = network.gbit_s_into(switch)
+    if not nics_gbit_s:
         yield (
             f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in"
             " network.nics, or one whose ports have it with a number of planes in"
@@ -255,8 +249,6 @@ def core_disagreements(instance: Question) -> Iterator[str]:
         )
         return
     yield from _core_optics(instance, core, switch)
-    sharing = max(network.gpus_per_nic) if 1 in network.nics_per_gpu else 1
-    nics_gbit_s = min(nic.gbit_s for nic in joining) * min(network.nics_per_gpu) / sharing
     if core.gbit_s_per_gpu > nics_gbit_s:
         yield (
             f"sharing.core.gbit_s_per_gpu = {core.gbit_s_per_gpu:g}: the NICs of a GPU send only"

@@ -144,7 +144,7 @@ def _options_of(
         local = of_shares.local
         offer = offers_of[of_shares.shares] = listed.of_question(
             local,
-            ("offers", measures, local.workload, local.cluster.gpu),
+            ("offers", measures, of_shares.links, local.workload, local.cluster.gpu),
             partial(offers, of_shares, run.check_clock),
         )
         count = len(offer.options)
@@ -281,8 +281,8 @@ UNTRIED = (
 )
 
 FEW_LINKS = (
-    "no choice of sites meets all limits at once: borders have too few links from leaves for the"
-    " channels, needs a higher sharing.core.gbit_s_per_gpu"
+    "no choice of sites meets all limits at once: no network has as many links into a border as the"
+    " channels have modules, needs channels with more Gbit/s (wan.gbit_s)"
 )
 
 

@@ -29,7 +29,7 @@ from coopt.columns.times import (
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import local_question
 from coopt.instance.workload import Workload
-from coopt.network.borders import link_items
+from coopt.network.borders import link_counts, link_items
 from coopt.network.family import Family
 from coopt.network.optics import core_ports_of
 from coopt.network.parts import open_bill, racks
@@ -117,10 +117,11 @@ class _SitePlace:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Networks:
     """Every network for some of the shares, by rising price (`usd`) and power (`w`), with its
-    family by number, and the question that they are for.
+    family by number, the links into a border that it may have, and the question that they are for.
     """
 
     shares: int
+    links: range
     local: Instance
     families: tuple[Family, ...]
     usd: Floats
@@ -146,14 +147,19 @@ def networks(
     """
     local = local_question(instance, shares)
     unbound = tuple(map(without_bound, local.workload))
+    links = link_counts(instance, local.cluster.most_gpus)
     found = (listed or ListedIslands()).of_question(
-        local, (shares, measures, unbound), lambda: _every_network(local, shares, measures)
+        local,
+        (shares, measures, unbound, links),
+        lambda: _every_network(local, shares, measures, links),
     )
     return replace(found, local=local)
 
 
-def _every_network(local: Instance, shares: int, measures: tuple[ObjectiveKind, ...]) -> Networks:
-    all_families = tuple(families(local, measures))
+def _every_network(
+    local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], links: range
+) -> Networks:
+    all_families = tuple(families(local, measures, links=links))
     bills = [open_bill(local, family) for family in all_families]
     choices = [np.array(family.uplink_choices) for family in all_families]
     into_border = [link_items(local, family) for family in all_families]
@@ -171,6 +177,7 @@ def _every_network(local: Instance, shares: int, measures: tuple[ObjectiveKind, 
     order = np.lexsort((w, usd))
     return Networks(
         shares=shares,
+        links=links,
         local=local,
         families=all_families,
         usd=usd[order],

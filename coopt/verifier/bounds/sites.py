@@ -45,7 +45,8 @@ from coopt.verifier.parts.bills import (
     owned_share,
 )
 from coopt.verifier.parts.enumeration import design_chains
-from coopt.verifier.parts.space import families
+from coopt.verifier.parts.layouts import ceil_ratio, leaf_count
+from coopt.verifier.parts.space import DesignFamily, core_switch, families
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.training.caching import kept
@@ -140,6 +141,64 @@ class WorkLimit:
             yield row
 
 
+def most_links(instance: Instance, question: Instance) -> int:
+    """The most links into the border of a site that modules of its channels may need, of which a
+    ring has two links at a site; no more than its NICs have the rate for.
+    """
+    switch, network, at_sites = core_switch(question), question.network, [0]
+    if switch is None:
+        return 0
+    for site in instance.site:
+        ends = [
+            (channel_end(instance, link), link.most)
+            for link in instance.wan
+            if site.name in link.between
+        ]
+        modules = sorted((end.modules * most for end, most in ends if end), reverse=True)
+        at_sites.append(sum(modules[:2]))
+    slowest = min(decimal(nic.gbit_s) for nic in core_nics(question)) * min(network.nics_per_gpu)
+    if min(network.nics_per_gpu) == 1:
+        slowest /= max(network.gpus_per_nic)
+    of_nics = max(question.cluster.gpus) * slowest / decimal(switch.port_gbit_s)
+    return min(max(at_sites), int(of_nics))
+
+
+def link_counts(family: DesignFamily, most: int) -> list[int]:
+    """The fewest links into a border with which networks differ, up to the most that are of use.
+
+    All leaf switches have the same number, so that one more than these hold begins another network.
+    """
+    least, switches = family.to_core, {1}
+    if family.attachment is not None:
+        radix = family.attachment.switch.radix
+        sharing = range(1, radix // family.ends + 1)
+        switches = {ceil_ratio(family.planes, number) * family.copies for number in sharing}
+        switches |= {
+            leaf_count(family, down) * family.planes * family.copies for down in range(1, radix)
+        }
+    return sorted(
+        {
+            least,
+            *(
+                n
+                for n in range(least + 1, most + 1)
+                if any((n - 1) % count == 0 for count in switches)
+            ),
+        }
+    )
+
+
+def _distinct(rows: Iterable[GrowthStage]) -> Iterator[GrowthStage]:
+    """The rows, each once: several numbers of links asked for may come to the same at each leaf."""
+    seen = set[GrowthStage]()
+    for row in rows:
+        held = row.core_links if row.family.to_core else 0
+        row = row._replace(family=row.family._replace(to_core=held))
+        if row not in seen:
+            seen.add(row)
+            yield row
+
+
 class ShareNetworks:
     """The networks that a site may have for a number of shares, and which are in time after which
     waits.
@@ -149,6 +208,7 @@ class ShareNetworks:
         self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float
     ) -> None:
         self._question, self._work = question_of_site(instance, shares), work
+        self._most_links = most_links(instance, self._question)
         self._trainer = Trainer(self._question, margin)
         self._joints, self._rows = self._joined(kind)
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
@@ -159,9 +219,12 @@ class ShareNetworks:
         """
         question, joints, rows = self._question, list[Joint | None](), list[GrowthStage]()
         cored = chain.from_iterable(
-            families_joined(question, kind, bare) for bare in families(question)
+            families_joined(question, kind, bare._replace(to_core=links))
+            for bare in families(question)
+            for links in link_counts(bare, self._most_links)
         )
-        for row in self._work.count_each(design_chains(question, kind, cored)):
+        distinct = _distinct(design_chains(question, kind, cored))
+        for row in self._work.count_each(distinct):
             lone = row.family.attachment is None
             for nic in (core_nics(question) if lone else ()) or question.network.nics[:1]:
                 joints.append(joint_of(question, kind, row, nic))

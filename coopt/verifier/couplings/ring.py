@@ -269,6 +269,16 @@ def _site(
     question, design = question_of_site(instance, claim.shares), claim.design
     kind = plan.objective.kind
     domains = check_design(ledger, question, design)
+    if (joined := plan.couplings.joint(claim.part)) is not None:
+        asked, links = domains.to_core, joined.links.links
+        ledger.holds(
+            "core-links",
+            links >= asked,
+            links,
+            asked,
+            f"The border needs at least {counted(asked, 'link')} from leaves, but has {links}.",
+        )
+        domains = domains._replace(to_core=max(links, asked))
     core_end, family = check_core_end(
         ledger, question, kind, domains, core_end_of(plan, claim.part.name)
     )

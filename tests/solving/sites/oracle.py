@@ -240,7 +240,7 @@ def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s:
     modules of channels end."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
     found = []
-    for family in with_every_optic(local, families(local)):
+    for family in _networks(local):
         for uplinks in family.uplink_choices:
             if instance.sharing.core is not None and modules > family.core_links:
                 continue
@@ -253,6 +253,18 @@ def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s:
             if fed and _unbeaten(instance, [*found, one]) != found and _in_time(local, family, uplinks, wait_s):
                 found = _unbeaten(instance, [*found, one])
     return found
+
+
+@lru_cache(maxsize=64)
+def _networks(local: Instance) -> list[Family]:
+    """Every network of a site, with each number of links into its border from what is asked to one for each GPU."""
+    core, gpus = local.sharing.core, local.cluster.most_gpus
+    if core is None:
+        return list(with_every_optic(local, families(local)))
+    # half a link less than a number asks for just that number
+    rates = [400 * (n - 0.5) / gpus for n in range(math.ceil(gpus * core.gbit_s_per_gpu / 400), gpus + 1)]
+    questions = [local.having(sharing={"core": core.having(gbit_s_per_gpu=rate)}) for rate in rates]
+    return list(dict.fromkeys(one for each in questions for one in with_every_optic(each, families(each))))
 
 
 def _border(instance: Instance, family: Family, modules: int) -> list[Item]:

@@ -265,13 +265,17 @@ def solved_without(instance: Instance) -> tuple[Instance, Plan]:
     return plain, coopt.solve(plain)
 
 
-def test_a_border_that_is_lost_stops_training_and_one_of_its_links_does_nothing() -> None:
+def test_a_lost_link_into_a_border_counts_where_channels_need_all_of_them() -> None:
     instance = Instance.model_validate(bordered())
     plan = coopt.solve(instance)
     with pytest.raises(InstanceError, match=r"core at wast: .*'east', 'west'; .*at east' .*at west'"):
         coopt.faults(instance, plan, part="core at wast")
-    found = coopt.faults(instance, plan, part="core at east").faults
-    assert [(one.part.split()[0], one.effect) for one in found] == [("link", "none"), ("border", "stops")]
+    lit = plan.couplings.ring.wan[0].channels
+    for border, effect in zip(plan.couplings.cores, ("slower", "none"), strict=True):
+        found = coopt.faults(instance, plan, part=f"core at {border.site}").faults
+        assert (border.core.ports > lit) == (effect == "none")
+        stopped = "stops" if border.core.switches == 1 else "slower"
+        assert [(one.part.split()[0], one.effect) for one in found] == [("link", effect), ("border", stopped)]
 
 
 def test_a_site_that_trains_alone_loses_nothing_with_its_border() -> None:
@@ -304,14 +308,30 @@ def test_a_channel_of_three_times_the_rate_of_a_port_takes_three_modules() -> No
 
 
 def test_borders_with_too_few_links_for_the_channels_are_named() -> None:
-    boxes = {"network__switches": [switch(64, 11000)], "network__fabrics": ["clos"]}
-    rates = {
-        rate: bordered(sharing={"core": CORE | {"switch": "64-port", "gbit_s_per_gpu": rate}}, **boxes)
-        for rate in (1, 100)
-    }
-    few, many = (coopt.solve(Instance.model_validate(table)) for table in rates.values())
-    assert (few.status, many.status) == ("infeasible", "optimal")
-    assert "higher sharing.core.gbit_s_per_gpu" in " ".join(few.explanation)
+    """A port for each channel, of which a site has fewer than it needs slow channels."""
+    slow = LINK | {"gbit_s": 1, "km": 80, "optics": FAR, "most": 90, "w": 0}
+    plan = coopt.solve(Instance.model_validate(bordered(wan=[slow])))
+    assert plan.status == "infeasible"
+    assert "as many links into a border" in " ".join(plan.explanation)
+
+
+@pytest.mark.parametrize("fabrics", [["rail-only", "rail-optimized", "clos"], ["clos"]])
+def test_no_rate_into_borders_gives_a_cheaper_plan_than_the_lowest(fabrics: list[str]) -> None:
+    """Each rate asks for a number of links, up to one for each GPU."""
+    plans = [
+        coopt.solve(
+            Instance.model_validate(
+                bordered(sharing={"core": CORE | {"gbit_s_per_gpu": rate}}, network__fabrics=fabrics)
+            )
+        )
+        for rate in (1, 50, 100, 130, 200, 400)
+    ]
+    values = [plan.objective.value for plan in plans]
+    assert values == sorted(values)
+    assert values[0] < values[-1]
+    links = [border.core.islands[0].links for border in plans[0].couplings.cores]
+    assert plans[0].couplings.ring.wan[0].channels == min(links)
+    assert coopt.verify(Instance.model_validate(bordered(network__fabrics=fabrics)), plans[0]).accepted
 
 
 @pytest.mark.parametrize(
