@@ -85,7 +85,8 @@ def test_bills_of_networks_that_are_not_what_is_paid_together_say_so(coopt: Coop
 
 
 def test_modules_of_a_core_are_told_by_phase() -> None:
-    instance = load(INSTANCES / "fleet-core-growth.toml", {"network.buildable": False})
+    values = {"network.buildable": False, "robust.prices": {"optics": [0.3, 2.0]}}
+    instance = load(INSTANCES / "fleet-core-growth.toml", values)
     plan = planner.solve(instance)
     notes = [note for note in planner.bom(instance, plan).notes if " of the core " in note]
     modules = {shared.name: -(-shared.core.ports // shared.core.switches) for shared in plan.couplings.cores}

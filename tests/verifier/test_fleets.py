@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.verifier.audit import verify
+from coopt.verifier.bounds.fleets import choices_of
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
 from tests.conftest import example_count, question, small_model, switch
@@ -79,6 +80,7 @@ def test_regret_is_measured_from_the_best_fleets_there_are(factor: float) -> Non
 @pytest.mark.parametrize("limit", ["couplings.fleet_paths.MOST_STAGES", "bounds.fleets.MOST_CHOICES"])
 def test_a_large_fleet_says_that_its_bound_rests_on_the_solver(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"coopt.verifier.{limit}", 1)
+    choices_of.cache_clear()
     instance, plan = solved("fleet")
     verdict = verify(instance, plan)
     assert verdict.accepted

@@ -2,8 +2,8 @@
 all choices.
 
 An island is left out only where another of its workload never takes more of anything: whatever the
-others are, that one is no worse, as bills never fall with units. A choice is not billed where its
-islands alone, each at the least prices there are, are worth too much.
+others are, that one is no worse, as bills never fall with units. A network is not timed, and a
+choice is not billed, where islands alone, each at the least prices there are, are worth too much.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from operator import add, le, sub
+from functools import lru_cache
+from itertools import chain, product
+from operator import add, itemgetter, le, sub
 from typing import NamedTuple
 
+from coopt.instance.couplings import Site
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.texts import exact_amount
@@ -35,11 +38,17 @@ from coopt.verifier.couplings.fleet import (
     Fleet,
     FleetIsland,
     Place,
+    StandingIsland,
     products_in_use,
     standing_units,
     trained_gpus,
 )
-from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, TooManyError
+from coopt.verifier.couplings.fleet_paths import (
+    GrowingNetwork,
+    IslandPath,
+    IslandPaths,
+    TooManyError,
+)
 from coopt.verifier.couplings.orders import fleet_total
 from coopt.verifier.couplings.prices import ProductKey, product_counts
 from coopt.verifier.couplings.scenarios import (
@@ -50,6 +59,7 @@ from coopt.verifier.couplings.scenarios import (
 )
 from coopt.verifier.couplings.sites import sites_fed
 from coopt.verifier.parts.bills import keeps
+from coopt.verifier.parts.enumeration import NEAR
 from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
@@ -83,7 +93,7 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     scenarios = scenario_bests(plan)
     if plan.objective.bound is not None and not scenarios:
         scenarios = _best_plans(instance, plan)
-    choices = FleetChoices(certain_question(instance), plan.objective.kind)
+    choices = choices_of(certain_question(instance), plan.objective.kind)
 
     def find(bound: float, margin: float) -> Counterexample | None:
         # a regret is rounded as the values are that it is the difference of
@@ -103,7 +113,7 @@ def _best_plans(instance: Instance, plan: Plan) -> list[ScenarioBest]:
     """The price scenarios, for an answer without a plan that says what is best in each; none where
     cost is minimised.
     """
-    choices = FleetChoices(hopeful_question(instance), plan.objective.kind)
+    choices = choices_of(hopeful_question(instance), plan.objective.kind)
     best_values = [
         choices.least_value([ScenarioBest(factors, 0.0)], math.inf, LENIENT)
         for factors in instance.price_scenarios
@@ -119,7 +129,7 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     instance.
     """
     kind = plan.objective.kind
-    choices = FleetChoices(hopeful_question(instance), kind)
+    choices = choices_of(hopeful_question(instance), kind)
     for factors, best_value in scenario_bests(plan):
         ceiling = best_value * (1 + 2 * TOLERANCE) + TOLERANCE
         scenario = [ScenarioBest(factors, 0.0)]
@@ -184,9 +194,8 @@ class FleetChoices:
         """
         least_value = math.inf
         for fleet, menus in self._menus(margin):
-            for value in Search(fleet, scenarios, menus, margin).values_below(
-                min(ceiling, least_value)
-            ):
+            below = min(ceiling, least_value)
+            for value in Search(fleet, scenarios, menus, margin, below).values():
                 least_value = min(least_value, value)
         return least_value
 
@@ -196,27 +205,32 @@ class FleetChoices:
             Fleet(question, self._kind)
             for question in questions_by_core_optic(self._question, self._kind)
         ]
-        return [FleetMenus(fleet, self._islands(fleet, margin)) for fleet in fleets]
+        return [FleetMenus(fleet, self._networks(fleet, margin)) for fleet in fleets]
 
-    def _islands(self, fleet: Fleet, margin: float) -> list[list[IslandPath]]:
-        """The islands that each workload of a fleet may have, of each kind of GPU."""
+    def _networks(self, fleet: Fleet, margin: float) -> list[list[list[GrowingNetwork]]]:
+        """The networks that each workload of a fleet may have, of each kind of GPU."""
         # one network is gone through whatever its designs are
         most = math.inf if fleet.is_one_part else None
         by_gpu = [
             IslandPaths(Fleet(question, self._kind), margin, most)
             for question in questions_by_gpu(fleet.question)
         ]
-        return [
-            [path for paths in by_gpu for path in _unbeaten(paths.of(name))]
-            for name in fleet.islands
-        ]
+        return [[paths.networks(name) for paths in by_gpu] for name in fleet.islands]
+
+
+@lru_cache(maxsize=2)
+def choices_of(question: Instance, kind: ObjectiveKind) -> FleetChoices:
+    """The choices of a question, kept for what else is checked of its plans."""
+    return FleetChoices(question, kind)
 
 
 class FleetMenus(NamedTuple):
-    """A fleet with one optic of its core, and the islands that each of its workloads may have."""
+    """A fleet with one optic of its core, and the networks that each of its workloads may have, of
+    each kind of GPU.
+    """
 
     fleet: Fleet
-    menus: list[list[IslandPath]]
+    menus: list[list[list[GrowingNetwork]]]
 
 
 def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
@@ -254,6 +268,58 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
     return tuple(amounts)
 
 
+class LeastPrices:
+    """What islands add to the objective of a fleet at least: every unit at the lowest price up to
+    the phase that needs it.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    def of_units(self, t: int, site: Site | None, units: Mapping[ProductKey, int]) -> float:
+        """What units that stand in a phase add there: what they cost less a phase later is a later
+        phase's.
+        """
+        return sum(count * self._of_unit(t, site, name) for name, count in units.items())
+
+    def of_island(self, island: FleetIsland) -> float:
+        """What an island adds, with its labour for retrofits."""
+        fleet, least = self._fleet, 0.0
+        for t, state in enumerate(island.phases):
+            if state is not None:
+                least += self.of_units(t, island.site, fleet.units_of(state))
+                if fleet.kind != "power" and (labour_usd := fleet.labour_usd(t)):
+                    least += labour_usd * island.links_added(t)
+        return least
+
+    @kept()
+    def of_network(self, network: GrowingNetwork, site: Site | None) -> float:
+        """What any island that grows through a network adds at least: units never fall with
+        uplinks.
+        """
+        least, standing = 0.0, list[StandingIsland]()
+        for t in self._fleet.phases:
+            standing = network.fewest.get(t, standing)
+            least += min(
+                (self.of_units(t, site, self._fleet.units_of(state)) for state in standing),
+                default=0.0,
+            )
+        return least
+
+    @kept()
+    def _of_unit(self, t: int, site: Site | None, name: ProductKey) -> float:
+        fleet, is_last = self._fleet, t + 1 == len(self._fleet.phases)
+        w = fleet.prices[name].w
+        if fleet.kind == "power":
+            return w if is_last else 0.0
+        usd = fleet.floor_usd(t, name)
+        usd -= 0.0 if is_last else fleet.floor_usd(t + 1, name)
+        if fleet.kind == "capex":
+            return usd
+        units_by_phase = [Counter({name: int(phase == t)}) for phase in fleet.phases]
+        return usd + fleet.whole_work_usd(usd, units_by_phase) + w * fleet.site_usd_per_w(t, site)
+
+
 class SitedIsland(NamedTuple):
     """An island at a site with the least it can be worth at every scenario."""
 
@@ -262,22 +328,34 @@ class SitedIsland(NamedTuple):
 
 
 class Search:
-    """Go through all choices of an island for each workload, and a site for each island."""
+    """Go through all choices of an island for each workload, and a site for each island, that may
+    be worth less than a ceiling.
+
+    Networks are timed only where islands on them may be part of such a choice at the least prices
+    there are, beside the cheapest islands of all other workloads.
+    """
 
     def __init__(
         self,
         fleet: Fleet,
         scenarios: Sequence[ScenarioBest],
-        menus: Sequence[Sequence[IslandPath]],
+        menus: Sequence[Sequence[Sequence[GrowingNetwork]]],
         margin: float,
+        ceiling: float,
     ) -> None:
         self._fleet, self._margin, self._choices, self._bills = fleet, margin, 0, 0
+        self._ceiling = ceiling
         self._scenarios = [
             Fleet(at_prices(fleet.question, scenario.factors), fleet.kind) for scenario in scenarios
         ] or [fleet]
+        self._prices = [LeastPrices(at) for at in self._scenarios]
         self._best = [scenario.best for scenario in scenarios] or [0.0]
-        pairs = zip(fleet.islands, menus, strict=True)
-        self._menus = [self._at_sites(name, menu) for name, menu in pairs]
+        named = list(zip(fleet.islands, menus, strict=True))
+        least = [self._least_of(name, menu) for name, menu in named]
+        self._menus = [
+            self._at_sites(name, menu, [*least[:n], *least[n + 1 :]])
+            for n, (name, menu) in enumerate(named)
+        ]
         self._rest = [(0.0,) * len(self._best)]
         for menu in reversed(self._menus):
             least_values = (
@@ -287,17 +365,75 @@ class Search:
             # the least that workloads still to come can add, scenario by scenario
             self._rest.insert(0, tuple(map(add, least_values, self._rest[0])))
 
-    def _at_sites(self, name: str, menu: Sequence[IslandPath]) -> list[SitedIsland]:
-        islands = [FleetIsland(name, site, path) for path in menu for site in self._fleet.sites]
-        choices = [
-            SitedIsland(island, tuple(_least_alone(at, island) for at in self._scenarios))
-            for island in islands
+    def _least_of(self, name: str, menu: Sequence[Sequence[GrowingNetwork]]) -> list[float]:
+        """The least that any island of a workload is worth, scenario by scenario; 0 where no
+        ceiling asks for it.
+        """
+        if math.isinf(self._ceiling):
+            return [0.0 for _ in self._prices]
+        networks = list(chain.from_iterable(menu))
+        return [self._cheapest(prices, name, networks) for prices in self._prices]
+
+    def _cheapest(
+        self, prices: LeastPrices, name: str, networks: Sequence[GrowingNetwork]
+    ) -> float:
+        least_value = math.inf
+        ranked = [
+            (prices.of_network(network, site), n, site)
+            for n, network in enumerate(networks)
+            for site in self._fleet.sites
         ]
+        for floor, n, site in sorted(ranked, key=itemgetter(0)):
+            if floor >= least_value:
+                break
+            values = (
+                prices.of_island(FleetIsland(name, site, path)) for path in networks[n].islands
+            )
+            least_value = min(least_value, min(values, default=math.inf))
+        return least_value
+
+    def _at_sites(
+        self,
+        name: str,
+        menu: Sequence[Sequence[GrowingNetwork]],
+        others: Sequence[Sequence[float]],
+    ) -> list[SitedIsland]:
+        """The islands of a workload that may be part of a choice below the ceiling, where others
+        are worth so much at least.
+        """
+        sites = self._fleet.sites
+        choices = list[SitedIsland]()
+        for networks in menu:
+            wanted = (
+                network
+                for network in networks
+                if any(
+                    self._may_win([at.of_network(network, site) for at in self._prices], others)
+                    for site in sites
+                )
+            )
+            paths = _unbeaten([path for network in wanted for path in network.islands])
+            for path, site in product(paths, sites):
+                island = FleetIsland(name, site, path)
+                values = tuple(at.of_island(island) for at in self._prices)
+                if self._may_win(values, others):
+                    choices.append(SitedIsland(island, values))
         return sorted(choices, key=lambda choice: choice.least_values)
 
-    def values_below(self, ceiling: float) -> Iterator[float]:
+    def _may_win(self, values: Sequence[float], others: Sequence[Sequence[float]]) -> bool:
+        """Whether an island worth so much at least, scenario by scenario, may be part of a choice
+        below the ceiling.
+        """
+        if math.isinf(self._ceiling):
+            return True
+        sums = [sum(of_scenario) for of_scenario in zip(values, *others, strict=True)]
+        # sums in another order may come out lower
+        slack = NEAR * max(map(abs, [*sums, *self._best]))
+        return math.isfinite(slack) and max(map(sub, sums, self._best)) - slack < self._ceiling
+
+    def values(self) -> Iterator[float]:
         """Values of choices within all limits, each lower than the ceiling and those before it."""
-        least_value = ceiling
+        least_value = self._ceiling
 
         def deeper(islands: tuple[FleetIsland, ...], so_far: tuple[float, ...]) -> Iterator[float]:
             nonlocal least_value
@@ -357,31 +493,6 @@ def value_of(
     return max(
         [0.0, *(total - best_value for total, best_value in zip(totals, bests, strict=True))]
     )
-
-
-def _least_alone(fleet: Fleet, island: FleetIsland) -> float:
-    """The least that an island adds to the objective: every unit at the lowest price up to the
-    phase that needs it.
-    """
-    units_before, usd, labour, energy, power_w = Counter[ProductKey](), 0.0, 0.0, 0.0, 0.0
-    standing_units = [
-        fleet.units_of(state) if state is not None else Counter[ProductKey]()
-        for state in island.phases
-    ]
-    for t, state in enumerate(island.phases):
-        if state is not None:
-            units = fleet.units_of(state)
-            usd += sum(
-                (units[product] - units_before[product]) * fleet.floor_usd(t, product)
-                for product in units
-            )
-            labour += fleet.labour_usd(t) * island.links_added(t)
-            units_before, power_w = units, fleet.watts(units)
-            energy += power_w * fleet.site_usd_per_w(t, island.site)
-    work = fleet.whole_work_usd(usd, standing_units)
-    return {"capex": usd + labour, "power": power_w, "tco": usd + labour + work + energy}[
-        fleet.kind
-    ]
 
 
 def _keeps_limits(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, pairwise, product
 from typing import NamedTuple
 
@@ -148,14 +148,17 @@ class IslandPaths:
         demands = self._demands[name]
         return sorted(demands[max(demands)].sizes)
 
-    def of(self, name: str) -> list[IslandPath]:
-        """Every island of a workload; with labour for retrofits with more uplinks than serve as
-        well.
-        """
+    def networks(self, name: str) -> list[GrowingNetwork]:
+        """Every network that an island of a workload may have in the end."""
         candidates = (
             self._listed[name] if name in self._listed else self._candidates(self._demands[name])
         )
-        return [path for stages in candidates for path in self.grown(name, stages)]
+        return [GrowingNetwork(self, name, stages) for stages in candidates if all(stages.values())]
+
+    def standing(self, stage: GrowthStage, last_network: GrowthStage) -> Iterator[StandingIsland]:
+        """A network with the fewest uplinks that it may have, as it grows to the last one."""
+        for nic in self._nics(last_network) if stage.uplinks else ():
+            yield StandingIsland(stage, stage.uplinks[0], self._fleet.joint(stage, nic))
 
     def fits(self, name: str, gpus: int) -> bool:
         """Whether compute alone is in time in the end, in memory, on so many GPUs."""
@@ -203,10 +206,12 @@ class IslandPaths:
         each phase.
         """
         demands = self._demands[name]
-        menus = {
-            t: [server for stage in stages[t] for server in demand.serving(stage)]
-            for t, demand in demands.items()
-        }
+        menus = dict[int, list[ServingStage]]()
+        # most networks that are too slow in some phase are so in the last one
+        for t in reversed(demands):
+            menus[t] = [server for stage in stages[t] for server in demands[t].serving(stage)]
+            if not menus[t]:
+                return
         for servers in product(*(menus[t] for t in demands)):
             if _never_falls([server.stage for server in servers]):
                 for uplinks in self._uplinks(servers):
@@ -326,6 +331,31 @@ class IslandPaths:
             else:
                 states.append(states[-1] if states else None)
         return tuple(states)
+
+
+class GrowingNetwork:
+    """A network that an island of a workload may have in the end, and what it may be before: none
+    of it is timed before islands on it are asked for.
+    """
+
+    def __init__(self, paths: IslandPaths, name: str, stages: dict[int, list[GrowthStage]]) -> None:
+        self._paths, self._name, self._stages = paths, name, stages
+
+    @cached_property
+    def fewest(self) -> dict[int, list[StandingIsland]]:
+        """What may stand in each phase that trains, with the fewest uplinks, in time or not."""
+        (last_network,) = self._stages[max(self._stages)]
+        return {
+            t: [state for stage in stages for state in self._paths.standing(stage, last_network)]
+            for t, stages in self._stages.items()
+        }
+
+    @cached_property
+    def islands(self) -> list[IslandPath]:
+        """Every island that grows to it; with labour for retrofits with more uplinks than serve as
+        well.
+        """
+        return list(self._paths.grown(self._name, self._stages))
 
 
 def _never_falls(stages: Sequence[GrowthStage]) -> bool:

@@ -128,6 +128,7 @@ class Timings:
         self._needs = [MemoryNeeds(workload) for workload in workloads]
         self._works: dict[tuple[int, int], tuple[float, LazyList[tuple[float, Work]]]] = {}
         self._candidates: dict[tuple[int, TimingKey, float], tuple[float, NearWorks]] = {}
+        self._in_time: dict[tuple[int, TimingKey, float], PlacedWork] = {}
         self._ranked: dict[tuple[TimingKey, int, float, float], RankedWorks] = {}
         self._least_s: dict[
             tuple[TimingKey, Reach, int, float, OutageShares], tuple[float, float]
@@ -217,14 +218,27 @@ class Timings:
         self, family: DesignFamily, reach: Reach, index: int, wait_s: float = 0.0
     ) -> float:
         """The same of one workload that waits so long for gradients of other sites."""
-        margin = -math.inf
-        for _, (work, place) in self.near_works(family, index, LENIENT, wait_s=wait_s):
-            time_s = slowest_case(family, reach, work, place).seconds
-            if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
-                return STRICT
-            if time_s <= self.bound_s(index, LENIENT):
-                margin = LENIENT
+        key, margin = (index, _group(family), wait_s), -math.inf
+        # what was in time on another network mostly is so on this one
+        known = self._in_time.get(key)
+        if known is not None and self._work_margin(family, reach, index, known) == STRICT:
+            return STRICT
+        for _, placed_work in self.near_works(family, index, LENIENT, wait_s=wait_s):
+            margin = max(margin, self._work_margin(family, reach, index, placed_work))
+            if margin == STRICT:
+                self._in_time[key] = placed_work
+                break
         return margin
+
+    def _work_margin(
+        self, family: DesignFamily, reach: Reach, index: int, placed_work: PlacedWork
+    ) -> float:
+        """The same of one mapping and placement."""
+        work, place = placed_work
+        time_s = slowest_case(family, reach, work, place).seconds
+        if time_s <= self.bound_s(index, STRICT) and self.has_room(work.split, index, STRICT):
+            return STRICT
+        return LENIENT if time_s <= self.bound_s(index, LENIENT) else -math.inf
 
     def least_s(
         self,

@@ -9,11 +9,10 @@ from typing import Any, TypeVar, cast
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _arguments(_: object, *args: Hashable) -> Hashable:
-    return args
+_UNKNOWN = object()
 
 
-def kept(key: Callable[..., Hashable] = _arguments) -> Callable[[Method], Method]:
+def kept(key: Callable[..., Hashable] | None = None) -> Callable[[Method], Method]:
     """Let a method compute once for each key, of all that its answer depends on.
 
     Parameters
@@ -26,13 +25,16 @@ def kept(key: Callable[..., Hashable] = _arguments) -> Callable[[Method], Method
         name = f"_kept_{method.__name__}"
 
         @wraps(method)
-        def answer(self: Any, *args: Any) -> Any:
-            answers = self.__dict__.setdefault(name, {})
-            asked = key(self, *args)
-            if asked not in answers:
-                answers[asked] = method(self, *args)
-            return answers[asked]
+        def kept_answer(self: Any, *args: Any) -> Any:
+            asked = args if key is None else key(self, *args)
+            answers = self.__dict__.get(name)
+            if answers is None:
+                answers = self.__dict__.setdefault(name, {})
+            answer = answers.get(asked, _UNKNOWN)
+            if answer is _UNKNOWN:
+                answer = answers[asked] = method(self, *args)
+            return answer
 
-        return cast(Method, answer)
+        return cast(Method, kept_answer)
 
     return decorate
