@@ -1,31 +1,37 @@
 """Every sentence that the program may say, in one list to be read in one go: `python
 docs/sentences.py [FILE]`.
 
-A sentence is a text in the code of at least `WORDS` words that is no docstring, help or description
-(those are in the reference pages). Values stand in braces, as the code names them. Below a sentence
-stands an example, where the documentation or a test shows one.
+A sentence is a text in the code of at least `WORDS` words, or a paragraph of a command's help; no
+docstring and no description of a key (those are in the reference pages). Values stand in braces, as
+the code names them. Below a sentence stands an example, where documentation or a test shows one.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
+from coopt.cli.main import main as coopt
+from docs.commands import below
+
 ROOT = Path(__file__).parents[1]
 WORDS = 3
 ELSEWHERE = ("help", "description", "doc", "metavar", "short_help", "epilog")
-"""Keywords whose texts are on other pages."""
+"""Keywords whose texts are read elsewhere: help by its commands, descriptions on other pages."""
 
 BETWEEN_TAGS = re.compile(r">([^<>]+)<(?!/?(?:script|style))")
 SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 VALUE = re.compile(r"\$?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 MARKUP = re.compile(
-    r"<[^<>]*>|^MX |^\(?[.#\[{:^%?\\]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
+    r"<[^<>]*>|^MX |^- \w+: |^\(?[.#\[{:^%?\\]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
     r"|^outside (lower|right)|->\w+$|> table|^\w+\(\w+, |\.test\("
 )
 NAMES = re.compile(r"\b[a-z]+[_\d]\w*")
@@ -68,6 +74,27 @@ def sentences() -> Iterator[Sentence]:
             if _reads(found[1]):
                 line = written.count("\n", 0, found.start()) + 1
                 yield Sentence(file=str(file.relative_to(ROOT)), line=line, text=found[1])
+    yield from _of_commands()
+
+
+def _of_commands() -> Iterator[Sentence]:
+    """The help of every command, paragraph by paragraph, and of every option once."""
+    contexts = [click.Context(coopt, info_name="coopt")]
+    contexts += below(contexts[0])
+    commands = dict.fromkeys(
+        command
+        for context in contexts
+        for command in (context.parent.command if context.parent else coopt, context.command)
+    )
+    said = set[str]()
+    for command in commands:
+        code = inspect.unwrap(command.callback or _of_commands).__code__
+        file = str(Path(code.co_filename).relative_to(ROOT))
+        options = (one.help for one in command.params if isinstance(one, click.Option))
+        for text in [*(command.help or "").replace("\b", "").split("\n\n"), *options]:
+            if text and _reads(text) and text not in said:
+                said.add(text)
+                yield Sentence(file=file, line=code.co_firstlineno, text=" ".join(text.split()))
 
 
 def _of_python(node: ast.AST) -> Iterator[tuple[int, str]]:

@@ -51,7 +51,7 @@ EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @click.option(
     "--objective",
     type=click.Choice(["capex", "power", "tco", "time", "usd_per_token", "carbon"]),
-    help="What to minimise.",
+    help="Quantity to minimise.",
 )
 @click.option(
     "--time-limit",
@@ -77,7 +77,7 @@ EXPLAINED = {"optimal": 0, "feasible": 0, "infeasible": 0, "unknown": 4}
 @click.option(
     "--witness",
     type=click.Choice(["scip"]),
-    help="Second solver that searches again: does it agree?",
+    help="Second solver that solves again, to confirm the answer.",
 )
 @click.option(
     "--full",
@@ -99,14 +99,14 @@ def solve(
     """Find the best design for INSTANCE and prove it.
 
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen;
-    --full prints all of it. Options replace what INSTANCE says under [solver] and [objective],
-    --set any value of it; the plan names what it replaced. Ctrl-C ends the search with the best
-    plan so far, which replaces no better plan in PLAN.json. Runners-up (--top) are searched for one
-    network of switches, by capex, power or tco: not with sharing.mode = 'partition', sites, phases,
-    [robust] or direct links.
+    --full prints all of it. Options replace values of [solver] and [objective], --set replaces any
+    value of INSTANCE; the plan records what was replaced. Ctrl-C ends the search with the best plan
+    so far; a better plan in PLAN.json is not overwritten. --top works for one switched network and
+    capex, power or tco, not with sharing.mode = 'partition', sites, phases, [robust] or direct
+    links.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
-    refuted by the witness.
+    contradicted by the witness.
     """
     from coopt.instance.schema import load
     from coopt.network.plan_networks import baseline_of
@@ -196,7 +196,12 @@ def _keeps_front(folder: str, front: Front) -> bool:
 @click.command()
 @instance_argument
 @click.option(
-    "--points", metavar="N", type=POINTS, default=20, show_default=True, help="Most points to show."
+    "--points",
+    metavar="N",
+    type=POINTS,
+    default=20,
+    show_default=True,
+    help="Maximum number of points.",
 )
 @click.option(
     "--slowest",
@@ -209,11 +214,14 @@ def _keeps_front(folder: str, front: Front) -> bool:
     metavar="WORKLOAD|days|budget",
     multiple=True,
     help=(
-        "Move the bound of this workload only, others stay; repeatable. Or show the least cost for"
-        " even dates (days), the fastest design for even budgets (budget).  [all of them]"
+        "Scale the bound of this workload only; repeatable. `days` shows the least cost at"
+        " evenly spaced dates, `budget` the fastest design at evenly spaced budgets.  [all of"
+        " them]"
     ),
 )
-@click.option("--objective", type=click.Choice(["capex", "power", "tco"]), help="What to minimise.")
+@click.option(
+    "--objective", type=click.Choice(["capex", "power", "tco"]), help="Quantity to minimise."
+)
 @click.option(
     "--time-limit", "time_limit_s", metavar="S", type=TIME_LIMIT, help="Stop after S seconds."
 )
@@ -236,12 +244,13 @@ def pareto(
 ) -> None:
     """Find the least cost for every iteration time.
 
-    From the fastest design of INSTANCE to the cheapest, each point proven, knees marked. Every
-    bound is scaled by the same factor; the limits of INSTANCE hold for all points; with
-    [availability] days count interruptions. Ctrl-C keeps the points proven so far. Questions of
-    more than one network are solved at one pace after the other, until there are enough points.
+    Points run from the fastest design of INSTANCE to the cheapest; each is proven, and knees are
+    marked. All time bounds are scaled by the same factor; the limits of INSTANCE hold at every
+    point. With [availability], days include interruptions. Ctrl-C keeps the points proven so far.
+    Instances with several networks are solved for one factor after another.
 
-    Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before.
+    Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before all points were
+    proven.
     """
     from coopt.instance.schema import load
     from coopt.report.fronts.files import check_packages, front_json, write_front
@@ -286,18 +295,17 @@ def explain(
     time_limit_s: float | None,
     as_json: bool,
 ) -> None:
-    """Tell what binds a plan, or what has to give.
+    """Explain which bounds decide a plan, or which make it infeasible.
 
-    For a plan (that of PLAN.json, or the cheapest): the slack of each bound and what a tighter or
-    looser one costs, the best plan with every other HB domain, fabric, NIC and switch and how it
-    differs, the range of each price within which the plan stays optimal, and the runner-up. Where
-    nothing meets the bounds: the limits that conflict, and the least that lets a plan in, one limit
-    at a time and jointly, each confirmed by solving again; where many numbers of GPUs are possible,
-    the least multiple of a step that is told. INSTANCE is solved again for each of these, within
-    the time limit for all together (150 s where neither --time-limit nor the instance gives one,
-    60 s for what has to give); what is left is named.
+    For a plan (PLAN.json, or the best one): the slack of each bound and what a tighter or looser
+    one costs, the best plan with each other HB domain, fabric, NIC and switch, the range of each
+    price within which the plan stays optimal, and the runner-up. If no plan meets the bounds: the
+    limits that conflict, and the smallest changes that allow a plan, of one limit or several, each
+    confirmed by solving again; of many possible numbers of GPUs, multiples of a stated step are
+    tried. The time limit (150 s, or 60 s if no plan meets the bounds) covers all of this; what was
+    not examined is listed.
 
-    Exit codes: 0 explained, 4 stopped before proof, or with something left that is named.
+    Exit codes: 0 explained, 4 stopped before proof, or before everything was examined.
     """
     from coopt.explain.answer import explain
     from coopt.explain.gpus import settings_to_compare
@@ -334,14 +342,14 @@ def explain(
     "plan",
     metavar="PLAN.json",
     shell_complete=a_file,
-    help="Work out the decisions of this plan.",
+    help="Evaluate the decisions of this plan.",
 )
 @click.option(
     "--mappings",
     "count",
     metavar="N",
     type=TOP,
-    help="Rank mappings on this network: the N fastest.",
+    help="Rank mappings on this network; show the N fastest.",
 )
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
@@ -353,11 +361,11 @@ def evaluate(
     part: str | None,
     as_json: bool,
 ) -> None:
-    """Work out one given design, without a search.
+    """Evaluate one given design, without a search.
 
-    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set pins what
-    it leaves open. With --plan the decisions are those of PLAN.json, and --set says what else would
-    change. With --mappings the network alone is given, and the mappings that INSTANCE leaves open
+    Prints cost, time and memory of the one design and mapping that INSTANCE allows; --set fixes
+    what it leaves open. With --plan the decisions are those of PLAN.json, under the values that
+    --set changes. With --mappings only the network is given, and the mappings that INSTANCE allows
     are ranked on it.
     """
     from coopt.instance.schema import load
@@ -409,11 +417,11 @@ def best_model(
     models: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Compare the losses that models reach by a date.
+    """Compare the losses that models reach in training by a date.
 
-    Each MODEL, or every dense one of the catalog, is trained by its fastest cluster within the
-    [limits] of INSTANCE until `train_days` or `by`; its loss follows by the scaling law. [cluster]
-    and [network] say what may be built.
+    Each MODEL, or every dense one of the catalog, is trained on its fastest cluster within the
+    [limits] of INSTANCE until `train_days` or `by`; a scaling law gives its loss. [cluster] and
+    [network] say what may be built.
 
     Exit codes: 0 the best model is known, 3 no model can be trained.
     """
@@ -439,10 +447,10 @@ def best_model(
 @click.argument("after", metavar="PLAN.json", shell_complete=a_file)
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON document.")
 def diff(before: str, after: str, as_json: bool) -> None:
-    """Tell what changes between two plans.
+    """Show what differs between two plans.
 
-    Design, lines of the bill, mappings, times and cost, from the first PLAN.json to the second. The
-    plans may answer different instances.
+    Compares design, lines of the bill, mappings, times and cost of two PLAN.json. The plans may
+    answer different instances.
     """
     from coopt.plan.difference import difference_of
     from coopt.plan.store import read_plan

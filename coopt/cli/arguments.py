@@ -143,7 +143,8 @@ def _writable(output: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InstanceError(
-            f"{output}: cannot be written ({error.strerror}), needs a folder with write permission"
+            f"{output}: cannot be written ({error.strerror}), needs an existing folder with"
+            " write permission"
         ) from None
 
 
@@ -260,7 +261,9 @@ SETTING = Setting()
 
 R = TypeVar("R", bound="Record")
 
-part_option = click.option("--part", metavar="NAME", help="One part of several.  [all]")
+part_option = click.option(
+    "--part", metavar="NAME", help="The part to show, if the plan has several.  [all]"
+)
 
 
 def a_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -48,12 +48,16 @@ def _list_checks(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     is_eager=True,
     expose_value=False,
     callback=_list_checks,
-    help="List every check and what it says.",
+    help="List every check with its meaning.",
 )
 @click.option(
-    "--routes", metavar="FILE.csv", help="Check these routes, too, where flows are pinned to paths."
+    "--routes", metavar="FILE.csv", help="Also check these routes (network.routing = 'pinned')."
 )
-@click.option("--part", metavar="NAME", help="With --routes: one part of several.")
+@click.option(
+    "--part",
+    metavar="NAME",
+    help="With --routes: their part, if there are several.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
 def verify(
@@ -67,8 +71,8 @@ def verify(
 ) -> None:
     """Check every claim of PLAN.json without the solver.
 
-    Everything is derived again from INSTANCE and the plan alone. `--routes` takes the table that
-    `coopt export --format routes` writes, and follows every flow on the network.
+    Everything is derived again from INSTANCE and the plan alone. `--routes` reads the table that
+    `coopt export --format routes` writes, and checks the path of every flow.
 
     Exit codes: 0 accepted, 5 rejected.
     """
@@ -95,7 +99,7 @@ def verify(
     "-o",
     "--output",
     metavar="PROOF.json",
-    help="Write the proof to this file; else it is the answer.",
+    help="Write the proof to this file.  [stdout]",
 )
 @click.option(
     "--time-limit",
@@ -110,7 +114,7 @@ def verify(
     metavar="G",
     type=GAP,
     default="0",
-    help="Prove a bound that is this share below the plan's (0).",
+    help="Prove a bound that is lower than the plan's by this share (0).",
 )
 def prove(
     instance: str,
@@ -122,11 +126,11 @@ def prove(
 ) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    The workloads of the plan have islands of their own, or its domains direct links. A proof of
-    islands is a tree of cases, each with multipliers of its limits and purchases; one of direct
-    links has lengths of links and cuts. `coopt certify INSTANCE PLAN.json --proof PROOF.json`
-    checks it in whole numbers and without a solver. Where the time does not suffice, the proof is
-    one of a lower bound, which it names; so it is with a gap, which takes fewer cases.
+    Only plans whose workloads have networks of their own (islands), or whose HB domains have direct
+    links, need one. A proof for islands is a tree of cases with multipliers of limits and
+    purchases; one for direct links has link lengths and cuts. `coopt certify INSTANCE PLAN.json
+    --proof PROOF.json` checks it in exact arithmetic, without a solver. If time runs out, or with
+    --gap, the proof shows a weaker bound, which it states.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import proof_json
@@ -149,7 +153,7 @@ def prove(
 @click.option(
     "--proof",
     metavar="PROOF.json",
-    help="What proves a bound of islands or direct links; `coopt prove` finds it.",
+    help="Proof of a bound for islands or direct links, as `coopt prove` writes it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is proven as one JSON document.")
 @click.pass_context
@@ -163,12 +167,11 @@ def certify(
 ) -> None:
     """Prove the bound of PLAN.json in exact arithmetic.
 
-    Every design of INSTANCE that would cost less is priced in fractions and shown to miss a bound
-    or a limit. One network is gone through, also in phases, after losses, for least regret, and at
-    several sites. Of islands of several workloads every case of a proof is checked, with islands
-    listed anew.
+    Every design of INSTANCE that would cost less is priced in exact fractions and shown to miss a
+    bound or a limit. For one network all designs are enumerated, also with phases, losses, regret
+    or several sites. For islands or direct links, every case of a proof is checked.
 
-    Exit codes: 0 all that is claimed is proven, 5 not all of it.
+    Exit codes: 0 the claimed bound is proven, 5 it is not, or only in part.
     """
     from coopt.instance.schema import load
     from coopt.report.explanation import certificate_report
@@ -191,7 +194,7 @@ def certify(
 @click.option(
     "--trace",
     metavar="FILE",
-    help="Write what happens when to this file, a Chrome trace for Perfetto.",
+    help="Write a timeline to this file, a Chrome trace for Perfetto.",
 )
 @click.option(
     "--json",
@@ -211,10 +214,10 @@ def simulate(
 ) -> None:
     """Simulate one iteration of PLAN.json.
 
-    Passes and messages of all stages are events, and what crosses HB domains are flows on the
-    network of the plan, with max-min fair rates. Says for every workload the time in the plan, the
-    simulated time, whether that keeps the bound, and where the two differ. docs/simulate.md tells
-    what is assumed.
+    Forward and backward passes and messages of all stages are events; traffic between HB domains
+    flows over the plan's network at max-min fair rates. Shows for every workload the time in the
+    plan, the simulated time, whether this meets the bound, and where the two differ.
+    docs/simulate.md lists the assumptions.
 
     Exit codes: 0 every bound is met, 5 one is missed.
     """

@@ -133,27 +133,30 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
 @instance_argument
 @plan_argument
 @click.option(
-    "--format", "name", type=click.Choice(list(FORMATS)), required=True, help="What to write."
+    "--format", "name", type=click.Choice(list(FORMATS)), required=True, help="Format to write."
 )
 @click.option("-o", "--output", metavar="FILE", help="Write to this file.  [stdout]")
 @click.option(
     "--compressed",
     is_flag=True,
-    help="graphml, dot: one of equal networks, with its copies on every part.",
+    help="graphml, dot: only one of equal networks, with its number of copies.",
 )
 @click.option(
     "--workload",
     metavar="NAME",
-    help="launch files, ranks, routes, ns3-flows, chakra: one workload of several.",
+    help="launch files, ranks, routes, ns3-flows, chakra: the workload to write, if there are"
+    " several.",
 )
 @click.option(
-    "--part", metavar="NAME", help="One part of several; bom-csv writes all of them without."
+    "--part",
+    metavar="NAME",
+    help="The part to write, if there are several; bom-csv writes all by default.",
 )
 @click.option(
     "--program",
     type=int,
     metavar="K",
-    help="lp, mps: one program where the answer is the best of several.",
+    help="lp, mps: number of the program, if the answer is the best of several.",
 )
 def export(
     instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any
@@ -161,8 +164,8 @@ def export(
     """Write PLAN.json for other programs.
 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
-    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program, whose optimum
-    is that of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
+    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program; its optimum is
+    the value of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
     torchtitan: configurations of Megatron Bridge, NeMo AutoModel and TorchTitan. ranks: which GPU
     runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
     flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an
@@ -212,9 +215,9 @@ def export(
     "name",
     type=click.Choice(list(CABLING)),
     default="csv",
-    help="What to write.  [csv]",
+    help="Format to write.  [csv]",
 )
-@click.option("--part", metavar="NAME", help="One part of several; all of them without.")
+@click.option("--part", metavar="NAME", help="The part to list, if there are several.  [all]")
 def cabling(
     instance: str,
     settings: Settings,
@@ -225,10 +228,10 @@ def cabling(
 ) -> None:
     """List every cable of PLAN.json, port by port.
 
-    csv: label, tier, rate, what it is, length, and device, port, module, product and rack of both
-    ends. netbox-devices, netbox-interfaces, netbox-cables: the same in the forms that NetBox
-    imports, in this order. dot: the cables with their ports. slurm: the tree of switches as
-    topology.yaml.
+    csv: label, tier, rate, kind and length of the cable, and device, port, module, product and rack
+    of both ends. netbox-devices, netbox-interfaces, netbox-cables: the same as files for NetBox, to
+    be imported in this order. dot: the cables with their ports. slurm: the tree of switches as
+    Slurm's topology.yaml.
 
     docs/exports.md describes every file.
     """
@@ -261,17 +264,17 @@ def cabling(
     type=POINTS,
     default=20,
     show_default=True,
-    help="Most points of the chart.",
+    help="Maximum number of points in the chart.",
 )
 @click.option(
     "--no-front",
     is_flag=True,
-    help="Leave out cost against time, which takes more solves.",
+    help="Leave out cost against time, to save time.",
 )
 @click.option(
     "--no-sensitivity",
     is_flag=True,
-    help="Leave out why this plan, which takes more solves.",
+    help="Leave out sensitivity, to save time.",
 )
 @click.pass_context
 def report(
@@ -286,10 +289,11 @@ def report(
 ) -> None:
     """Write PLAN.json as one HTML page for a meeting.
 
-    Decision, networks drawn, bill with sources, times, verification and provenance in one file that
-    needs no network. The page of one network also has traffic, cost against time and sensitivity;
-    `coopt pareto` and `coopt explain` answer these for all others. Where nothing meets the bounds,
-    it says what has to give. SOURCE_DATE_EPOCH fixes the date it carries.
+    One file, readable offline, has the decision, drawings of the networks, the bill with its
+    sources, times, verification and provenance. For a single network it also has traffic, cost
+    against time and sensitivity; for other plans, `coopt pareto` and `coopt explain` show these. If
+    no plan meets the bounds, the page shows which changes would allow one. SOURCE_DATE_EPOCH sets
+    the date on the page.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """
@@ -336,20 +340,21 @@ def report(
     type=click.IntRange(0, 65535),
     default=8017,
     show_default=True,
-    help="Port to listen on; 0 takes a free one.",
+    help="Port to listen on; 0 selects a free one.",
 )
 @click.option(
     "--host",
     metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen on; one that others reach gets a random token.",
+    help="Address to listen on; if other machines can reach it, the page's address has a random"
+    " token.",
 )
 @click.option(
     "--workers",
     metavar="N",
     type=click.IntRange(1, 256),
-    help="Searches side by side.  [one a core, 2 to 4]",
+    help="Number of searches at the same time.  [one a core, 2 to 4]",
 )
 @click.option(
     "--time-limit",
@@ -358,7 +363,7 @@ def report(
     type=TIME_LIMIT,
     default=60.0,
     show_default=True,
-    help="Most time of one search.",
+    help="Time limit of one search.",
 )
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 def serve(
@@ -366,9 +371,10 @@ def serve(
 ) -> None:
     """Serve the planner's page on this machine.
 
-    A question is edited in a browser, and its answer follows. Begins with INSTANCE, or with the
-    question that `coopt new` writes. Prints the address; Ctrl-C ends it. What is edited stays in
-    the browser: no file is written, and none is read but INSTANCE and the catalog files it names.
+    The page shows a question and its answer; each edit starts a new search. It begins with
+    INSTANCE, or with the instance that `coopt new` writes. The command prints the page's address;
+    Ctrl-C ends it. Edits stay in the browser: no file is written, and only INSTANCE and its catalog
+    files are read.
     """
     from importlib.util import find_spec
 
@@ -397,7 +403,7 @@ def serve(
 def schema(which: str) -> None:
     """Print the JSON Schema of a format.
 
-    Formats: an instance, a file of designs, a plan, a front. Without an argument: of an instance.
+    The format is an instance (the default), a file of designs, a plan or a front.
     """
     from coopt.plan.json_schema import schema_json
 
@@ -409,9 +415,8 @@ def schema(which: str) -> None:
 def new(file: str) -> None:
     """Write a commented instance to start from.
 
-    It loads and solves as it is. Its first line names the JSON Schema of an instance, written
-    beside it as instance.schema.json, so that editors complete keys and catalog names. An existing
-    FILE stays untouched.
+    `coopt solve` accepts it as it is. Its first line names instance.schema.json, written beside it,
+    with which editors complete keys and catalog names. An existing FILE is not overwritten.
     """
     from coopt.plan.json_schema import is_schema, schema_json
 
@@ -421,7 +426,8 @@ def new(file: str) -> None:
     if schema.exists() and not is_schema(schema, "instance"):
         write_new_text(file, text)
         note(
-            f"{schema} was not overwritten: it is not a schema of coopt (coopt schema prints that)"
+            f"{schema} was not overwritten: it is no JSON Schema of coopt (`coopt schema`"
+            " prints one)"
         )
     else:
         if not Path(file).exists():  # what a file names is there before it

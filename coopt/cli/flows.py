@@ -27,18 +27,25 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
 @click.command()
 @instance_argument
 @plan_argument
-@click.option("--workload", metavar="NAME", help="One workload of several.  [all]")
+@click.option(
+    "--workload", metavar="NAME", help="The workload to show, if there are several.  [all]"
+)
 @click.option(
     "--collective",
     type=click.Choice(["ring", "tree"]),
     default="ring",
     help=(
-        "How replicas add gradients across domains under ZeRO 0.  [as the plan names it, else ring]"
+        "Algorithm of the all-reduce of gradients between domains under ZeRO 0.  [as the"
+        " plan names it, else ring]"
     ),
 )
-@click.option("--heat-map", metavar="FILE", help="Draw who talks to whom (.png, .pdf, .svg).")
 @click.option(
-    "--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that talks."
+    "--heat-map",
+    metavar="FILE",
+    help="Draw the bytes between GPUs as a heat map (.png, .pdf, .svg).",
+)
+@click.option(
+    "--matrix", metavar="FILE.csv", help="Write the bytes of every pair of GPUs that communicates."
 )
 @part_option
 @click.option("--json", "as_json", is_flag=True, help="Print the traffic as one JSON document.")
@@ -53,11 +60,10 @@ def traffic(
     part: str | None,
     as_json: bool,
 ) -> None:
-    """Say who sends how much to whom in an iteration of PLAN.json.
+    """Show which GPUs send how much to which in an iteration of PLAN.json.
 
-    By class of traffic and phase: what stays inside an HB domain, on a leaf, or goes above; what
-    one GPU sends; and how many pairs of GPUs never talk. Goes part by part, where the plan has
-    several.
+    By class of traffic and phase: bytes that stay inside an HB domain or on a leaf, and bytes that
+    go above; what one GPU sends; and how many pairs of GPUs never communicate.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
@@ -105,17 +111,17 @@ def traffic(
 @click.option(
     "--algorithm",
     type=click.Choice(ALGORITHMS),
-    help="How paths are chosen, if not as network.routing says.",
+    help="Routing algorithm, in place of that of network.routing.",
 )
 @click.option(
     "--fail-cores",
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Top switches of each rail or plane that are out.",
+    help="Failed top switches of each rail or plane.",
 )
 @click.option(
-    "--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of what is random."
+    "--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of random choices."
 )
 @click.option(
     "--time-limit",
@@ -123,7 +129,7 @@ def traffic(
     metavar="S",
     type=TIME_LIMIT,
     default=60.0,
-    help="Seconds for `exact` (60).",
+    help="Time limit of `exact` in seconds (60).",
 )
 @click.option("--links", metavar="FILE.csv", help="Write the load of every link to this file.")
 @part_option
@@ -145,8 +151,8 @@ def route(
     """Route the traffic of PLAN.json above the leaves.
 
     Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing`
-    says. Says how far the busiest link stretches each collective, what no routing can undercut, and
-    the iteration time with these routes. Goes part by part, where the plan has several.
+    says. Shows how much the busiest link slows each collective, a lower bound for any routing, and
+    the iteration time with these routes.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
@@ -190,9 +196,8 @@ def route(
 def faults(instance: str, settings: Settings, plan: str, part: str | None, as_json: bool) -> None:
     """Take away every link, switch, GPU and domain in turn.
 
-    Says how many such components there are, what becomes of every workload's iteration, what keeps
-    it going, and which spares the plan has; network by network, where the plan has several parts,
-    and core by core.
+    Shows how many such parts there are, how long an iteration of every workload then takes, how
+    training continues, and which spares the plan has.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan

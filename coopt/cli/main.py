@@ -129,11 +129,12 @@ def _unknown(kind: str, typed: str, names: Collection[str]) -> str:
 )
 @click.version_option(__version__, prog_name="coopt", message="%(prog)s %(version)s")
 def main() -> None:
-    """Plan GPU training clusters: HB domains, network and parallelism chosen together, with proof.
+    """Plan GPU training clusters: choose HB domains, network and parallelism together, with a
+    proof.
 
     Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5
-    rejected (verify: the plan; certify: a bound that is not proven; simulate: a bound is missed;
-    validate: an error over the limit; reproduce: a network that is off).
+    rejected (verify: the plan is wrong; certify: its bound is not proven; simulate: a time bound is
+    missed; validate: an error exceeds the limit; reproduce: a count differs).
     """
 
 

@@ -18,9 +18,11 @@ def model() -> None:
 @model.command(name="import")
 @click.argument("file", metavar="FILE", shell_complete=a_file)
 @click.option("-o", "--output", metavar="TOML", help="Write the catalog entry to this file.")
-@click.option("--name", metavar="NAME", help="Name in the catalog.  [that of the file's folder]")
 @click.option(
-    "--seq", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens of a sequence."
+    "--name", metavar="NAME", help="Name in the catalog.  [the name of the file's folder]"
+)
+@click.option(
+    "--seq", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens in a sequence."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def import_(
@@ -29,8 +31,8 @@ def import_(
     """Import the model that FILE describes: its parameters, and an entry for a catalog.
 
     FILE is a config.json of Hugging Face, arguments of Megatron-LM (a script, or what a log prints
-    of them), YAML of Megatron Bridge or NeMo, or TOML of TorchTitan. Nothing is fetched. Name the
-    entry's file under `catalog.files` of an instance, and the model in a workload.
+    of them), YAML of Megatron Bridge or NeMo, or TOML of TorchTitan. Nothing is downloaded. To use
+    the entry, list its file in `catalog.files` of an instance, and name the model in a workload.
     """
     from coopt.models.documents import imported
     from coopt.report.catalog import entries_toml

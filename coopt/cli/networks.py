@@ -46,7 +46,7 @@ ROOTS = click.Choice(["even", "free"])
     "--algorithm",
     type=ALGORITHMS,
     default="best",
-    help="Who sends to whom.  [best, the fastest of all]",
+    help="Algorithm.  [best, the fastest of all]",
 )
 @click.option(
     "--bytes",
@@ -70,26 +70,31 @@ ROOTS = click.Choice(["even", "free"])
     help="Start-up time of a step (s).  [1e-6]",
 )
 @click.option(
-    "--roots", type=ROOTS, default="even", help="Shards of one size, or of any (multitree).  [even]"
+    "--roots",
+    type=ROOTS,
+    default="even",
+    help="Shards of equal size, or of any size (multitree).  [even]",
 )
 @click.option(
     "--seed", metavar="N", type=SEED, default=0, help="Seed of randomised constructions.  [0]"
 )
 @click.option("--schedule", metavar="FILE.json", help="Write the schedule to this file.")
 @click.option("--export", metavar="FILE", help="Write the graph to this file (.graphml, .dot).")
-@click.option("--nic", metavar="NAME", help="Price the fabric: this NIC at every end,")
-@click.option("--optic", metavar="NAME", help="this transceiver twice a link,")
+@click.option("--nic", metavar="NAME", help="For a price: NIC at each end of a link.")
+@click.option("--optic", metavar="NAME", help="For a price: transceiver at each end of a link.")
 @click.option(
-    "--panel", metavar="NAME", help="this panel (patch-panel, ocs) with two ports a link,"
+    "--panel", metavar="NAME", help="For a price: panel (patch-panel, ocs), two ports a link."
 )
-@click.option("--switch", metavar="NAME", help="this switch.")
+@click.option("--switch", metavar="NAME", help="For a price: switch.")
 @click.option(
     "--train",
     metavar="INSTANCE PLAN.json",
     nargs=2,
-    help="Iterations of this plan with GRAPH between its domains.",
+    help="Time an iteration of this plan with GRAPH between its domains.",
 )
-@click.option("--part", metavar="NAME", help="With --train: one part of several.")
+@click.option(
+    "--part", metavar="NAME", help="With --train: the part to time, if there are several."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON document.")
 def collective(
     graph: str,
@@ -105,8 +110,8 @@ def collective(
     """Schedule an all-reduce on GRAPH.
 
     GRAPH is a shape (ring:8, torus:4x4, mesh:8x8, full:8, hyperx:4x4, dragonfly:9x4, regular:16:4,
-    clos:4x8:2, fattree:4) or a .graphml file. The schedule is replayed on the graph before anything
-    is said about it.
+    clos:4x8:2, fattree:4) or a .graphml file. The schedule is simulated on the graph before it is
+    shown.
     """
     from coopt.network.direct_graphs import catalog_parts, fabric_bill
     from coopt.network.direct_shapes import fabric
@@ -158,17 +163,17 @@ def _trained(
 @click.argument("source", metavar="INSTANCE|PLAN.json|DESIGNS.toml", shell_complete=a_file)
 @click.argument("plan", metavar="[PLAN.json]", required=False, shell_complete=a_file)
 @settings_option
-@click.option("--design", metavar="ID", help="One design of a file of designs.  [all]")
+@click.option("--design", metavar="ID", help="The design to show, of a file of designs.  [all]")
 @click.option(
     "--beside",
     metavar="DESIGNS.toml",
-    help="Networks beside that of a plan, for storage and management.",
+    help="Add these networks for storage and management to the bill.",
 )
 @click.option(
-    "--against", metavar="DESIGNS.toml", help="Whole designs to compare the network of a plan with."
+    "--against", metavar="DESIGNS.toml", help="Compare the plan's network with these designs."
 )
 @click.option(
-    "--csv", "table", metavar="FILE", help="Write the lines of the bill as procurement reads them."
+    "--csv", "table", metavar="FILE", help="Write the lines of the bill as a CSV for procurement."
 )
 @click.option(
     "--json", "as_json", is_flag=True, help="Print counts and bills as one JSON document."
@@ -183,11 +188,11 @@ def bom(
     table: str | None,
     as_json: bool,
 ) -> None:
-    """Print what networks consist of and cost.
+    """Print the parts of networks and their cost.
 
-    Takes a plan, an instance whose lists leave one network, or designs without a workload
-    (docs/designs.md), of which the products that are named have a price. An instance and its plan
-    have the lengths of cables, too.
+    Reads a plan, an instance whose lists allow only one network, or designs without a workload
+    (docs/designs.md); products that a design does not name have no price. With an instance and its
+    plan, lengths of cables are shown, too.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import read_plan
@@ -228,10 +233,10 @@ def bom(
 def reproduce(ctx: click.Context, designs: str, cheapest: bool, as_json: bool) -> None:
     """Count published networks again.
 
-    DESIGNS.toml holds networks without a workload and the switches and links that their sources
-    count (docs/designs.md); each row says which tier differs.
+    DESIGNS.toml holds networks and the numbers of switches, links and modules that their sources
+    state (docs/designs.md); coopt counts them, and each row shows where the two differ.
 
-    Exit codes: 0 all come out exactly, 1 a design cannot be wired, 5 one is off.
+    Exit codes: 0 all counts agree, 1 a design cannot be wired, 5 a count differs.
     """
     from coopt.report.networks import reproduction_report
     from coopt.report.words import rendered
@@ -283,7 +288,7 @@ def list_(kind: str | None) -> None:
 def show(name: str, form: str | None) -> None:
     """Show the figures of the entry NAME.
 
-    Each stands with its unit, confidence tag and source.
+    Each figure has its unit, source and a tag for how it is known.
     """
     from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
     from coopt.report.words import rendered

@@ -30,7 +30,7 @@ COMPLETE = "_COOPT_COMPLETE"
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Look through the installation: versions, solver, extras, cores.
+    """Check the installation: versions, solver, extras, cores.
 
     Exit codes: 0 everything needed is there, 5 something needed is missing or the solver fails.
     """
@@ -127,7 +127,7 @@ def _text(found: dict[str, Any]) -> str:
 
 @click.group()
 def completion() -> None:
-    """Let a shell complete commands, options, keys and catalog names."""
+    """Set up a shell to complete commands, options, keys and catalog names."""
 
 
 SHELL = click.option(
@@ -135,16 +135,16 @@ SHELL = click.option(
     type=click.Choice(SHELLS),
     default=lambda: Path(os.environ.get("SHELL", "")).name,
     show_default="that of $SHELL",
-    help="The shell.",
+    help="Shell to complete for.",
 )
 
 
 @completion.command()
 @SHELL
 def install(shell: str) -> None:
-    """Write the script to where the shell looks for completions.
+    """Write the completion script to where the shell looks for it.
 
-    bash needs the package bash-completion; zsh needs a line in ~/.zshrc, which is printed.
+    bash uses the package bash-completion; for zsh, a line to add to ~/.zshrc is printed.
     """
     data = folder_of("XDG_DATA_HOME", ".local/share")
     place = {
@@ -169,7 +169,7 @@ def install(shell: str) -> None:
 @completion.command()
 @SHELL
 def show(shell: str) -> None:
-    """Print the script."""
+    """Print the completion script."""
     answer(_script(shell))
 
 

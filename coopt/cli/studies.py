@@ -59,10 +59,14 @@ def suite() -> None:
     "--workers",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Local processes.  [one for each core]",
+    help="Number of local processes.  [one for each core]",
 )
-@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler whose workers do the work.")
-@click.option("--resume", is_flag=True, help="Go on in a folder that holds results of this suite.")
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers solve the cases."
+)
+@click.option(
+    "--resume", is_flag=True, help="Continue in a folder that holds results of this suite."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as one JSON document.")
 @click.pass_context
 def run(
@@ -77,11 +81,11 @@ def run(
 ) -> None:
     """Run every case of SUITE, a TOML file (docs/suites.md).
 
-    The answers stay in DIR: results.parquet with a row for each case, and cases/ with a file for
-    each. A run that was ended, in whatever way, goes on with --resume: what is answered is not
-    asked again.
+    The answers are kept in DIR: results.parquet with a row for each case, and cases/ with a file
+    for each. --resume continues a run that ended early, for whatever reason; answered cases are not
+    solved again.
 
-    Exit codes: 0 every case has a row, 4 ended before.
+    Exit codes: 0 every case has a row, 4 ended before that.
     """
     from coopt.report.suites import summary_report
     from coopt.report.words import progress_shown, rendered
@@ -115,13 +119,13 @@ def run(
     "ending",
     type=click.Choice(["png", "svg", "pdf"]),
     default="png",
-    help="Of the pictures.",
+    help="Format of the figures.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
 def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     """Show the tables of the results in DIR, and draw its figures.
 
-    A suite without tables of its own is shown with its axes, costs and times.
+    If the suite defines no tables, one with its axes, costs and times is shown.
     """
     from coopt.report.suites import draw_figures, suite_report
     from coopt.report.words import rendered
@@ -146,13 +150,13 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
 @click.option(
     "--curse",
     is_flag=True,
-    help="Also print the speed-ups claimed over published mappings; takes longer.",
+    help="Also print by how much the model's best mappings beat the published ones; takes longer.",
 )
 @OWN_CATALOG
 @click.option(
     "--plot",
     metavar="FILE",
-    help="Draw predicted against measured, and their ratio (.png, .pdf, .svg).",
+    help="Draw predicted against measured times, and their ratio (.png, .pdf, .svg).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print rows and groups as one JSON document.")
 @click.pass_context
@@ -167,10 +171,10 @@ def validate(
 ) -> None:
     """Compare the performance model with measurements.
 
-    CSV holds one measured run a row, in the columns of benchmarks/published.csv
-    (docs/measurements.md describes them); rows that say too little are skipped.
+    CSV has a row for each measured run, with the columns of benchmarks/published.csv
+    (docs/measurements.md describes them); rows that lack needed figures are skipped.
 
-    Exit codes: 0 ran, 5 with --fail-over: a source's mean error is larger, or nothing could be
+    Exit codes: 0 compared, 5 with --fail-over: a source's mean error is larger, or no row could be
     predicted.
     """
     from coopt.instance.quotes import own_catalog
@@ -203,37 +207,38 @@ def validate(
 @click.option(
     "--generation",
     metavar="NAME",
-    help="GPU generation to fit (ampere, hopper, ...); all if left out.",
+    help="GPU generation to fit (ampere, hopper, ...).  [all]",
 )
 @click.option("--precision", type=click.Choice(["16-bit", "fp8", "fp4"]), help="Precision to fit.")
 @click.option(
     "--rows",
     metavar="GLOB",
     multiple=True,
-    help="Fit to rows of this id only, such as 'dgxc-*'; repeatable.",
+    help="Fit only to rows whose id matches, such as 'dgxc-*'; repeatable.",
 )
-@click.option("--parameters", metavar="NAMES", help="What to fit, such as gemm,hbm; at most four.")
+@click.option(
+    "--parameters", metavar="NAMES", help="Parameters to fit, at most four, such as gemm,hbm."
+)
 @click.option(
     "--posterior",
     is_flag=True,
-    help="Hold values to the catalog's and print intervals; always so with a log.",
+    help="Start from the catalog's values and their uncertainty, and print intervals; a log"
+    " implies it.",
 )
 @click.option(
     "--set",
     "stated",
     metavar="COLUMN=VALUE",
     multiple=True,
-    help="A column that logs leave out, such as gpu=H100; repeatable.",
+    help="Set a column that logs leave out, such as gpu=H100; repeatable.",
 )
 @click.option(
     "--range",
     "nvtx_range",
     metavar="NAME",
-    help="NVTX range that is an iteration, in a summary of Nsight.",
+    help="Name of the NVTX range of an iteration, for a summary of Nsight Systems.",
 )
-@click.option(
-    "--table", metavar="FILE", help="Write what was read from logs as a CSV table to this file."
-)
+@click.option("--table", metavar="FILE", help="Write the values read from logs to this CSV file.")
 @OWN_CATALOG
 @click.option("-o", "--output", metavar="FILE", help="Write the catalog lines to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the fits as one JSON document.")
@@ -255,13 +260,13 @@ def calibrate(
 ) -> None:
     """Fit hardware parameters to measurements.
 
-    Prints fitted values with their error on rows that were used and on rows that were not, and
-    lines to paste into the catalog or into an instance; the catalog itself stays as it is.
+    Prints fitted values, their error on rows that the fit used and on other rows, and lines to
+    paste into the catalog or an instance; the catalog itself is not changed.
 
     FILE is a CSV as for `coopt validate`, a log of training software (docs/measurements.md lists
-    which), the output of nccl-tests, a trace of PyTorch's profiler (.json, .json.gz), or
-    `nsys stats --report nvtx_sum`. With a log or a trace, values are held to the catalog's, and
-    intervals and the mapping to run next are printed.
+    which), the output of nccl-tests, a trace of PyTorch's profiler (.json, .json.gz), or `nsys
+    stats --report nvtx_sum`. With a log or a trace, the fit starts from the catalog's values and
+    their uncertainty, and also prints intervals and the mapping to run next.
     """
     from coopt.instance.quotes import own_catalog
     from coopt.validation.own_runs import measurements_of, table_of
@@ -356,13 +361,15 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.command()
 @click.argument("question", metavar="MODEL|INSTANCE", shell_complete=a_file)
 @settings_option
-@click.option("--gpu", metavar="NAME", help="GPU: a name of the catalog, or such as H100.")
-@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="GPUs that train.")
+@click.option(
+    "--gpu", metavar="NAME", help="Name of the GPU, in the catalog or a common one such as H100."
+)
+@click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Number of GPUs that train.")
 @click.option(
     "--batch", metavar="N", type=click.IntRange(min=1), help="Global batch.  [2 for each GPU]"
 )
-@click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens of a sequence.")
-@click.option("--precision", metavar="NAME", help="bf16, fp16, fp8 or fp4.  [bf16]")
+@click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens in a sequence.")
+@click.option("--precision", metavar="NAME", help="Precision: bf16, fp16, fp8 or fp4.  [bf16]")
 @click.option("--software", metavar="NAME", help="Training framework.  [megatron-core]")
 @_mapping_options
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True)
@@ -380,13 +387,13 @@ def fits(
     as_json: bool,
     **limits: Any,
 ) -> None:
-    """Say which mappings fit into memory, and what takes it.
+    """Show which mappings fit into memory, and what fills it.
 
-    MODEL is a name of the catalog, with --gpu and --gpus; INSTANCE a file that ends in .toml. With
-    --tp and --pp the memory of one mapping is shown by component, else the mappings that fit. No
-    prices, network or times are needed.
+    Give a MODEL of the catalog with --gpu and --gpus, or an INSTANCE (.toml). With --tp and --pp
+    the memory of one mapping is shown by component, otherwise the mappings that fit. No prices,
+    network or times are needed.
 
-    Exit codes: 0 something fits, 3 nothing does.
+    Exit codes: 0 a mapping fits, 3 no mapping fits.
     """
     from coopt.report.fits import fits_report
     from coopt.report.words import rendered

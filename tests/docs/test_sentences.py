@@ -38,12 +38,13 @@ def test_no_sentence_has_this_slip(slip: str) -> None:
     assert not found
 
 
-def test_sentences_of_every_room_are_found_without_docstrings_help_and_checks() -> None:
+def test_sentences_of_every_room_and_help_are_found_without_docstrings_and_checks() -> None:
     files = {one.file for one in every_sentence()}
     assert files >= {"coopt/cli/main.py", "coopt/verifier/audit.py", "coopt/serve/page/app.js"}
     assert files >= {"coopt/serve/page/index.html", "coopt/report/page/evidence.html.j2"}
     texts = {one.text for one in every_sentence()}
     assert "{domains} without a network" in texts
+    assert {"Find the best design for INSTANCE and prove it.", "Stop the search after S seconds."} <= texts
     assert not any("\n    " in text and "Parameters" in text for text in texts)
     assert not any(text.startswith("a part has") for text in texts)
 
