@@ -33,7 +33,8 @@ WITH_PLAN_S = 150.0
 
 
 def unknown(study: Inquiry, stop: UnprovenError) -> Explanation:
-    return study.explanation("unknown", (f"The search stopped early ({stop}); nothing is proven.",))
+    sentence = f"The search stopped early ({stop}) before a best plan was proven."
+    return study.explanation("unknown", (sentence,))
 
 
 def explained(
@@ -127,8 +128,8 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     sentences += (say.of_relaxation(kind, way) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
-            "No change of a single limit or list allows a plan: change the workload, or several"
-            " limits together."
+            "None of the changes tried allows a plan, of single limits and lists or of several"
+            " limits together. Change the workload, or limits and lists together."
         )
     sentences += [say.REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += say.of_gpus_in_vain(in_vain)

@@ -61,10 +61,9 @@ def relaxation(
 def _idle_note(design: Design) -> str:
     """Which GPUs a design has beside those that train."""
     domains = counted(design.spare_domains, "spare HB domain")
-    among = f", {domains} included" if design.spare_domains else ""
+    among = f", those of {domains} included" if design.spare_domains else ""
     return (
-        f"This plan has {counted(design.spare_gpus, 'idle GPU')} besides the"
-        f" {design.gpus:,} GPUs that train{among}."
+        f"It trains on {counted(design.gpus, 'GPU')} and leaves {design.spare_gpus:,} idle{among}."
     )
 
 

@@ -40,8 +40,8 @@ REGRETS = (
     " looser bound a regret may be below zero."
 )
 REGRETS_OF_WAYS_OUT = (
-    "These costs are regrets: each is measured from the best plans under its own change, so they"
-    " cannot be compared with each other."
+    "These costs are regrets: each is measured against the best plans under its own change, so"
+    " they cannot be compared with each other."
 )
 
 
@@ -66,7 +66,7 @@ def of_margins(instance: Instance) -> Iterator[str]:
         margins = [
             f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()
         ]
-        yield f"What is compared with a bound on time includes a margin of {both(margins)}."
+        yield f"Times that are compared with bounds include a margin of {both(margins)}."
     if instance.cluster.gpu.memory_margin:
         yield (
             f"Memory figures include the {instance.cluster.gpu.memory_margin:.1%} of each GPU's"
@@ -265,6 +265,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     """The price that has to move least to change the plan, of those answered where these are not
     all.
     """
+    kind = "power" if any(price.unit == "W" for price in ranges) else "price"
     ends = [
         (price, end)
         for price in ranges
@@ -273,7 +274,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     ]
     if not ends:
         items = ", ".join(price.item for price in ranges)
-        return f"The plan stays the best at any price of {items}, changed one at a time."
+        return f"The plan stays the best at any {kind} of {items}, changed one at a time."
     price, end = min(
         ends, key=lambda pair: abs(pair[1] / pair[0].now - 1) if pair[0].now else math.inf
     )
@@ -283,12 +284,12 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     if end == price.now:
         way = "rises" if end == price.high else "falls"
         return (
-            f"Another plan costs the same: as soon as the price of {price.item} {way}, {instead}."
+            f"Another plan costs the same: as soon as the {kind} of {price.item} {way}, {instead}."
         )
-    examined = "" if is_all else " (of the prices examined)"
+    examined = "" if is_all else " (of those examined)"
     way = "above" if end > price.now else "below"
     return (
-        f"The plan is most sensitive to the price of {price.item}{examined}: {way} {end:,.6g}"
+        f"The plan is most sensitive to the {kind} of {price.item}{examined}: {way} {end:,.6g}"
         f" {price.unit} ({_from_now(price, end)}) {instead}."
     )
 

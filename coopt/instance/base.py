@@ -93,10 +93,7 @@ class Range(Table):
 
 def first_of_list(list_key: str, key: str) -> str:
     """Return the complaint for a key whose stored list begins with another value."""
-    return (
-        f"{list_key}: begins with another value than {key}, needs the list to be written as {key} ="
-        " [...]"
-    )
+    return f"{list_key}: its first value differs from {key}, needs all values in {key} = [...]"
 
 
 def of_range(value: Any) -> Any:

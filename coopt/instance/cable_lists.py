@@ -364,7 +364,7 @@ def design_of_cables(
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
     if not kept:
         raise InstanceError(
-            f"{origin}: {key}.names leaves out all devices with cables, needs some of them"
+            f"{origin}: {key}.names leaves out every device that has a cable, needs some of them"
         )
     listed = CableList(
         key,

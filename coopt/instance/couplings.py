@@ -163,7 +163,9 @@ class Discount(Table):
     def _one_price_each(self) -> Self:
         subject = f"discount on {self.item!r}"
         if (self.usd is None) == (self.off is None):
-            raise ValueError(f"{subject}: needs either usd or off, one for each entry of from")
+            raise ValueError(
+                f"{subject}: needs either usd or off, with one value for each threshold in `from`"
+            )
         prices = self.usd if self.usd is not None else self.off
         assert prices is not None
         if len(prices) != len(self.begins):

@@ -188,7 +188,10 @@ def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Itera
         products += [(f"tiers[{number}].optic", "optics", optic) for optic in dict.fromkeys(ends)]
     for key, listed, entry in products:
         if entry is None:
-            yield f"{key}: is missing, needs the product, since islands share its units"
+            yield (
+                f"{key}: is missing, needs the name of the product, since networks of several"
+                " workloads share its units"
+            )
         elif entry.name not in {product.name for product in getattr(network, listed)}:
             yield (
                 f"{key} = {entry.name!r}: is not in network.{listed}, needs to be listed there at"
@@ -268,8 +271,9 @@ def existing_complaints(question: Any) -> Iterator[str]:
         *(
             (
                 is_given and not stands.holds(count),
-                f"cluster.gpus = {count}: {row} has {stands.domains:,} HB domains of {domain.size}"
-                f" GPUs each, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}",
+                f"cluster.gpus = {count}: {row} has {stands.domains:,} HB domains of"
+                f" {domain.size} GPUs each, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}"
+                " (more than half of them)",
             )
             for count in question.cluster.gpus
         ),
@@ -284,8 +288,8 @@ def existing_complaints(question: Any) -> Iterator[str]:
         ),
         (
             not is_given and stands.nic_ports > stands.planes,
-            f"{row}: nic_ports = {stands.nic_ports}: a network with several ports of a GPU"
-            f" in a plane cannot grow, needs planes = {stands.nic_ports}, or {GIVEN}",
+            f"{row}: nic_ports = {stands.nic_ports}: a network in which a GPU has several ports"
+            f" in one plane cannot grow, needs planes = {stands.nic_ports}, or {GIVEN}",
         ),
         (
             stands.gpu is None and len(gpus) > 1,

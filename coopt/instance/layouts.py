@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from coopt.instance.texts import alternatives, both
+from coopt.instance.texts import alternatives, both, counted
 
 MOST_LETTERS = 1 << 14
 # a group in parentheses, or one letter, and how often it is repeated
@@ -53,7 +53,7 @@ def layout_of(text: str) -> Layout:
     letters = "" if unknown else _unrolled(text)
     if unknown := unknown or [letter for letter in letters if letter not in "EtmL|"]:
         raise ValueError(
-            f"{unknown[0]!r} stands for nothing, needs E (embedding), t (layer), m (layer that"
+            f"{unknown[0]!r} has no meaning, needs E (embedding), t (layer), m (layer that"
             " predicts further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
         )
     if not re.fullmatch("Et*m*L", letters.replace("|", "")):
@@ -140,17 +140,18 @@ def layout_fault(
     drawn = sum(chunk.layers for chunk in layout), sum(chunk.predictions for chunk in layout)
     if drawn != (layers, predictions):
         return (
-            f"it has {drawn[0]} layers t and {drawn[1]} layers m, needs the {layers} and"
-            f" {predictions} of the model"
+            f"it has {counted(drawn[0], 'layer')} t and {counted(drawn[1], 'layer')} m, needs"
+            f" {layers} and {predictions} as the model has"
         )
     count, most = len(layout), layers + predictions + 2
     if count > most:  # what can be alone in a chunk
-        return f"it has {count} chunks, needs at most {most}, none of them empty"
+        return f"it has {counted(count, 'chunk')}, needs at most {most}, none of them empty"
     if not any(chunks_of_stage(layout, p, stages, chunks) for p in range(1, count + 1)):
         limits = {"pp": stages, "interleave": chunks}
         listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)
         return (
-            f"it has {count} chunks, needs a number of stages times chunks per stage"
+            f"it has {counted(count, 'chunk')}, needs a number of stages times chunks per"
+            " stage"
             + (f" as in {listed}" if listed else "")
             + ", with layers m in the last chunk of a stage"
         )

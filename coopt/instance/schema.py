@@ -402,7 +402,8 @@ def _place(node: Any, part: str, key: str, file: str) -> tuple[Any, Any]:
         return node, int(part)
     if not isinstance(node, dict):
         raise InstanceError(
-            f"{file}: override {key}: {part!r} lies below a plain value, needs the key of a table"
+            f"{file}: override {key}: {part!r} lies below a value that is no table, needs the"
+            " key of a table"
         )
     return node, part
 
@@ -426,7 +427,7 @@ def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
             text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part)
         )
         raise InstanceError(
-            f"{file}: override {key}: index {part} is not there, needs 0 to {len(rows) - 1}"
+            f"{file}: override {key}: there is no index {part}, needs 0 to {len(rows) - 1}"
         )
 
 

@@ -373,7 +373,7 @@ def _left_out(
         noun for kind, noun in KINDS.items() if kind in named_kinds and kind not in priced_kinds
     ]
     if absent:
-        yield f"the bill of the plan has no {both(absent)}, so both sums leave these out."
+        yield f"the bill of the plan leaves out {both(absent)}, so both sums do as well."
 
 
 def lines_by_product(items: Iterable[Item]) -> tuple[Item, ...]:

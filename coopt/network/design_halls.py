@@ -119,9 +119,9 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         lower = form.optic_below or form.optic
         if not number and lower is not None and rate is not None and of_cage % lower.links_of(rate):
             holder = (
-                "a NIC has"
+                "a NIC has only"
                 if nics_per_cage == 1
-                else f"{nics_per_cage} NICs that share a cage have"
+                else f"{nics_per_cage} NICs that share a cage have only"
             )
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"

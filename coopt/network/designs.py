@@ -123,8 +123,8 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
             if rate is not None and optic is not None and not optic.links_of(rate):
                 raise InstanceError(
                     f"{origin}: tiers[{number}].{key} = {optic.name!r}: has {optic.gbit_s:g}"
-                    f" Gbit/s, but the cables below tier {number + 1} {rate:g}, needs an optic of"
-                    " their rate or one that breaks out to it"
+                    f" Gbit/s, but the cables below tier {number + 1} run at {rate:g}, needs an"
+                    " optic of their rate or one that breaks out to it"
                 )
         rates.append(rate)
         rates_below = tier.up_gbit_s, tier.up_gbit_s or port_gbit_s
@@ -334,7 +334,7 @@ def _filled(design: PublishedDesign, leaf: TierPorts, origin: str) -> tuple[int,
     if design.unit_domains is not None and unit % served_domains:
         raise InstanceError(
             f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served_domains}"
-            f" domains, which do not divide a unit, needs a multiple of {served_domains}, or"
+            f" domains, which does not divide a unit, needs a multiple of {served_domains}, or"
             " leaf_domains to say how leaves are filled"
         )
     return served_domains * block, -(-unit // served_domains)

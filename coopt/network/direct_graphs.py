@@ -216,7 +216,9 @@ def edge_name(tail: object, head: object) -> str:
 def _nodes(graph: nx.Graph) -> Iterator[str]:
     names = {str(node) for node in graph}
     is_unnamed = len(names) < len(graph)
-    yield from broken((is_unnamed, "two nodes have the same name as text, needs different names"))
+    yield from broken(
+        (is_unnamed, "two nodes have the same name once written as text, needs different names")
+    )
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")
         place = f"node {str(node)!r}"

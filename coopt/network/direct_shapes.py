@@ -170,10 +170,10 @@ class Form:
 
 FORMS: dict[str, Form] = {
     "ring": Form(example="ring:8", extents=((1,),), build=torus),
-    "torus": Form(example="torus:4x4", extents=((2, 3),), build=torus),
-    "mesh": Form(example="mesh:8x8", extents=((2, 3),), build=mesh),
+    "torus": Form(example="torus:4x4 or torus:4x4x4", extents=((2, 3),), build=torus),
+    "mesh": Form(example="mesh:8x8 or mesh:8x8x8", extents=((2, 3),), build=mesh),
     "full": Form(example="full:8", extents=((1,),), build=hyperx),
-    "hyperx": Form(example="hyperx:4x4", extents=((2, 3),), build=hyperx),
+    "hyperx": Form(example="hyperx:4x4 or hyperx:4x4x4", extents=((2, 3),), build=hyperx),
     "dragonfly": Form(
         example="dragonfly:9x4 (groups x domains per group)", extents=((2,),), build=dragonfly
     ),

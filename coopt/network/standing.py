@@ -12,7 +12,7 @@ from coopt.instance.existing import Existing
 from coopt.instance.hardware import HbDomain, Optic
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, both, counted
 from coopt.network.designs import chain_of, link_rates, port_rate
 from coopt.network.family import Family, LinkEnds, Pods, PodSet, TierChain
 
@@ -135,8 +135,8 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     ):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: leaves with {stands.block} ports for each of"
-            f" {span:,} domains cannot be timed, needs a leaf for each GPU of a domain (rails ="
-            f" {stands.gpus_per_domain}), or two tiers that join rails"
+            f" {counted(span, 'HB domain')} cannot be timed, needs a leaf for each GPU of a"
+            f" domain (rails = {stands.gpus_per_domain}), or two tiers that join rails"
         )
     if in_turn and gpus % (stands.installed * stands.leaf_rails):
         raise InstanceError(
@@ -149,8 +149,9 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     filled = -(-stands.installed * stands.block // chain.fill)
     if chain.pods and (sized != filled or (of_unit % chain.fill and of_unit < stands.installed)):
         raise InstanceError(
-            f"{origin}: unit_domains = {stands.unit}: units fill {sized} leaves, where"
-            f" {filled} could hold all domains, needs units that fill their leaves"
+            f"{origin}: unit_domains = {stands.unit}: units of"
+            f" {counted(stands.unit, 'HB domain')} take {sized} leaves, but {filled} full leaves"
+            " would hold all domains, needs units that fill their leaves"
         )
 
 

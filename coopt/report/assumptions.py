@@ -37,7 +37,7 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
     if workload.balance == "forced":
         return ["experts are equally loaded on all GPUs (balance = forced)"]
     if ep == 1:
-        return [f"every GPU holds all experts of a layer (balance = {workload.balance})"]
+        return [f"all GPUs are equally loaded, as EP is 1 (balance = {workload.balance})"]
     from coopt.perf.mapping import unevenness  # loads arrays
 
     times = float(unevenness(workload, ep))
@@ -89,20 +89,26 @@ def _took(instance: Instance, plan: Plan, assumption: Assumption) -> str:
     return f"{words.seconds(run.iteration_time_s * ratio)}{several}"
 
 
+def _takes(instance: Instance, plan: Plan, assumption: Assumption) -> str:
+    """`training takes 38.2 days`, as a clause."""
+    dated = _asked_and_run(instance, plan, assumption)[0].train_tokens is not None
+    return f"{'training' if dated else 'an iteration'} takes {_took(instance, plan, assumption)}"
+
+
 def _routing(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
     worst = _worst(assumptions)
     fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
     assumed = routing_words(next(of.routing for of in fabrics if of.tiers > 1))
     if abs((worst.time_ratio or 0.0) - 1.0) < ALIKE:
         return f"{assumed}; ECMP takes no longer"
-    return f"{assumed}; {_took(instance, plan, worst)} under ECMP ({worst.key})"
+    return f"{assumed}; {_takes(instance, plan, worst)} under ECMP ({worst.key})"
 
 
 def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
     worst = _worst(assumptions)
     workload, run = _asked_and_run(instance, plan, worst)
     assumed, other = balance_texts(workload, run.mapping.ep)[0], worst.key.split('"')[1]
-    return f"{assumed}; {_took(instance, plan, worst)} with balance = {other}"
+    return f"{assumed}; {_takes(instance, plan, worst)} with balance = {other}"
 
 
 def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
@@ -149,7 +155,7 @@ def _prices(plan: Plan, other: NextBest) -> str:
     if share < ALIKE:
         return f"another choice {verb} the same: {what}"
     more = f"the next best choice {verb} {words.percent(share)} more"
-    turn = "Halving or doubling any single price would not reverse the choice"
+    turn = "Halving or doubling any single price would not make it the better one"
     if other.product:
         source = (
             f" (that price is uncertain by {words.percent(other.doubt)})" if other.doubt else ""
@@ -157,5 +163,5 @@ def _prices(plan: Plan, other: NextBest) -> str:
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
-    call = " This is a close call: prices within their ranges, taken together, could reverse it."
+    call = " This is a close call: several prices within their ranges could together reverse it."
     return f"{more}: {what}. {turn}.{call * other.close}"

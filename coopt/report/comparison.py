@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (
-    "No any-to-any network of full bandwidth can connect this many NICs with the HB domains,"
+    "No Clos network of full bandwidth can connect this many NICs with the HB domains,"
     " NICs and switches of this plan, so no saving is stated."
 )
 NONE = "There is no runner-up."
@@ -57,7 +57,10 @@ def saving_tables(plan: Plan, baseline: Baseline | None) -> list[RenderableType]
 
 def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
     """Purchase and power of both, and their difference."""
-    networks = {"any-to-any": (baseline.design, baseline.cost), "this plan": (design, cost)}
+    networks = {
+        "full-bandwidth Clos": (baseline.design, baseline.cost),
+        "this plan": (design, cost),
+    }
     rows = [
         (
             name,
@@ -95,7 +98,7 @@ def saving_text(cost: Cost, reference: Cost, joined: Cost | None = None) -> str:
     if usd or w:
         repeated = "" if verbs[0] == verbs[1] else f"{verbs[1]} "
         outcome = f"{verbs[0]} {money_text} and {repeated}{power_text}"
-    text = f"Against the cheapest any-to-any network of full bandwidth, this plan {outcome}."
+    text = f"Against a full-bandwidth Clos network, this plan {outcome}."
     if joined is None:
         return text
     more = joined.capex_usd - cost.capex_usd
@@ -103,7 +106,7 @@ def saving_text(cost: Cost, reference: Cost, joined: Cost | None = None) -> str:
         f"{words.money(abs(more))}{_share(more, cost.capex_usd)} {'more' if more > 0 else 'less'}"
     )
     costs = change if more else "the same"
-    return f"{text} An any-to-any network of the same oversubscription costs {costs}."
+    return f"{text} Joining all rails at the same oversubscription costs {costs}."
 
 
 def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
@@ -134,7 +137,10 @@ def runners_tables(plan: Plan) -> list[RenderableType]:
     """
     if plan.alternatives_stop is None:
         return []
-    proof = "Each runner-up is proven to be the best design after those listed before it."
+    proof = (
+        "Each runner-up is proven to be the best design after the plan and the runners-up before"
+        " it."
+    )
     ending = (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
     return [*([runners_table(plan)] if plan.alternatives else []), ending]
 
@@ -184,7 +190,7 @@ def _parts(design: Design) -> dict[str, str]:
     if fabric.tiers > 1:
         leaf = fabric.tier[0]
         ports = (
-            f"{words.count(leaf.down_ports)} down,"
+            f"{words.counted(leaf.down_ports, 'port')} down,"
             f" {words.counted(leaf.uplinks_per_switch, 'uplink')} a leaf"
         )
         bundles = f" in bundles of {fabric.pod_bundle} links" if fabric.pod_bundle > 1 else ""

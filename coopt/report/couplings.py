@@ -27,7 +27,7 @@ from coopt.report.facts import BILL, bill_table, degrees, tco_sentence
 from coopt.report.words import FigureTable, facts, figures, pieces
 
 EACH_ON_ITS_OWN = (
-    "In both cases leaves reserve ports for all later GPUs, so that no cable moves to another leaf."
+    "Both ways of planning reserve leaf ports for all later GPUs, so that no cable has to move."
 )
 AIMS = {True: "least cost at the worst prices", False: "least regret over all prices"}
 """What [robust] asks for, by whether that is the worst case."""

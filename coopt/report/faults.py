@@ -135,10 +135,10 @@ def _spares(faults: Faults, spares: Spares) -> str:
     reserves = [idle] if spares.survives_gpu else []
     reserves += [standing_by] if spares.domains_standing_by else []
     goes_on = any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)
-    waits = " After a GPU fails, training waits until it is repaired or a spare domain takes over."
+    waits = " After a GPU fails, training waits until the GPU is repaired."
     return (
-        f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} One spare"
-        f" domain, with GPUs, servers and NICs, costs {words.money(spares.spare_domain_usd)}; it"
-        " has no switch ports of its own, so the links of the failed domain are moved over at a"
-        " patch panel or by hand."
+        f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} One"
+        f" spare domain costs {words.money(spares.spare_domain_usd)} (GPUs, interconnect, NICs,"
+        " and servers where they have a price). It has no switch ports of its own: the links of"
+        " the failed domain are moved over at a patch panel or by hand."
     )

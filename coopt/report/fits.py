@@ -28,8 +28,9 @@ def _one(fits: Fits) -> list[RenderableType]:
         (memory,) = fits.listed
         return pieces(Text(head, style="bold"), *_components(memory, fits), *_instead(fits))
     counts = (
-        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit. Of mappings with equal"
-        " degrees the table has the one that recomputes and shards least, small replicas first."
+        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit. For each combination"
+        " of degrees the table shows the one with the least recomputation, then with sequence"
+        " parallelism, then with the lowest ZeRO stage. The smallest replicas come first."
     )
     rows = [
         (

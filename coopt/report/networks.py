@@ -59,7 +59,7 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
     ]
     found: tuple[RenderableType, ...] = (
         f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} no more than"
-        " any network with the same end points and bandwidth.",
+        " any network that coopt finds for the same end points and bandwidth.",
         figures(
             "The cheapest network with the same end points and bandwidth",
             ("design",),

@@ -79,7 +79,7 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         capped = " (network.hall.switch_rack_kw sets a cap)" if open_cap else ""
         of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
-    elsewhere = " in racks beside these" if hall.switch_racks is None else ""
+    elsewhere = " in further racks" if hall.switch_racks is None else ""
     longest = [
         f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
     ]
@@ -87,9 +87,9 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         f"The hall has {words.counted(hall.racks, 'rack')}{of_switches} in"
         f" {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m. A rack of GPUs,"
         f" {'servers' if hall.with_hosts else 'interconnect'} and NICs draws"
-        f" {hall.rack_w / 1e3:,.3g} kW{fullest}. The hall draws {words.power(hall.w)},"
-        f" {words.power(hall.w * pue)} with cooling (PUE {pue:g}), of which switches and optics"
-        f" take {words.power(hall.w - hall.rack_w * hall.racks)}{elsewhere}.",
+        f" {hall.rack_w / 1e3:,.3g} kW{fullest}. The hall draws {words.power(hall.w)}, of which"
+        f" switches and optics take {words.power(hall.w - hall.rack_w * hall.racks)}{elsewhere};"
+        f" with cooling (PUE {pue:g}) it draws {words.power(hall.w * pue)}.",
         f"The longest cables are {words.both(longest)}.",
     ]
 
@@ -109,12 +109,15 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
-        fewer = f"{words.count(fewest)} to {words.count(domain.count)} of them"
-        required = f" ({words.both(instance.even_for)} requires that)" if instance.even_for else ""
-        key = "" if instance.even_for else " (network.domain_fill = 'any')"
+        uneven = (
+            f", but {words.both(instance.even_for)} does not allow uneven filling"
+            if instance.even_for
+            else " (network.domain_fill = 'any' tries uneven filling)"
+        )
         yield (
-            f"The same number of GPUs trains in every {domain.name}{required}. With uneven filling"
-            f" {fewer} might suffice{key}."
+            f"The same number of GPUs trains in every {domain.name}, which takes"
+            f" {words.count(domain.count)} of them; {words.count(fewest)} could hold all GPUs"
+            f" that train{uneven}."
         )
     yield from _empty_ports(instance, design)
     yield from _nic_notes(instance, design)
@@ -126,8 +129,8 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         )
     if fabric.kind == "rail-only" and fabric.tiers:
         yield (
-            "No switch connects two rails: traffic between rails is forwarded inside an HB domain,"
-            " and storage needs its own network."
+            "The network does not connect rails to each other: traffic between rails is"
+            " forwarded inside an HB domain, and storage needs its own network."
         )
 
 
@@ -195,6 +198,7 @@ def _leaf_note(design: Design) -> str:
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
     rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
     others, joined = rails - rails_taken, fabric.kind != "rail-only"
+    left = words.counted(others, "rail")
     nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
     # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
     on_one_leaf = fabric.kind == "clos" and fabric.tier[0].down_ports >= nics
@@ -206,8 +210,8 @@ def _leaf_note(design: Design) -> str:
         "After losing a leaf, training restarts over the other NICs": joined,
         "Losing a leaf stops training: there is only one rail": rails == 1,
         f"Losing the one switch of all {words.count(rails)} rails stops training": not others,
-        f"After losing a leaf, training restarts on the other {others} rails": rails_taken > 1,
-        f"After losing a rail, training restarts on the other {words.count(others)} rails": True,
+        f"After losing a leaf, training restarts on the other {left}": rails_taken > 1,
+        f"After losing a rail, training restarts on the other {left}": True,
     }
     return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
 
@@ -220,7 +224,7 @@ COUNTED = {
     "gpu": "GPUs that train",
     "host": "servers",
 }
-NEVER_COUNTED = ["racks", "cooling", "spare parts", "networks for storage and management"]
+NEVER_COUNTED = ["racks", "cooling equipment", "spare parts", "networks for storage and management"]
 LITTLE_MEMORY = 0.02
 """Share of a GPU's memory below which a plan says that so little is left free."""
 MANY_IDLE = 0.05
@@ -269,9 +273,9 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
     trained = [workload for workload in instance.workload if workload.train_tokens is not None]
     promised_s = {run.name: run.promised_s for run in runs}
     days = sum(w.days(promised_s[w.name]) for w in trained if w.name in promised_s)
-    add_up = f" In sequence they take {days:,.4g} days." if days else ""
+    add_up = f" One after the other they take {days:,.4g} days." if days else ""
     whole = add_up if len(trained) == len(instance.workload) else ""
-    return f"Workloads take turns: each meets its bound with the whole cluster to itself.{whole}"
+    return f"Workloads take turns: each is timed with the whole cluster to itself.{whole}"
 
 
 def remarks(instance: Instance, plan: Plan) -> list[str]:
@@ -308,7 +312,8 @@ def reading_notes(
     runs = [run for part in parts for run in part.workloads]
     last = [part for part in parts if part.phase == parts[-1].phase]
     included = [
-        f"The price of {domain.name} servers includes the interconnect, which counts as $0 here."
+        f"The interconnect of {domain.name} counts as $0; set its usd_per_gpu if the price of"
+        " the servers does not include it."
         for domain in domains_of(instance, parts)
         if domain.usd_per_gpu == 0 and "hb" in instance.objective.include
     ]
@@ -418,7 +423,7 @@ def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
         for text, counts in sizes.items()
     ]
     if missing:
-        yield f"No published run is {alternatives(missing)}."
+        yield f"No known published run is {alternatives(missing)}."
 
 
 SURE = 0.80, 0.95
@@ -488,7 +493,7 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
         reason = (
             "the same number of GPUs has to train in every domain (network.domain_fill)"
             if fill == "even"
-            else "no mapping found on fewer domains both meets the bound and costs less"
+            else "no better plan on fewer domains was found"
         )
         if fill == "fewest" and _skips_numbers(instance, design):
             reason += "; network.domain_fill = 'any' tries more numbers of domains"
@@ -635,10 +640,10 @@ def _open_channels(plan: Plan) -> Iterator[str]:
     lit = plan.couplings.ring.wan if plan.couplings.ring else ()
     channels = sum(link.channels for link in lit if link.optic is None)
     if channels:
-        end = "ends" if channels == 1 else "end"
         yield (
-            f"{words.counted(channels, 'wide-area channel')} {end} in ports that the bill leaves"
-            " out: [sharing.core] counts border switches, with optics by wan.km and wan.optics."
+            "The bill leaves out the ports at both ends of"
+            f" {words.counted(channels, 'wide-area channel')}: [sharing.core] adds border"
+            " switches, wan.km or wan.optics their optics."
         )
 
 
@@ -732,8 +737,8 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
             years = workload.days(slowest.elapsed_s(goodput)) / 365
             if 1 < years < math.inf:
                 yield (
-                    f"Training {workload.name} takes {years:.3g} years for"
-                    f" {spoken(workload.needed_tokens)} tokens."
+                    f"Training {workload.name} on {spoken(workload.needed_tokens)} tokens takes"
+                    f" {years:.3g} years."
                 )
 
 
@@ -744,8 +749,8 @@ def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
         if min(goodputs, default=1.0) < LITTLE:
             yield (
                 f"Interruptions leave {name} only {words.percent(min(goodputs))} of the time to"
-                " train. A bound in days (train_days with train_tokens) finds the spares and the"
-                " network that finish in time."
+                " train. With a bound in days (train_days with train_tokens), the search chooses"
+                " spares and a network that finish in time."
             )
 
 
@@ -760,11 +765,14 @@ def _by_law(instance: Instance) -> Iterator[str]:
         tokens = workload.train_tokens or 0.0
         flop = FLOP_PER_PARAMETER * size * tokens
         best_size, its_tokens = law.best_for_compute(flop)
+        reached, lowest = (
+            f"{law.loss(*of):.4g}" for of in ((size, tokens), (best_size, its_tokens))
+        )
         yield (
             f"By the scaling law {law.name}, {workload.model.name} ({spoken(size)} parameters)"
-            f" reaches a loss of {law.loss(size, tokens):.4g} with {spoken(tokens)} tokens. The"
-            f" same {flop:.3g} FLOP reach the lowest loss, {law.loss(best_size, its_tokens):.4g},"
-            f" with {spoken(best_size)} parameters and {spoken(its_tokens)} tokens."
+            f" reaches a loss of {reached} with {spoken(tokens)} tokens. The same {flop:.3g} FLOP"
+            f" reach the lowest loss, {lowest if lowest != reached else 'hardly less'}, with"
+            f" {spoken(best_size)} parameters and {spoken(its_tokens)} tokens."
         )
 
 

@@ -141,8 +141,8 @@ def _doubts(posterior: Posterior) -> list[RenderableType]:
     return pieces(
         f"{posterior.name}: the fit assumes that the catalog is off by"
         f" {words.percent(posterior.common_error)} on all runs together, and by"
-        f" {words.percent(posterior.own_error)} on each mapping (standard errors on published runs"
-        " left out of its own fit).",
+        f" {words.percent(posterior.own_error)} on each mapping (standard errors, from published"
+        " runs that the catalog's fit did not use).",
         f"{posterior.name}: to match these runs, {both(posterior.unphysical)} would have to be"
         " at a physical limit. Check their model, GPU and mapping."
         if posterior.unphysical

@@ -151,7 +151,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
-        bounded = f"no plan {verbs[1]} by more than {value}"
+        bounded = f"no plan {verbs[1]}{f' by more than {value}' if claim.value else ''}"
         return f"{build}: at prices within those of [robust], {bounded}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
@@ -220,12 +220,12 @@ def _sites_text(parts: Sequence[Part], ring: Ring) -> str:
 
 
 def _islands_text(parts: Sequence[Part]) -> str:
-    """`8 islands with 130,560 GPUs in all`; where they stand, if there are sites."""
+    """`8 clusters with 130,560 GPUs in all`; where they stand, if there are sites."""
     gpus = words.count(sum(part.design.gpus for part in parts if part.design is not None))
     sites = dict.fromkeys(part.site for part in parts if part.site is not None)
     place = f" at {words.both(sites)}" if sites else ""
     total = f"of {gpus} GPUs" if len(parts) == 1 else f"with {gpus} GPUs in all"
-    return f"{words.counted(len(parts), 'island')} {total}{place}"
+    return f"{words.counted(len(parts), 'cluster')} {total}{place}"
 
 
 def owning(instance: Instance) -> list[str]:
@@ -325,7 +325,7 @@ def _joint_purchases(instance: Instance) -> dict[str, str]:
     most = sharing.most_products.given.items()
     return {
         **{f"Volume price of {discount.item}": _steps(discount) for discount in sharing.discount},
-        "Most products": ", ".join(f"{kind} {count}" for kind, count in most),
+        "Different products": ", ".join(f"at most {count} of kind {kind}" for kind, count in most),
         "Core": f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
         if core
         else "",

@@ -26,34 +26,34 @@ def other_numbers(instance: Instance, plan: Plan) -> Iterator[str]:
 def _better_numbers(plan: Plan) -> Iterator[str]:
     now_s = {run.name: run.iteration_time_s for run in plan.workloads}
     for better in plan.better_numbers:
-        took = f"{words.seconds(better.iteration_time_s)} in place of"
-        took += f" {words.seconds(now_s[better.workload])} an iteration"
-        yield f"{_number(plan, better)} {took}, {_less(better)}."
+        of = f" of {better.workload}" if len(plan.workloads) > 1 else ""
+        yield (
+            f"With {_number(better)}, an iteration{of} would take"
+            f" {words.seconds(better.iteration_time_s)} in place of"
+            f" {words.seconds(now_s[better.workload])}: {words.percent(better.saved)} less time for"
+            f" the same training ({_key(better)})."
+        )
     if any(better.key.endswith(("batch_tolerance", "idle_gpus")) for better in plan.better_numbers):
         yield EVEN
 
 
-def _number(plan: Plan, better: BetterNumber) -> str:
+def _number(better: BetterNumber) -> str:
     """The other number in place of that of the plan."""
     value, now = words.count(better.value), words.count(better.now)
     if better.key == "cluster.idle_gpus":
         idle = words.count(better.now - better.value)
-        return f"{value} GPUs with the other {idle} of the {now} idle would take"
-    of = f" of {better.workload}" if len(plan.workloads) > 1 else ""
-    if ".mapping." in better.key:
-        degree = better.key.rpartition(".")[2]
-        return f"{degree} = {value}{of}, beyond the {now} that are tried by default, would take"
-    return f"A batch{of} of {value}, not {now}, would take"
+        return f"{value} of the {now} GPUs training and the other {idle} idle"
+    what = f"{better.key.rpartition('.')[2]} =" if ".mapping." in better.key else "a batch of"
+    return f"{what} {value} in place of {now}"
 
 
-def _less(better: BetterNumber) -> str:
-    """How much is saved, and with which key."""
-    saved = f"{words.percent(better.saved)} less time for the same training"
+def _key(better: BetterNumber) -> str:
+    """The key that lets the search choose the other number."""
     if better.key == "cluster.idle_gpus":
-        return f"{saved} ({better.key} = true lets the search leave GPUs idle)"
+        return f"{better.key} = true lets the search leave GPUs idle"
     if ".mapping." in better.key:
-        return f"{saved} (a list in {better.key} lets the search take it)"
-    return f"{saved} ({better.key} = {NEAR_BATCH:g} lets the search choose the batch)"
+        return f"a list in {better.key} lets the search choose it"
+    return f"{better.key} = {NEAR_BATCH:g} lets the search choose the batch"
 
 
 def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:

@@ -251,7 +251,7 @@ def calibration_report(calibration: Calibration) -> list[RenderableType]:
         " of their prior.",
         f"Not fitted (too few rows): {left_out}." if left_out else None,
         [
-            f"Of these, {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
+            f"Error on the {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"
             f" {_error(kind.fitted)}, group left out {_error(kind.leave_one_group_out)}."
             for kind in kinds
             if len(kinds) > 1

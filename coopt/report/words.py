@@ -44,8 +44,8 @@ def count(number: int) -> str:
 
 
 def kind(name: str) -> str:
-    """`hb/GPU`, `switch`: the kind of an item of the bill, and what HB domains are counted by."""
-    return "hb/GPU" if name == "hb" else name
+    """`HB (per GPU)`, `switch`: the kind of an item of the bill, with the unit of HB domains."""
+    return "HB (per GPU)" if name == "hb" else name
 
 
 def times(number: int, name: str) -> str:

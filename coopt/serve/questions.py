@@ -192,7 +192,7 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
     document = tomlkit.parse(text)
     for path, value in changes:
         if not path:
-            raise InstanceError(f"{NAME}: a change without a place, needs a key")
+            raise InstanceError(f"{NAME}: a change names no key, needs one")
         try:
             _put(document, path, value)
         except tomlkit.exceptions.ConvertError:
@@ -295,8 +295,8 @@ def _inside(node: Any, step: str | int, path: Path) -> Any:
 
 def _nowhere(path: Path) -> InstanceError:
     return InstanceError(
-        f"{NAME}: {'.'.join(map(str, path))}: no such place, needs a key or the next place of a"
-        " list"
+        f"{NAME}: {'.'.join(map(str, path))}: there is no such key or index, needs a key or the"
+        " next index of a list"
     )
 
 

@@ -75,8 +75,8 @@ def bom(
     if plan is not None:
         if isinstance(source, Plan) or design is not None:
             raise InstanceError(
-                "bom: with a plan the first file must be its instance, needs an instance and"
-                " no --design"
+                "bom: a plan is given after a file that is no instance, needs its instance as"
+                " the first file (without --design)"
             )
         question, decided_plan = decided(instance_of(source), plan)
         check_same_question(question, decided_plan)

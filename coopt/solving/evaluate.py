@@ -227,7 +227,7 @@ def evaluate_instance(
             workload for workload, run in zip(workloads, plans, strict=True) if run is None
         )
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r}: no part of its mapping fills the"
+            f"{instance.name}: workload {workload.name!r}: no factors of its degrees fill the"
             f" {family.active} active GPUs of {family.hb.name}, needs degrees with divisors whose"
             f" product is {family.active}"
         )

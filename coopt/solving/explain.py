@@ -64,9 +64,9 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         neighbours = tuple(sorted(space.nearby_counts()))
         return (
             (
-                f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half of"
-                f" each in use: needs another GPU count (such as {_numbers_text(neighbours)}) or"
-                " another HB domain"
+                f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half"
+                f" of each in use: needs another GPU count (such as {_numbers_text(neighbours)})"
+                " or another HB domain"
             ),
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
@@ -212,8 +212,8 @@ def no_design(
     )
     return tuple(sentences) or (
         (
-            "every bound can be met on some network, but no single network meets them all: "
-            "needs a looser bound on one workload"
+            "every bound can be met on some network, but no single network meets them all: needs"
+            " a looser bound on some workload"
         ),
     )
 
@@ -250,9 +250,12 @@ def too_many_days(
     if availability is None:
         assert total is not None, "without failures what is viable is in time"
         least = _too_small("train_days_total", total, total * share)
-        return (f"{least}, in which all workloads train in turn on {family.hb.name}",)
+        return (
+            f"{least}, the least in which all workloads train one after the other (on"
+            f" {family.hb.name})",
+        )
     among = (
-        f" with at most {availability.spares[-1]:,} spare domains"
+        f" with at most {counted(availability.spares[-1], 'spare domain')}"
         if availability.spare_domains
         else ""
     )
@@ -290,7 +293,8 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     uses = _least_uses(instance, in_time)
     caps = {name: float(getattr(instance.limits, name)) for name in uses}
     single = tuple(
-        f"{_too_small(name, caps[name], value)}, with which every time bound can be met"
+        f"{_too_small(name, caps[name], value)}, the least of any network that meets every"
+        " time bound"
         for name, value in uses.items()
         if value > caps[name]
     )
@@ -409,7 +413,7 @@ def no_split(instance: Instance, workload: Workload) -> str:
     lists = ", ".join(f"{key} = {text_of(getattr(workload.mapping, key))}" for key in keys)
     model = workload.model
     ruling = {key for gpus in instance.cluster.gpus for key in ruling_out(workload, gpus)}
-    without = f"; one divides without {alternatives(sorted(ruling))}" if ruling else ""
+    without = f"; without {alternatives(sorted(ruling))} some split divides them" if ruling else ""
     groups = "".join(f"{scan.groups} groups of {scan.kind}, " for scan in model.scans)
     return (
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text}"

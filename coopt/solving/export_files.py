@@ -31,8 +31,8 @@ from formulations.network import NETWORK, build
 
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 NOTHING = (
-    "{}: nothing serves every workload, so that there is no program to write, needs bounds that can"
-    " be met"
+    "{}: no network serves every workload, so there is no mixed-integer program to write, needs"
+    " bounds that can be met"
 )
 SECTIONS = {
     "min": "minimize",
@@ -193,7 +193,7 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     d = problem.data
     yield (
         "y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c:"
-        " whether column c is used; families of one context have the same domains and NICs"
+        " whether column c is used; families in one context have the same domains and NICs"
     )
     for f, family in enumerate(problem.families):
         yield (

@@ -28,9 +28,9 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
     Evaluation or sentences
         Sentences that say why nothing can be built, or why nothing fits.
     """
-    require_one_network(instance, "the action fastest of a suite")
-    require_no_failures(instance, "the action fastest of a suite")
-    require_billed(instance, "the action fastest of a suite")
+    require_one_network(instance, "the action `fastest` of a suite")
+    require_no_failures(instance, "the action `fastest` of a suite")
+    require_billed(instance, "the action `fastest` of a suite")
 
     def in_time(outcome: Evaluation | tuple[str, ...]) -> bool:
         return not isinstance(outcome, tuple) and all(

@@ -137,7 +137,7 @@ def _fixed_keys(design: PublishedDesign) -> str:
         for key in ("down", "up")
         if getattr(tier, key)
     ]
-    return f"; it need not keep the published {', '.join(keys)}" if keys else ""
+    return f"; it may differ from the published {', '.join(keys)}" if keys else ""
 
 
 def _not_compared(design: PublishedDesign) -> str:

@@ -222,7 +222,7 @@ def _without_switch(links: Mapping[str, int], switches: int) -> str:
     if len(links) == 1:
         return "nothing else is joined to the core"
     if common:
-        return f"any two islands still have at least {counted(common, 'switch')} in common"
+        return f"any two islands still share at least {counted(common, 'core switch')}"
     cut = "no two islands are joined" if switches == 1 else "islands with one link may be cut off"
     return f"{cut} until it is replaced"
 
@@ -301,7 +301,7 @@ def _without_channels(
     """The loss of a part that takes channels with it: exchanges are as slow as the slowest link."""
     later_s = ring.added_s(lost)
     if later_s is None:
-        remedy = "needs a second one: without it no channel is left between two sites"
+        remedy = "needs a second one: without this one no channel is left between two sites"
         return _stopped(part, count, running, remedy)
     late = [replace(job, iteration=delayed(job.iteration, later_s[job.name])) for job in running]
     times_s = [job.time_s(NOTHING) for job in late]

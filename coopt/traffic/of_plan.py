@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError, alternatives
+from coopt.instance.texts import InstanceError, alternatives, counted
 from coopt.network.family import Family
 from coopt.network.placing import leaf_numbers
 from coopt.network.plan_networks import (
@@ -218,8 +218,8 @@ def workload_splits(
             if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
                     f"{instance.name}: workload {question_workload.name!r} is split over"
-                    f" {split.ranks} GPUs in {split.domains} domains, and the plan has"
-                    f" {network.gpus} in {domains}, {CHECK}"
+                    f" {counted(split.ranks, 'GPU')} in {counted(split.domains, 'domain')}, and the"
+                    f" plan has {network.gpus:,} in {domains:,}, {CHECK}"
                 )
             splits.append((split, workload_plan))
     return family, tuple(splits)

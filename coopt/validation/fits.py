@@ -296,7 +296,7 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f" {named}, needs another value"
         )
     if not splits_tensors(workload, t):
-        return f"--tp = {t}: does not divide heads, widths and experts of {name}"
+        return f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits"
     if workload.model.seq % c:
         return (
             f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}"

@@ -249,7 +249,7 @@ def _operation(output: _Output, name: str, factor: float, reduces: bool) -> str:
     """Return the collective: named in the output or the file, else told by its bus bandwidth."""
     if len({*output.started}) > 1:
         raise InstanceError(
-            f"{name}: nccl-tests: {both(sorted({*output.started}))}, needs a file for each"
+            f"{name}: has nccl-tests of {both(sorted({*output.started}))}, needs a file for each"
         )
     if output.started:
         (operation,) = {*output.started}

@@ -187,8 +187,9 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     explained_variance = float(np.mean(_variances(slopes, widths)))
     if explained_variance <= 1e-12:
         raise InstanceError(
-            f"--parameters: {', '.join(fit_set.parameters)} have no effect on"
-            f" {', '.join(run.id for run in runs)}, needs some that do, such as gemm,hbm"
+            f"--parameters: changing {', '.join(fit_set.parameters)} has no effect on"
+            f" {', '.join(dict.fromkeys(run.id for run in runs))}, needs parameters that have one,"
+            " such as gemm,hbm"
         )
     # what runs of one source have in common is what parameters explain; the rest is each mapping's
     # own

@@ -335,7 +335,8 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
         bound_claimed=claim,
         bound_proven=None if proven is None else float(proven),
         exact=None if proven is None else str(proven),
-        by="every design was priced exactly; each cheaper one misses a bound or a limit",
+        by="every design was priced exactly; each one cheaper than the proven bound misses a"
+        " time bound or a limit",
         reasons=dict(reasons),
         ok=rival is None,
     )

@@ -105,10 +105,8 @@ def test_a_time_limit_ends_with_code_4(coopt, written):
     done = coopt("explain", written(("[network]", "[solver]\ntime_limit_s = 1e-9\n\n[network]")))
     assert (done.exit_code, "stopped early" in done.stdout) == (4, True)
     done = coopt("explain", written(("\n[network]", PHASES)), "--time-limit", 1e-9)
-    assert (done.exit_code, done.stdout.splitlines()) == (
-        4,
-        ["The search stopped early (time limit); nothing is proven."],
-    )
+    (line,) = done.stdout.splitlines()
+    assert (done.exit_code, "(time limit)" in line) == (4, True)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def partitioned(solved: Solved) -> tuple[Path, Path]:
 def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
     instance, plan = partitioned
     shown = coopt("solve", instance, "--full")
-    assert shown.stdout.startswith("Build 2 islands")
+    assert shown.stdout.startswith("Build 2 clusters")
     for part in ("Networks and their workloads", "Discounts", "Bill of materials", "hb products in use: 1 of"):
         assert part in shown.stdout
     assert coopt("verify", instance, plan).exit_code == 0

@@ -206,7 +206,8 @@ def test_the_plan_of_another_question_is_refused() -> None:
 def test_what_time_does_not_suffice_for_is_named() -> None:
     found = coopt.explain(asked("partition"), time_limit_s=1e-9)
     assert (found.status, found.bounds) == ("unknown", ())
-    assert found.sentences == ("The search stopped early (time limit); nothing is proven.",)
+    (sentence,) = found.sentences
+    assert "(time limit)" in sentence
 
 
 def test_questions_left_are_named_by_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:

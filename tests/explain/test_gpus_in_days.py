@@ -130,7 +130,7 @@ def test_days_that_failures_alone_break_take_more_gpus_and_their_spares_are_told
     assert plan.objective.value == one.value
     spares = one.design.spare_gpus
     assert one.notes == (
-        (f"This plan has {spares} idle GPUs besides the {change.to} GPUs that train, 1 spare HB domain included.",)
+        (f"It trains on {change.to} GPUs and leaves {spares} idle, those of 1 spare HB domain included.",)
         if spares
         else ()
     )

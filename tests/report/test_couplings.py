@@ -87,7 +87,7 @@ def test_the_headline_counts_the_islands_of_the_last_phase_and_names_their_sites
     last = [part for part in plan.parts if part.phase == 2028]
     sites = words.both(dict.fromkeys(part.site for part in last if part.site))
     assert headline(instance, plan).startswith(
-        f"Grow in 2 phases to {len(last)} islands with 32 GPUs in all at {sites},"
+        f"Grow in 2 phases to {len(last)} clusters with 32 GPUs in all at {sites},"
     )
     assert headline(instance, plan).count("worst prices") == 1
     assert "worst prices" not in headline(ask(**FLEET | {"robust": {**FLEET["robust"], "aim": "regret"}}), plan)

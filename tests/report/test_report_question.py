@@ -15,7 +15,7 @@ BEYOND_ONE_NETWORK = {
     "From 2029.5 on": "64 GPUs for first (at most 0.1500 s an iteration), second (at most 0.2000 s an iteration); "
     "prices: nic x 0.5, gpu x 0.9; $10 of labour for each link added later",
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
-    "Most products": "hb 1",
+    "Different products": "at most 1 of kind hb",
     "Core": "16-port, 25 Gbit/s for each GPU that trains",
     "Losses": "any one nic (time bounds are then 1.5 times as long)",
     "Prices": "nic x 0.5 to 2, switch x 0.2 to 9",

@@ -136,12 +136,12 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (left_open, {"cluster__gpu": ["h100-sxm", "gb2000"]}, "no gpu of this name"),
     (left_open, {"workload__0__global_batch": TOO_MANY}, "needs at most 1,000"),
     (left_open, {"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs most >= least"),
-    (ask, {"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: begins with another value"),
-    (ask, {"workload__0__batches": [96, 64]}, "batches: begins with another value"),
+    (ask, {"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: its first value differs"),
+    (ask, {"workload__0__batches": [96, 64]}, "batches: its first value differs"),
     (
         ask,
         {"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}},
-        "allowed.dp_mode: begins with another value",
+        "allowed.dp_mode: its first value differs",
     ),
     (
         ask,

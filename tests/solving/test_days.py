@@ -371,7 +371,7 @@ def test_bounds_that_a_front_moves_are_of_ones_own_where_others_stay() -> None:
 @pytest.mark.parametrize(
     ("changes", "needs"),
     [
-        ({"workload": turns(9)["workload"][:1]}, "there is one, needs its train_days"),
+        ({"workload": turns(9)["workload"][:1]}, "there is only one, needs its train_days"),
         ({"sharing": {"mode": "partition"}}, "not supported with sharing.mode = 'partition'"),
         ({"availability": {"rates": "llama-3", "confidence": 0.9}}, "not supported with availability.confidence"),
         (turns(9, train_tokens=None), r"workload\[1\].train_tokens = 0"),

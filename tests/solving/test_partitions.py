@@ -183,7 +183,7 @@ def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     instance = teams(limits={"power_mw": 0.001, "capex_usd": 1000.0})
     ((asked, islands),) = islands_listed(running(instance))
     data = numbers_of(asked, islands)
-    assert coopt.solve(instance).explanation[0].startswith("no choice of islands")
+    assert coopt.solve(instance).explanation[0].startswith("no choice of networks")
     assert over_limits(stopped(instance), [data]) == (UNTRIED,)
     (sentence,) = no_island(stopped(teams()), slots_of(teams())[:1])
     assert "time ran out before" in sentence
@@ -442,8 +442,8 @@ def test_losses_of_which_islands_survive_each_but_not_all_are_named_together() -
     assert all(asked(lost).status == "optimal" for lost in ("leaf", "domain"))
     large, small = asked("leaf", "domain").explanation
     assert large == (
-        "robust.survive = leaf, domain: some island of workload 'large' that meets its bound survives each of these "
-        "losses, but none survives them all: needs a larger robust.slower, or fewer losses to survive"
+        "robust.survive = leaf, domain: each of these losses alone leaves some network of workload 'large' that "
+        "meets its bound, but none survives all of them: needs a larger robust.slower, or fewer losses to survive"
     )
     assert small == large.replace("'large'", "'small'")
 

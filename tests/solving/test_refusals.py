@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"survive": ["nic"], "slower": {"gpu": 2.0}}, "robust.slower.gpu: unknown key"),
             (
                 {"survive": ["nic"], "slower": {"domain": 2.0}},
-                "robust.slower.domain = 2: belongs to no loss, needs 'domain' in robust.survive",
+                "robust.slower.domain = 2: applies only after the loss of a domain, needs 'domain' in robust.survive",
             ),
             ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
             ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),

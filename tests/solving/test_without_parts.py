@@ -169,8 +169,8 @@ def test_no_iteration_passes_through_a_core() -> None:
 @pytest.mark.parametrize(
     ("links", "switches", "says"),
     [
-        ({"a": 5, "b": 9, "c": 3}, 4, "any two islands still have at least 2 switches in common"),
-        ({"a": 5, "b": 9}, 4, "any two islands still have at least 3 switches in common"),
+        ({"a": 5, "b": 9, "c": 3}, 4, "any two islands still share at least 2 core switches"),
+        ({"a": 5, "b": 9}, 4, "any two islands still share at least 3 core switches"),
         ({"a": 1, "b": 9}, 3, "islands with one link may be cut off until it is replaced"),
         ({"a": 5, "b": 9}, 1, "no two islands are joined until it is replaced"),
         ({"a": 5}, 1, "nothing else is joined to the core"),

@@ -300,7 +300,7 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
 
 def test_only_islands_take_a_proof() -> None:
     instance, plan = solved("shared")
-    with pytest.raises(InstanceError, match="islands or direct links"):
+    with pytest.raises(InstanceError, match="islands and direct links"):
         prove(instance, plan)
     with pytest.raises(InstanceError, match="another instance"):
         prove(ask(cluster__gpus=32), plan)

@@ -73,10 +73,10 @@ def _cables(instance: Question) -> Iterator[str]:
     others = {
         "[[existing]]": instance.existing,
         "[availability]": instance.availability,
-        "limits.power_mw, which other cables would meet": (
+        "limits.power_mw (unless power is minimised)": (
             instance.limits.power_mw is not None and kind != "power"
         ),
-        "limits.capex_usd, which other cables would meet": (
+        "limits.capex_usd (unless the purchase cost is minimised)": (
             instance.limits.capex_usd is not None and kind != "capex"
         ),
         "network.link_ends = 'same'": network.link_ends == "same",
@@ -91,8 +91,8 @@ def _cables(instance: Question) -> Iterator[str]:
         )
     if unknown:
         yield (
-            f"network.cables = 'hall': nobody knows how many racks {both(unknown)} fills, needs"
-            " `racks` of each HB domain, or cables = 'tier'"
+            f"network.cables = 'hall': the racks of {both(unknown)} are not stated, needs `racks`"
+            " in the table of each HB domain, or cables = 'tier'"
         )
 
 
@@ -360,7 +360,8 @@ def _in_turn(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             len(instance.workload) == 1,
-            f"{key}: adds up workloads that take turns, but there is one, needs its train_days",
+            f"{key}: adds up the days of several workloads, but there is only one, needs its"
+            " train_days instead",
         ),
         (others, f"{key}: is not supported with {both(others)}, needs a question without them"),
     )
@@ -437,9 +438,9 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
     )
     if count > MOST_IDLE_SITES:
         yield (
-            f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} combinations"
-            " of GPUs and domains to choose from, needs fewer idle GPUs (at most"
-            f" {MOST_IDLE_SITES:,} such combinations)"
+            f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} choices of"
+            " how many GPUs train in how many HB domains, needs fewer idle GPUs (at most"
+            f" {MOST_IDLE_SITES:,} such choices)"
         )
 
 
@@ -449,7 +450,7 @@ def _idle_elsewhere(instance: Question) -> Iterator[str]:
     if instance.cluster.idle_gpus and several:
         yield (
             f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: idle GPUs are"
-            " supported only on a single network that workloads share in turn, needs an instance"
+            " supported only on a single network that workloads use in turn, needs an instance"
             f" without {both(several)}"
         )
 

@@ -156,7 +156,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
         yield from _border(instance)
         return
     yield from one_number(
-        instance, "the islands of sharing.mode = 'partition' divide a fixed number of GPUs"
+        instance, "the workloads under sharing.mode = 'partition' divide a fixed number of GPUs"
     )
     yield from _discounts(instance)
     yield from core_disagreements(instance)
@@ -237,15 +237,14 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, 1)
     if len(instance.workload) > ports:
         yield (
-            f"{place}: has {ports} ports for the islands of {len(instance.workload)} workloads, "
-            "needs at least one for each, so that any two of them meet on a switch"
+            f"{place}: has {ports} ports for {len(instance.workload)} workloads, needs at least"
+            " one for each, so that the networks of any two share a switch"
         )
     nics_gbit_s = network.gbit_s_into(switch)
     if not nics_gbit_s:
         yield (
-            f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC of that rate in"
-            " network.nics, or one whose ports have it with a number of planes in"
-            " network.nic_planes"
+            f"{place}: its ports have {switch.port_gbit_s:g} Gbit/s, needs a NIC in network.nics"
+            " whose ports have that rate (with as many planes as network.nic_planes allows)"
         )
         return
     yield from _core_optics(instance, core, switch)
@@ -266,8 +265,8 @@ def _border(instance: Question) -> Iterator[str]:
             *(
                 (
                     wan.km is not None or wan.optics,
-                    f"wan[{w}].{'optics' if wan.optics else 'km'}: says what ends a channel in"
-                    " ports of a core, needs [sharing.core]",
+                    f"wan[{w}].{'optics' if wan.optics else 'km'}: applies only to channels that"
+                    " end in ports of a core, needs [sharing.core]",
                 )
                 for w, wan in enumerate(instance.wan)
             )
@@ -281,8 +280,8 @@ def _border(instance: Question) -> Iterator[str]:
     yield from broken(
         (
             core.optic is None,
-            "sharing.core.optic: is missing, needs the listed optic at the core's end of links from"
-            " leaves, where channels between sites end in the core too",
+            "sharing.core.optic: is missing, but channels between sites end in ports of the"
+            " core, needs the listed optic for the core's end of links from leaves",
         ),
         (
             switch.protocol == "infiniband",
@@ -301,8 +300,8 @@ def _border(instance: Question) -> Iterator[str]:
         yield from broken(
             (
                 wan.km is None,
-                f"wan[{w}].km: is missing, needs the length of the fibre (km), by which ports of"
-                " the core get their optics",
+                f"wan[{w}].km: is missing, needs the length of the fibre (km), which decides the"
+                " optics in ports of the core",
             ),
             (
                 wan.km is not None and max(reaches_km, default=-1.0) < wan.km,
@@ -477,8 +476,8 @@ def site_disagreements(instance: Question) -> Iterator[str]:
         ),
         (
             is_several and islands and (instance.wan or divides),
-            f"{key}: every island is at one site with sharing.mode = 'partition', needs to be left"
-            " out",
+            f"{key}: does not apply, as sharing.mode = 'partition' places each workload at one"
+            " site, needs to be left out",
         ),
         (
             len(instance.site) > MAX_SITES,
@@ -612,7 +611,8 @@ def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, st
     return {
         (
             key := f"robust.slower.{part}"
-        ): f"{key} = {factor:g}: belongs to no loss, needs {part!r} in robust.survive"
+        ): f"{key} = {factor:g}: applies only after the loss of a {part}, needs {part!r} in"
+        " robust.survive"
         for part, factor in factors.items()
         if part not in survived
     }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.instance.numerics import REORDERED
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -160,8 +160,8 @@ def _whole_numbers(name: str, values: Any, *, dimensions: int) -> Ints:
     array = np.asarray(values)
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InstanceError(
-            f"{name}: has {array.ndim} dimensions of {array.dtype}, needs {dimensions} of whole"
-            " numbers"
+            f"{name}: holds {array.dtype} in {counted(array.ndim, 'dimension')}, needs whole"
+            f" numbers in {dimensions}"
         )
     return array.astype(np.int64)
 

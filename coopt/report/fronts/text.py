@@ -298,10 +298,11 @@ def _answer(front: Front, instance: Instance) -> str:
     if answer is None:
         min_time = time_words(instance, time_of(front.points[0]))
         return f"No design meets {bound}: the fastest takes {min_time}."
+    verb = VERBS[front.kind].split()[0]
     least = f"{amount_of(front, answer)}, with {built_from(instance, answer)}"
     if bound_given is None:
-        return f"No bound is given; the fastest design comes to {least}."
-    return f"Within {bound} the best design comes to {least}."
+        return f"No bound is given; the fastest design {verb} {least}."
+    return f"Within {bound} the best design {verb} {least}."
 
 
 def front_report(front: Front, instance: Instance) -> list[RenderableType]:

@@ -43,17 +43,17 @@ from coopt.traffic.summary import cells_of, traffic_figures
 FABRICS = {
     "rail-only": (
         "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network"
-        " of its own and no switch joins two rails: traffic to another rail first moves to that"
+        " of its own without links to other rails: traffic to another rail first moves to that"
         " rail inside its HB domain."
     ),
     "rail-optimized": (
-        "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail, or"
-        " several whole ones, and the switches above join all leaves, so that any GPU reaches any"
-        " other."
+        "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail,"
+        " or several whole ones; if there are several leaves, switches above join them, so that"
+        " any GPU reaches any other."
     ),
     "clos": (
-        "A leaf serves whole HB domains with all their NICs as far as it has ports, and the"
-        " switches above join all leaves, so that any GPU reaches any other."
+        "A leaf serves whole HB domains with all their NICs as far as it has ports; if"
+        " there are several leaves, switches above join them, so that any GPU reaches any other."
     ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}

@@ -97,7 +97,7 @@ def fleet_plan(run: Run) -> Plan:
     run.log.columns_s = run.elapsed_s()
     run.tell(
         "build",
-        f"{counted(sum(len(offer.options) for offer in offers), 'option')} for networks over all"
+        f"{counted(sum(len(offer.options) for offer in offers), 'candidate network')}, over all"
         " phases and sites",
     )
     searches = [

@@ -16,7 +16,7 @@ from coopt.solving.fleet.search import search_partition
 from coopt.solving.runs import Run, StoppedError, backend_of
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, ScenarioCosts
 
-UNTRIED = "no choice of islands meets all limits, and time ran out before every limit was tried"
+UNTRIED = "no choice of networks meets all limits, and time ran out before every limit was tried"
 GAP = 1e-6  # of the least that would do
 
 
@@ -61,8 +61,8 @@ def _joint_reason(run: Run, datas: Sequence[ChoiceData]) -> str:
         f"{key} {rounded_up(use)}" for key, use in _exceeded(datas[number], rows, total)
     )
     return (
-        "no choice of islands meets all limits, and removing any single limit does not help: the"
-        f" cheapest choice without limits takes {takes}; needs several looser limits"
+        "no choice of networks meets all limits, and removing any single limit does not help:"
+        f" the cheapest choice without limits takes {takes}; needs several looser limits"
     )
 
 

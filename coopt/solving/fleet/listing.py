@@ -262,7 +262,7 @@ def _new_options(
     if as_arrays(original):
         found = list_options(
             billed,
-            lambda w: run.tell("columns", f"islands of {w.name}"),
+            lambda w: run.tell("columns", f"candidate networks of {w.name}"),
             run.check_clock,
             listed,
         )
@@ -276,7 +276,7 @@ def _new_options(
     placed, begun = list[Placed](), list[Chain]()
     gated: Counter[str] = Counter()
     for number, slot in enumerate(slots_of(billed)):
-        run.tell("columns", f"islands of {', '.join(slot.workloads)}")
+        run.tell("columns", f"candidate networks of {', '.join(slot.workloads)}")
         list_slot = partial(list_islands, billed, slot.workloads, original, run.check_clock, listed)
         if pruned:  # by bills and limits, so that another question has other islands
             listing = list_slot(prune)

@@ -12,7 +12,7 @@ from functools import partial
 from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, change_text
+from coopt.instance.texts import both, change_text, counted
 from coopt.instance.variants import (
     at_min_efficiency,
     phases_of,
@@ -120,8 +120,12 @@ def _unjoined(instance: Instance, optic: str | None, slots: Sequence[Slot]) -> s
         return f"no network meets the bounds {_asked(instance)}on the given GPUs: {optic}"
     one = len(slots) == 1
     named = f"workload{'' if one else 's'} {both([repr(slot.name) for slot in slots])}"
-    meets = "no island meets its bound" if one else "no islands meet their bounds"
-    return f"{named}: {meets} {_asked(instance)}on the GPUs there are: {optic}"
+    meets = (
+        "no network of its own meets its bound"
+        if one
+        else "no networks of their own meet their bounds"
+    )
+    return f"{named}: {meets} {_asked(instance)}on the given GPUs: {optic}"
 
 
 def _alone(run: Run, slot: Slot) -> Iterator[str]:
@@ -207,7 +211,7 @@ def _subject(instance: Instance, slot: Slot) -> Subject:
     when = " in every phase with training" if len(instance.years) > 1 else ""
     if instance.sharing.mode == "time":
         return NETWORK._replace(bounds=f"{NETWORK.bounds}{when}")
-    return Subject(f"island of workload {slot.name!r}", f"its bound{when}")
+    return Subject(f"network of workload {slot.name!r}", f"its bound{when}")
 
 
 def _too_short(run: Run, slot: Slot) -> str:
@@ -217,7 +221,10 @@ def _too_short(run: Run, slot: Slot) -> str:
     if instance.sharing.mode == "time":
         subject, bounds = f"no network meets the bounds {asked}on the given GPUs", "bounds"
     else:
-        subject = f"workload {slot.name!r}: no island meets its bound {asked}on the given GPUs"
+        subject = (
+            f"workload {slot.name!r}: no network of its own meets its bound {asked}on the given"
+            " GPUs"
+        )
         bounds = "a bound"
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
@@ -276,6 +283,6 @@ def _asked(instance: Instance) -> str:
     lost = "also after every loss in robust.survive, " if instance.losses else ""
     if instance.availability is not None:
         listed = instance.availability.spare_domains
-        most = f" and at most {max(listed):,} spare domains" if listed else ""
+        most = f" and at most {counted(max(listed), 'spare domain')}" if listed else ""
         lost += f"with interruptions{most}, "
     return when + lost

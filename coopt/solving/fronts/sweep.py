@@ -257,8 +257,9 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             )
     if instance.minimizes_regret:
         raise InstanceError(
-            f"{instance.name}: a regret is measured from the best plans within the same bounds, so"
-            " that regrets at two paces do not compare, needs robust.aim = 'worst-case'"
+            f"{instance.name}: a regret is measured against the best plans within the same"
+            " bounds, so regrets within different bounds cannot be compared, needs robust.aim ="
+            " 'worst-case'"
         )
     moving = tuple(dict.fromkeys(over))
     return (

@@ -91,8 +91,8 @@ def prove(
     )
     if not has_proof or (bound is None and plan.status != "infeasible"):
         raise InstanceError(
-            f"{instance.name}: needs a plan of islands or direct links with a bound; others are"
-            " certified without proof"
+            f"{instance.name}: proofs are written only for islands and direct links, needs such a"
+            " plan with a bound (`coopt certify` takes others without a proof)"
         )
     kind = plan.objective.kind
     local = instance.model_copy(
@@ -106,8 +106,8 @@ def prove(
         return _proof(run, plan, gap, identity(question))
     except StoppedError as stopped:
         raise InstanceError(
-            f"{instance.name}: {time_limit_s:g} s are over before any case is begun, needs a longer"
-            " time limit"
+            f"{instance.name}: {time_limit_s:g} s passed before the first case of the proof was"
+            " finished, needs a longer time limit"
         ) from stopped
 
 
@@ -151,9 +151,7 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
     turns = plan.couplings.turns
     if [turn.factors for turn in turns] != instance.price_scenarios:
-        raise InstanceError(
-            f"{instance.name}: the plan does not have every way that prices may turn out"
-        )
+        raise InstanceError(f"{instance.name}: the plan lacks price scenarios of the instance")
     hopeful = at_max_efficiency(instance)
     scenarios = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)

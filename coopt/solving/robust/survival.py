@@ -358,9 +358,9 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
 def survived_by_none(losses: Losses, subject: Subject) -> str:
     """That some survives each loss, and none all of them."""
     return (
-        f"robust.survive = {', '.join(losses)}: some {subject.noun} that meets {subject.bounds}"
-        " survives each of these losses, but none survives them all: needs a larger"
-        " robust.slower, or fewer losses to survive"
+        f"robust.survive = {', '.join(losses)}: each of these losses alone leaves some"
+        f" {subject.noun} that meets {subject.bounds}, but none survives all of them:"
+        " needs a larger robust.slower, or fewer losses to survive"
     )
 
 

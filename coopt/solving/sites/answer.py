@@ -23,6 +23,7 @@ from coopt.columns.table import columns
 from coopt.columns.times import waiting
 from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance
+from coopt.instance.texts import counted
 from coopt.instance.variants import local_question
 from coopt.network.borders import channel_end
 from coopt.network.optics import measures_of
@@ -88,7 +89,11 @@ def sites_plan(run: Run) -> Plan:
     while shares := promising(floors, offers_of, value * (1 - instance.solver.gap)):
         options += _options_of(run, [networks_of[n] for n in shares], offers_of)
         problems = ring_problems(instance, options)
-        run.tell("build", f"{len(options):,} options for {len(problems):,} rings of sites")
+        run.tell(
+            "build",
+            f"{counted(len(options), 'candidate network')} for {counted(len(problems), 'ring')}"
+            " of sites",
+        )
         result = search_rings(instance, problems, run.backend, deadline=run.deadline)
         run.log.searches.append(result)
         value = result.value

@@ -149,10 +149,11 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
                 )
         prices = ", ".join(f"{product} x {factor:g}" for product, factor in factors.items())
         fault = (
-            f"no fleet costs as little as the {exact_amount(kind, best_value)} that the plan states"
+            f"no choice of islands costs as little as the {exact_amount(kind, best_value)}"
+            " that the plan states"
             if math.isinf(least_value)
-            else f"the best fleet costs {exact_amount(kind, least_value)}, but the plan says"
-            f" {exact_amount(kind, best_value)}"
+            else f"the best choice of islands costs {exact_amount(kind, least_value)}, but the"
+            f" plan says {exact_amount(kind, best_value)}"
         )
         ledger.holds(
             "turns",

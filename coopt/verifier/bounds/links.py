@@ -25,7 +25,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan
@@ -205,8 +205,8 @@ def _priced_by_grid(
 def _described(grid: StageGrid) -> str:
     joined = "joined" if grid.closed else "not joined"
     return (
-        f"{grid.stages} x {grid.replicas} HB domains with {grid.inner} stages in each and the last"
-        f" stage {joined} to the first"
+        f"{grid.stages} x {grid.replicas} HB domains with {counted(grid.inner, 'stage')} in each"
+        f" and the last stage {joined} to the first"
     )
 
 

@@ -479,6 +479,6 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         strict_value is None,
         claim,
         value,
-        f"The best choice of sites within every limit comes to {amount}, {stated}.",
+        f"The best choice of sites within every limit is worth {amount}, {stated}.",
         ROUNDING,
     )

@@ -467,8 +467,8 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             powers_w.append(drawn_w[part.phase])
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
         fault = (
-            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but its"
-            " bill and its phase add up to"
+            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but by"
+            " its bill and its phase it draws"
             f" {both(dict.fromkeys(exact_amount('power', power_w) for power_w in powers_w))}."
         )
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)

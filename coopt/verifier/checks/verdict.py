@@ -279,7 +279,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "chosen",
-        "the plan names its choice where the instance leaves one open, and the bound holds for all",
+        "the plan names its choice where the instance leaves one open, and the bound holds"
+        " for all choices",
     ),
     (
         "tp-open",
@@ -322,7 +323,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "hb-domain",
         "the instance lists the HB domain with this size, and allows this number of active GPUs",
     ),
-    ("domain-count", "the HB domains hold exactly the GPUs that train"),
+    ("domain-count", "the plan buys as many HB domains as the GPUs that train fill"),
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
@@ -367,7 +368,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("oversubscription", "the oversubscription follows from the ports in use"),
     ("networks", "the number of separate networks is within network.max_networks, if that is set"),
     ("end-to-end", "the oversubscription from leaf to core is within its bound, if one is set"),
-    ("routing", "routing is that of the instance, and its factor is 1 on a single tier"),
+    ("routing", "the routing factor is that of the instance, and 1 on a single tier"),
     (
         "optics",
         (
@@ -412,8 +413,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "locality",
         (
-            "groups whose traffic is charged to a leaf or a pod alone stay within it in the network"
-            " graph"
+            "in the network graph, groups whose traffic is charged at the rate of one leaf or"
+            " pod stay within it"
         ),
     ),
     (
@@ -490,7 +491,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "nearest-runs",
-        "no published run is nearer to the plan than those named, and they differ as stated",
+        "no published run is nearer to the plan than those named, and these differ from the"
+        " plan as stated",
     ),
     (
         "ties",
@@ -553,15 +555,16 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "channels",
         (
-            "the channels of a link are available, with the instance's rate, latency, price and"
-            " power, with the modules that reach, and a link from a leaf for each in a border"
+            "as many channels are available as a link has, at the instance's rate, latency,"
+            " price and power, with modules that reach far enough; in a border, each has a link"
+            " from a leaf"
         ),
     ),
     ("exchange", "the gradients exchanged between sites are as stated, in bytes and seconds"),
     (
         "site-power",
         (
-            "the facility power of a site is its IT power, its border and half the power of its"
+            "the facility power of a site is the power of its IT, its border and half of its"
             " channels, times PUE"
         ),
     ),
@@ -718,8 +721,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "myopic-step",
         (
-            "in planning each phase on its own, each step adds the least its phase needs to what"
-            " already stands"
+            "in planning each phase on its own, each step adds to the installed parts the least"
+            " that its phase needs"
         ),
     ),
     (
@@ -743,7 +746,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " its first"
         ),
     ),
-    ("part-losses", "a fleet states the losses of every part that trains a workload"),
+    (
+        "part-losses",
+        "a plan of several networks states the losses of every part that trains a workload",
+    ),
     (
         "cheapest-orders",
         (

@@ -135,13 +135,16 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
             f"{hb.name}: {active_gpus} of {hb.size} train"
             for active_gpus in sorted(counts_of_filling)
         ),
-        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}; {choice.active} active ones of"
-        f" {choice.size} are not allowed.",
+        f"HB domain {hb.name!r} has {counted(hb.size, 'GPU')}; the instance does not allow"
+        f" {choice.active} active ones of {choice.size}, as in the plan.",
     )
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
     fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
-    fault = f"{design.gpus} GPUs fill {fits} of {choice.active}, but the plan buys {choice.count}."
+    fault = (
+        f"{counted(design.gpus, 'GPU')} fill {fits} HB domains of {choice.active} active GPUs,"
+        f" but the plan buys {choice.count}."
+    )
     expected = counts[0] if len(counts) == 1 else texts
     is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
     # goes on with a count that is allowed, so that what else is wrong is told as well
@@ -297,7 +300,8 @@ def check_spare_domains(
             spares in allowed_spares,
             spares,
             str(spares_text),
-            f"The plan has {spares} spare domains, but the instance allows {spares_text}.",
+            f"The plan has {counted(spares, 'spare domain')}, but the instance allows"
+            f" {spares_text}.",
         )
         else idle
     )
@@ -557,8 +561,8 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"At the least {kind} the levels have the optics {', '.join(expected)}, but the plan has"
-        f" {', '.join(claimed_texts)}."
+        f"From the leaves up, the optics of the least {kind} are {', '.join(expected)}, but the"
+        f" plan has {', '.join(claimed_texts)}."
     )
     bad_levels = (
         []

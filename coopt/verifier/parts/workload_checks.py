@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
-from coopt.instance.texts import alternatives
+from coopt.instance.texts import alternatives, counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -106,7 +106,10 @@ def check_mapping(
 ) -> ClaimedRun | None:
     """Check divisibility, allowed values and placement; None where no time can be computed."""
     subject = f"workload {workload.name!r}"
-    complaint = f"{family.gpus} GPUs train, {subject} runs on {claim.gpus}."
+    complaint = (
+        f"{counted(family.gpus, 'GPU')} train in the plan's network, but {subject} runs on"
+        f" {claim.gpus}."
+    )
     ledger.same("workload-gpus", claim.gpus, family.gpus, complaint)
     mapping = claim.mapping
     text = ", ".join(f"{key} {value}" for key, value in mapping.model_dump().items())
@@ -117,13 +120,16 @@ def check_mapping(
     text = ", ".join(
         f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items()
     )
-    complaint = (
-        f"The factors of the plan's placement of {subject} have to multiply to the degrees of its"
-        f" mapping and fill an HB domain of {family.active} active GPUs, with one pipeline stage"
-        " per NIC. TP ranks that split an expert, unless all do, have to lie in one domain, and so"
-        " do ranks that share out a copy of the parameters. mapping.outermost = 'dp' also needs"
-        " network.charge = 'loads'."
-    )
+    if place is None:
+        complaint = (
+            f"The factors of the placement of {subject} have to multiply to the degrees of its"
+            f" mapping and to fill the {family.active} active GPUs of an HB domain, with ranks that"
+            " share an expert or a copy of the parameters in one domain."
+        )
+    elif family.holds(place.pp_in):
+        complaint = f"In {subject}, mapping.outermost = 'dp' needs network.charge = 'loads'."
+    else:
+        complaint = f"In {subject}, GPUs that share a NIC have to be of one pipeline stage."
     turned = mapping.outermost == "dp"
     # where the ratio is charged, who lies next to whom makes no difference
     sound = place is not None and family.holds(place.pp_in) and (family.charges_loads or not turned)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from coopt.instance.hardware import HbDomain, Nic
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.plan.parts import Design, DirectLinks, Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import levels
@@ -204,7 +204,8 @@ def network_of(
         raise _unsound(
             question,
             name,
-            f"{choice.count} domains of {choice.active} active GPUs for {network.gpus}",
+            f"{counted(choice.count, 'domain')} of {counted(choice.active, 'active GPU')} for"
+            f" {network.gpus}",
         )
     if isinstance(network, DirectLinks):
         return DirectNetwork(
@@ -234,7 +235,9 @@ def _wired(
     """Ports and graph of a fabric whose levels are counted as the plan says."""
     tier = fabric.tier
     if [level.level for level in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
-        raise _unsound(question, name, f"{len(tier)} levels for {fabric.tiers} tiers")
+        raise _unsound(
+            question, name, f"{counted(len(tier), 'level')} for {counted(fabric.tiers, 'tier')}"
+        )
     for level in tier:
         radix = family.network.at(level.level).radix
         if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
@@ -296,6 +299,6 @@ def _picked(question: Instance, name: str, products: Iterable[T], product_name: 
 
 def _unsound(question: Instance, name: str, fault: str) -> InstanceError:
     return InstanceError(
-        f"{question.name}: the network of {name} in the plan has {fault.rstrip('.')}, needs a plan"
-        " that `coopt verify` accepts"
+        f"{question.name}: part {name!r} of the plan has {fault.rstrip('.')}, needs a plan that"
+        " `coopt verify` accepts"
     )

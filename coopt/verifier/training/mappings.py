@@ -10,7 +10,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from coopt.instance.texts import both
+from coopt.instance.texts import both, counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
 from coopt.verifier.training.mixers import heads_divide, sequences_divide
@@ -211,14 +211,28 @@ def _tensor_degrees(workload: Workload) -> list[int]:
 
 def tensor_divides(workload: Workload, t: int) -> bool:
     """Whether heads of all mixers and all widths that TP splits divide by t."""
+    return not any(_unsplit(workload, t))
+
+
+def _unsplit(workload: Workload, t: int) -> Iterator[str]:
+    """What TP ranks do not split evenly."""
     model = workload.model
     if not all(heads_divide(mixer, t) for _, mixer in model.kinds):
-        return False
+        yield "heads (or groups) of a mixer"
     over = ranks_of_expert(workload, t) if model.experts else t
-    widths = [model.shared_ffn, model.dense_ffn]
-    for encoder in model.encoders:
-        widths += [encoder.heads, encoder.ffn, encoder.projector, encoder.hidden]
-    return t % over == model.ffn % over == 0 and all(width % t == 0 for width in widths)
+    if t % over:
+        yield f"groups of {over} ranks that hold an expert"
+    if model.ffn % over:
+        yield f"ffn = {model.ffn}"
+    for key in ("shared_ffn", "dense_ffn"):
+        if getattr(model, key) % t:
+            yield f"{key} = {getattr(model, key)}"
+    if any(
+        width % t
+        for encoder in model.encoders
+        for width in (encoder.heads, encoder.ffn, encoder.projector, encoder.hidden)
+    ):
+        yield "heads or widths of an encoder"
 
 
 def ranks_of_expert(workload: Workload, t: int) -> int:
@@ -375,23 +389,16 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
 
 def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
     ranks = mapping.tp * mapping.cp * mapping.pp * mapping.dp
-    return "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, but {gpus} GPUs train."
+    return (
+        "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, but {counted(gpus, 'GPU')} train."
+    )
 
 
 def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether layers, sequences and experts divide."""
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
-    if not tensor_divides(workload, t):
-        over = ranks_of_expert(workload, t) if model.experts else 1
-        split = (
-            f", or {over} TP ranks of an expert do not divide tp and the expert's width"
-            if over > 1
-            else ""
-        )
-        return (
-            f"tp = {t} does not divide the heads, KV heads, groups of linear mixers or FFN widths"
-            f" of {model.name!r}{split}."
-        )
+    if unsplit := [*_unsplit(workload, t)]:
+        return f"tp = {t} does not split {model.name!r} evenly: {', '.join(unsplit)}."
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
     if not sequences_divide(workload, t, c):

@@ -146,7 +146,7 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
             {"devices": SPARE},
             "'spare' has no cable (1 of 3 HB domains have none), needs cables to switches",
         ),
-        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "existing[0].names leaves out all devices with cables"),
+        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "existing[0].names leaves out every device that has a cable"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
         ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
         ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
