@@ -23,6 +23,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Optic, Switch, mate
+from coopt.instance.texts import counted
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -170,8 +171,8 @@ class Discount(Table):
         assert prices is not None
         if len(prices) != len(self.begins):
             raise ValueError(
-                f"{subject}: {len(self.begins)} thresholds and {len(prices)} prices, needs one"
-                " price for each threshold"
+                f"{subject}: has {counted(len(self.begins), 'threshold')} and"
+                f" {counted(len(prices), 'price')}, needs one price for each threshold"
             )
         if list(self.begins) != sorted(set(self.begins)):
             raise ValueError(f"{subject}: from = {list(self.begins)}, needs rising thresholds")

@@ -459,8 +459,8 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
             options.dispatch_bytes == 1
         ),
-        f"{in_more_bits}: the plan assumes layers and products in more bits than others, as a"
-        " quantization recipe sets them": bool(in_more_bits),
+        f"{in_more_bits}: the plan computes these parts in more bits than others, which a"
+        " quantization recipe has to set": bool(in_more_bits),
         f"graphs = {software.graphs}: the plan assumes CUDA graphs, as --cuda-graph-impl records"
         " them": (software.graphs != "none"),
         "balance = forced: the plan assumes equal loads of experts, as"
@@ -475,7 +475,8 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
             not model.causal
         ),
         (
-            f"layers of each kind are spread evenly here, but {model.name} orders them differently"
+            f"this file spreads layers of each kind evenly, but {model.name} orders them"
+            " differently"
         ): bool(model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers),
         f"the plan assumes that experts receive {model.capacity:g} times their even share of"
         " tokens, which --moe-expert-capacity-factor caps": model.capacity != 1.0,

@@ -643,7 +643,7 @@ def _open_channels(plan: Plan) -> Iterator[str]:
         yield (
             "The bill leaves out the ports at both ends of"
             f" {words.counted(channels, 'wide-area channel')}: [sharing.core] adds border"
-            " switches, wan.km or wan.optics their optics."
+            " switches to it, and wan.km or wan.optics adds their optics."
         )
 
 

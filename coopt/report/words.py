@@ -44,8 +44,8 @@ def count(number: int) -> str:
 
 
 def kind(name: str) -> str:
-    """`HB (per GPU)`, `switch`: the kind of an item of the bill, with the unit of HB domains."""
-    return "HB (per GPU)" if name == "hb" else name
+    """`HB GPU`, `switch`: the kind of an item of the bill; HB domains are counted by their GPUs."""
+    return "HB GPU" if name == "hb" else name
 
 
 def times(number: int, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import get_args
 
 from coopt.instance.layouts import layout_fault, layout_of, layout_of_ends, letters_of
 from coopt.instance.software import Dispatcher
-from coopt.instance.texts import InstanceError, alternatives, both, cut
+from coopt.instance.texts import InstanceError, alternatives, both, counted, cut
 from coopt.instance.transformer import GraphModule
 from coopt.validation.logs import MOST_DIGITS, Log, log_formats
 from coopt.validation.published import COLUMNS, SHAPE_COLUMNS
@@ -476,7 +476,9 @@ class _Reading:
                 f" there are {gpus} GPUs: needs the log of one run"
             )
         if self._number("interleave") > 1 and degrees["pp"] == 1:
-            raise self._fault(f"{self._number('interleave')} chunks a GPU without a pipeline")
+            raise self._fault(
+                f"{counted(self._number('interleave'), 'model chunk')} on each GPU, but no pipeline"
+            )
         if log.get("sequence_parallel") and degrees["tp"] == 1 and log.lists_all:
             raise self._fault("sequence_parallel with TP 1, needs TP above 1")
         if cells.get("experts") and (of_experts := self._number("etp")):

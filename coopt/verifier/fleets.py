@@ -263,9 +263,9 @@ def _check_island(
         fine and years == tuple(fleet.year(t) for t in parts),
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
-        f"The island is at {both(str(site or 'no site') for site in claimed_sites)}"
-        f" in the phases {both('none' if year is None else f'{year:g}' for year in years)}. An"
-        " island needs one site of the instance, if the instance has sites, and its phases.",
+        f"The island is at {both(str(site or 'no site') for site in claimed_sites)} in the phases"
+        f" {both('none' if year is None else f'{year:g}' for year in years)}. It has to stay at"
+        " one site of the instance, if there are sites, in the phases of the instance.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.

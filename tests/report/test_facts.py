@@ -78,7 +78,7 @@ def test_the_report_shows_every_fact_knob_limit_and_line_of_the_bill(kind: str) 
         assert check.name in text
     bills = [spent.bought for spent in plan.couplings.growth] or [plan.cost.items if plan.cost else ()]
     for item in (item for bill in bills for item in bill):
-        kind_shown = "HB (per GPU)" if item.kind == "hb" else item.kind
+        kind_shown = "HB GPU" if item.kind == "hb" else item.kind
         amounts = map(exact, (item.unit_usd, item.usd, item.unit_w, item.w))
         assert " ".join((item.item, kind_shown, f"{item.count:,}", *amounts)) in text
     assert ROUNDED_AWAY.findall(text) == []

@@ -57,8 +57,7 @@ def _slowdown_found(ratio: float | None) -> str:
     if ratio is None or ratio >= 0:
         return f"it {_slowdown_text(ratio)}"
     return (
-        "under this assumption the verifier finds no valid mapping that is as fast as that of the"
-        " plan"
+        "under this assumption the verifier finds no valid mapping that is as fast as the plan says"
     )
 
 

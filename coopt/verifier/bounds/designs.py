@@ -163,8 +163,8 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         objective.bound,
         min(proven, default=None),
         f"The bound of the plan is {exact_amount(objective.kind, objective.bound)}, but has to be"
-        " the lowest of its value and of the bounds with direct links and with switches, of which"
-        f" it states {both(exact_amount(objective.kind, bound) for bound in proven) or 'none'}.",
+        " the lowest of its value and its bounds for direct links and for switches"
+        f" ({both(exact_amount(objective.kind, bound) for bound in proven) or 'none'}).",
         TOLERANCE,
     )
     value = rivals.switched.value

@@ -396,12 +396,9 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         )
         return text, None
     if links_bound.least is None:
-        by = (
-            "the link lengths in the plan prove"
-            if lengths
-            else "the fewest whole links that traffic requires prove"
-        )
-        return f"{by} the bound on direct links", None
+        by_lengths = "the link lengths in the plan prove the bound on direct links"
+        by_links = "the least number of whole links proves the bound on direct links"
+        return by_lengths if lengths else by_links, None
     share = (
         ""
         if denied

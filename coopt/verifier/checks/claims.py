@@ -226,13 +226,13 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         plan.solver.options.get("gap"),
     )
     fault = (
-        f"The plan minimizes {kind}, but {asked_kind(instance, plan)} is minimized by the instance"
-        " or by what the plan records as requested."
+        f"The plan minimizes {kind}, but {asked_kind(instance, plan)} was asked for (by the"
+        " instance, or by a request that the plan records)."
     )
     ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
     fault = (
-        f"The plan was solved to a gap of {claimed_gap}, but {target:g} is set by the instance or"
-        " by what the plan records as requested."
+        f"The plan was solved to a gap of {claimed_gap}, but {target:g} was asked for (by the"
+        " instance, or by a request that the plan records)."
     )
     ledger.holds(
         "gap-target", claimed_gap is None or claimed_gap == target, claimed_gap, target, fault

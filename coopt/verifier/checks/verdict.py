@@ -323,7 +323,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "hb-domain",
         "the instance lists the HB domain with this size, and allows this number of active GPUs",
     ),
-    ("domain-count", "the plan buys as many HB domains as the GPUs that train fill"),
+    ("domain-count", "the plan buys as many HB domains as its training GPUs need"),
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
@@ -496,7 +496,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ties",
-        "no other mapping of this cost, as fast within the error, is nearer to published runs",
+        "no other mapping of this cost that is as fast within the error is nearer to"
+        " published runs",
     ),
     ("outside-measured", "the plan names each of its properties that no published run has"),
     ("time-margin", "the margin on time is what the error of the time requires"),
@@ -704,7 +705,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     ("phase-capex", "the cost of a phase is the sum of its lines"),
     ("phase-power", "the power of a phase is that of everything in use"),
-    ("phase-energy", "electricity is paid from a phase to the next, at the phase's price"),
+    ("phase-energy", "a phase pays the electricity until the next phase, at its own price"),
     (
         "phase-work",
         (
@@ -717,7 +718,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "a phase lasts until the next one; the last lasts for the rest of objective.years",
     ),
     ("phased-bill", "the bill lists what all phases buy, each line with its year"),
-    ("myopic", "a plan in phases states the result of planning each phase on its own"),
+    ("myopic", "a plan in phases states what planning each phase on its own leads to"),
     (
         "myopic-step",
         (

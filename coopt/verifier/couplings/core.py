@@ -348,7 +348,7 @@ def check_cores(
         ports = sum(joint.core_ports for joint in joints.values()) + outward
         count = ceil_ratio(ports, switch.radix)
         claimed_ports, expected_ports = (
-            f"{counted(inward, 'port')} for links and {further} for channels of"
+            f"{counted(inward, 'port')} for links and {further} for channels, on"
             f" {counted(switches, 'switch')}"
             for inward, further, switches in (
                 (core.ports, core.channel_ports, core.switches),
@@ -359,7 +359,7 @@ def check_cores(
             "core-switches",
             claimed_ports,
             expected_ports,
-            f"The links into the core need {expected_ports}.",
+            f"The core needs {expected_ports}.",
         )
         names = optics_of_core(instance, kind)
         fits = core.optic in names and core.optic == core_optic(instance, kind).name

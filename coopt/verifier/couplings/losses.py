@@ -177,7 +177,7 @@ def check_survival(
         "part-losses",
         claimed_names,
         expected_names,
-        f"The instance asks what the failure of {expected_text} costs, but the plan answers for"
+        f"Losses have to be stated for {expected_text}, but the plan states them for"
         f" {claimed_text}.",
     ):
         return

@@ -272,8 +272,8 @@ def _with_upper(
         mated and may_differ,
         names,
         network.tier_switches,
-        f"{attachment.nic.name} and switches {', '.join(names)}, which the instance does not allow"
-        " together.",
+        f"The instance does not allow NIC {attachment.nic.name} together with switches"
+        f" {', '.join(names)}.",
     ):
         return None
     return attachment._replace(above=upper_switches)
@@ -334,8 +334,8 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
         design.racks is not None and racks_at_least <= design.racks <= racks_at_most,
         design.racks,
         racks_at_most,
-        f"The HB domains fill {counted(racks_at_most, 'rack')}, but the plan says"
-        f" {'nothing of racks' if design.racks is None else design.racks}.",
+        f"The HB domains fill {counted(racks_at_most, 'rack')}, but the plan states"
+        f" {'none' if design.racks is None else design.racks}.",
         TOLERANCE,
     )
 

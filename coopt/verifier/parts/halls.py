@@ -129,7 +129,7 @@ def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
         claimed == expected,
         claimed,
         expected,
-        f"The ends that {reason} are {'; '.join(expected) or 'none'}, but the plan has"
+        f"The optics that {reason} are {'; '.join(expected) or 'none'}, but the plan has"
         f" {'; '.join(claimed)}.",
     )
 

@@ -80,7 +80,7 @@ def test_given_networks_count_to_what_their_designs_count_to():
         assert [level.switches for level in planned] == [t.switches for t in chain_of(design).levels]
         assert [level[:2] for level in checked] == [(level.switches, level.links) for level in planned]
     assert len(refused) <= 6
-    untimed = ("cannot be timed", "spread evenly", "units fill", "NIC's rate", "no tier joins")
+    untimed = ("cannot be timed", "spread evenly", "units that fill", "NIC's rate", "no tier joins")
     assert all(any(words in text for words in untimed) for text in refused)
 
 
