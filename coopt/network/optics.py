@@ -652,5 +652,5 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
         yield (
             f"Not orderable as listed: a {way.name} of the core has only {cages:,} cages for"
             f" {modules:,} modules. Set network.buildable = true to plan no more modules than"
-            " cages; listed modules of several links are then used."
+            " cages, with listed modules that serve several links."
         )

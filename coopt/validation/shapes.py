@@ -70,7 +70,7 @@ def shape_by_name(row: Measurement, assumptions: list[str]) -> Transformer | Non
         return None
     if of_other_size := _other_size(row.model, model):
         raise UnusableError(of_other_size)
-    assumptions.append(f"{', '.join(unpublished)} of {model.name} from the catalog")
+    assumptions.append(f"taken from the catalog: {', '.join(unpublished)} of {model.name}")
     return model.model_copy(update={"vocab": row.vocab or model.vocab, "seq": row.seq or model.seq})
 
 

@@ -142,7 +142,9 @@ class LeafPrices:
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
         if sum(self._weights) > 1 or (terms.scenarios and not leaf.costs and any(self._weights)):
-            raise NothingProvenError("the weights of its price scenarios add up to more than 1")
+            raise NothingProvenError(
+                "the weights of the case's price scenarios add up to more than 1"
+            )
         if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())

@@ -221,7 +221,7 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
         yield "heads (or groups) of a mixer"
     over = ranks_of_expert(workload, t) if model.experts else t
     if t % over:
-        yield f"groups of {over} ranks that hold an expert"
+        yield f"{over} TP ranks of an expert"
     if model.ffn % over:
         yield f"ffn = {model.ffn}"
     for key in ("shared_ffn", "dense_ffn"):
