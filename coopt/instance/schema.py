@@ -203,7 +203,9 @@ def questions_by_gpu(instance: Q) -> tuple[Q, ...]:
     try:
         known: tuple[Q, ...] = object.__getattribute__(instance, "_by_gpu")
     except AttributeError:
-        names = [gpu.name for gpu in instance.cluster.generations if domains_of(instance, gpu.name)]
+        # by name, so that of equal optima the order of the list decides nothing
+        gpus = sorted(gpu.name for gpu in instance.cluster.generations)
+        names = [name for name in gpus if domains_of(instance, name)]
         known = tuple(at_choice(instance, Chosen(gpu=name)) for name in names)
         object.__setattr__(instance, "_by_gpu", known)
     return known
@@ -265,11 +267,17 @@ def choice_complaints(instance: Question) -> Iterator[str]:
             for gpu in homeless_gpus
         )
         return
-    for choice in _each_value(instance):
+    found: dict[str, list[str]] = {}
+    choices = list(_each_value(instance))
+    for choice in choices:
         try:
             at_choice(instance, choice)
         except InstanceError as error:
-            yield from error.complaints
+            for complaint in error.complaints:
+                bare = complaint.removeprefix(f"with {choice.text}: ")
+                found.setdefault(bare, []).append(complaint)
+    for bare, complaints in found.items():  # what is wrong with every choice is said once
+        yield from [bare] if len(complaints) == len(choices) else complaints
 
 
 def _each_value(instance: Question) -> Iterator[Chosen]:

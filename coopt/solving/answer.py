@@ -377,8 +377,12 @@ def best_choice(run: Run) -> Plan:
         math.inf if plan.objective.value is None else plan.objective.value for _, plan, _ in answers
     ]
     # an iteration of a larger batch is worth more of the training: seconds are compared by what
-    # they come to in all
-    winner = min(range(len(answers)), key=lambda k: values[k] * answers[k].weight, default=0)
+    # they come to in all; of equal ones the name of the GPU decides, and not the order of the list
+    winner = min(
+        range(len(answers)),
+        key=lambda k: (values[k] * answers[k].weight, answers[k].choice.gpu or ""),
+        default=0,
+    )
     choice, best_plan, own_weight = answers[winner] if answers else (Chosen(), None, 1.0)
     # a choice that was not searched may hold any plan, so that nothing is proven of all of them
     lowest = -math.inf

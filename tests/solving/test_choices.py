@@ -175,6 +175,28 @@ def test_lists_that_go_with_nothing_are_refused(build: Callable[..., Any], chang
     assert ask(**TWO | {"robust": {"aim": "worst-case", "efficiency": [0.9, 1.1]}}).open_keys
 
 
+def test_what_is_wrong_with_every_choice_is_said_once() -> None:
+    with pytest.raises(ValueError, match=r"^[^']*network\.nics: no switch") as refused:
+        left_open(network__nics=[{"name": "n", "gbit_s": 333, "usd": 1, "w": 1}])
+    assert str(refused.value).count("no switch has ports") == 1
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_of_equal_gpus_the_order_of_the_list_decides_nothing(mixed: bool) -> None:
+    h100 = ask().cluster.gpu.model_dump()
+    twins = [h100 | {"name": name} for name in ("b-twin", "a-twin")]
+    domain = {"name": "hb", "size": 8, "gbyte_s": 450, "usd_per_gpu": 700, "w_per_gpu": 30}
+    domains = [domain | {"name": f"hb-{one['name']}", "gpus": [one["name"]]} for one in twins]
+    sharing = {"sharing": {"mode": "partition", "mixed_gpus": True}} if mixed else {}
+    taken = {
+        coopt.solve(ask(cluster__gpu=gpus, cluster__gpus=64, network__hb_domains=domains, **sharing))
+        .parts[0]
+        .design.hb_domain.name
+        for gpus in (twins, twins[::-1])
+    }
+    assert taken == {"hb-a-twin"}
+
+
 def test_another_choice_or_a_bound_above_that_of_another_is_rejected() -> None:
     instance = left_open()
     plan = coopt.solve(instance)
