@@ -71,11 +71,11 @@ def pytest_collection_modifyitems() -> None:
 
 
 def example_count(campaign: int, usual: int | None = None) -> int:
-    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a tenth but three at
+    """How many random questions a test asks: as many as given in a campaign, else `usual`, or a twentieth but two at
     least."""
     if not settings().derandomize:
         return campaign
-    return max(min(campaign, 3), campaign // 10) if usual is None else usual
+    return max(min(campaign, 2), campaign // 20) if usual is None else usual
 
 
 ROOT = Path(__file__).parents[1]

@@ -304,17 +304,22 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
     assert found.sentences[0].startswith(f"With {plan.chosen.text}: the plan ")
 
 
-@pytest.mark.parametrize(("train_days", "usd", "chosen"), [(2.0, 69_950, "own"), (4.0, 41_000, "h100-sxm")])
-def test_prices_keep_the_plan_over_all_choices(train_days: float, usd: float, chosen: str) -> None:
+@pytest.mark.parametrize(
+    ("train_days", "usd", "chosen", "gpus", "batches"),
+    [(2.0, 69_950, "own", [24, 48], 96), (4.0, 41_000, "h100-sxm", [16, 24], [96, 192])],
+)
+def test_prices_keep_the_plan_over_all_choices(
+    train_days: float, usd: float, chosen: str, gpus: list[int], batches: int | list[int]
+) -> None:
     """A range ends where another kind of GPU takes over as well, whose parts have ranges of their own; it may be the
     runner-up."""
     own = {"extends": "h100-sxm", "name": "own", "bf16_tflop_s": 1484, "hbm_gbyte_s": 5000, "usd": usd}
     server = {"extends": "hgx-h100-8", "name": "own-server", "gpus": "own"}
     open_lists = left_open(
         cluster__gpu=["h100-sxm", own],
-        cluster__gpus=[16, 24, 48],
+        cluster__gpus=gpus,
         network__hb_domains=["hgx-h100-8", server],
-        workload__0__global_batch=[96, 192],
+        workload__0__global_batch=batches,
         workload__0__train_days=train_days,
     )
     found, plan = coopt.explain(open_lists), coopt.solve(open_lists)

@@ -111,7 +111,7 @@ def test_routes_go_the_ways_that_plans_name_and_load_links_as_they_are_charged(r
     """By what is chosen and by all other ways there are; pinned routes hold on the verifier's graph, flow by flow."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(60, usual=15))
+    @settings(max_examples=example_count(60, usual=8))
     @given(networks(routing))
     def compare(instance: Instance) -> None:
         plan = coopt.solve(instance)

@@ -107,7 +107,7 @@ def test_parts_that_always_fail_leave_no_design():
     for rest in ({}, {"confidence": 0.9}):
         rates = {"name": "broken", "gpu": {"per_year": 1000.0}, "software": {"per_year": 1000.0}}
         asked = {"rates": rates, "restart_s": 1e6, "checkpoint_interval_s": 1e7, "repair_hours": 0.0} | rest
-        instance = days(1e6, availability=asked)
+        instance = days(1e6, availability=asked, **HGX)
         plan = solve(instance)
         assert plan.status == "infeasible"
         assert verify(instance, plan).accepted

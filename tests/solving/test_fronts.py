@@ -228,7 +228,7 @@ def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None
 @pytest.fixture(scope="module", params=["partition", "phased", "sites", "worst-case"])
 def traced(request: pytest.FixtureRequest) -> tuple[Instance, Front]:
     instance = asked(str(request.param))
-    return instance, coopt.pareto(instance, points=4)
+    return instance, coopt.pareto(instance, points=3)
 
 
 def test_every_point_is_a_plan_of_its_pace(traced: tuple[Instance, Front]) -> None:
@@ -257,7 +257,7 @@ def test_points_fall_in_cost_and_end_with_the_fastest_and_the_cheapest(traced: t
 
 def test_the_bound_of_one_workload_moves_alone() -> None:
     instance = asked("partition")
-    front = coopt.pareto(instance, points=4, over=["second"])
+    front = coopt.pareto(instance, points=3, over=["second"])
     assert front.over == ("second",)
     for point in front.points:
         first, second = instance.workload

@@ -224,7 +224,7 @@ def test_answers_are_those_of_enumeration(
 ) -> None:
     seen: Counter[str] = Counter()
 
-    @settings(slow, max_examples=example_count(campaign))
+    @settings(slow, max_examples=example_count(campaign, campaign // 10))
     @given(wide(questions))
     def each(instance: Instance) -> None:
         seen[answered(instance, enumerated)] += 1

@@ -11,7 +11,7 @@ from tests.conftest import example_count
 from tests.verifier import forgeries, lies
 from tests.verifier.twists import asked
 
-QUESTIONS = example_count(8)
+QUESTIONS = example_count(8, 3)
 
 
 def test_no_lie_is_taken_for_proven_and_no_honest_plan_is_refused() -> None:

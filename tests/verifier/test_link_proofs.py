@@ -25,7 +25,7 @@ from tests.verifier.forgeries import answered_links as answered
 from tests.verifier.forgeries import asked_links as asked
 from tests.verifier.forgeries import claiming
 
-MUTANTS = example_count(60)
+MUTANTS = example_count(60, 6)
 USD_PER_LINK = 2 * (300 + 40 + 100)
 RING = StageGrid(stages=1, replicas=4, inner=1, closed=False)
 
