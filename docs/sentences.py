@@ -31,7 +31,7 @@ BETWEEN_TAGS = re.compile(r">([^<>]+)<(?!/?(?:script|style))")
 SCRIPT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
 VALUE = re.compile(r"\$?\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 MARKUP = re.compile(
-    r"<[^<>]*>|^MX |^- \w+: |^\(?[.#\[{:^%?\\]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
+    r"<[^<>]*>|^MX |^- \w+: |\[type=|^\(?[.#\[{:^%?\\]|[=;]$|://|\\[dwsbS]|\w\|\w+\||^\w+/[\w+-]+(;|$)|'none';|sans-serif"
     r"|^outside (lower|right)|->\w+$|> table|^\w+\(\w+, |\.test\("
 )
 NAMES = re.compile(r"\b[a-z]+[_\d]\w*")

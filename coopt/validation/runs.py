@@ -140,7 +140,7 @@ def run_of(row: Measurement) -> MeasuredRun:
     split = _fitted(row, workload, gpu, split, assumptions)
     if device.hb_gbyte_s is not None:
         assumptions.append(
-            f"{row.gpu} as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain"
+            f"{row.gpu} is treated as {gpu.name} with {device.hb_gbyte_s:g} GB/s inside the domain"
         )
     if row.nic_gbps_per_gpu is None:
         assumptions.append(f"a {device.nic_gbit_s:g}G NIC for each GPU is assumed")

@@ -313,7 +313,7 @@ def _loads(
         is_as_charged,
         texts[0],
         texts[1],
-        f"Workload {run.workload.name!r} is charged for loads {', '.join(texts[0])}, but routing"
-        f" its flows gives {', '.join(texts[1])}.",
+        f"The times of workload {run.workload.name!r} assume link loads of {', '.join(texts[0])},"
+        f" but routing its flows gives {', '.join(texts[1])}.",
         TOLERANCE,
     )
