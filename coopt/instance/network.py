@@ -38,20 +38,18 @@ class HallRows(Table):
     ] = 2.5
     in_rack_m: Annotated[Positive, Field(description="cable between ports of one rack (m)")] = 2.0
 
-    def cable_m(self, rack_a: int, rack_b: int) -> float:
+    def cable_m(self, rack_a: Any, rack_b: Any) -> Any:
         """Length of a cable between two racks (m): up to the trays, along and across rows, and
-        down.
+        down; numbers or arrays.
         """
-        if rack_a == rack_b:
-            return self.in_rack_m
-        (row, place), (far_row, far_place) = (
-            divmod(rack, self.racks_per_row) for rack in (rack_a, rack_b)
-        )
+        row, place = rack_a // self.racks_per_row, rack_a % self.racks_per_row
+        far_row, far_place = rack_b // self.racks_per_row, rack_b % self.racks_per_row
         aside, across = (
             abs(place - far_place) * self.rack_pitch_m,
             abs(row - far_row) * self.row_pitch_m,
         )
-        return 2 * self.rise_m + aside + across
+        is_same = rack_a == rack_b
+        return self.in_rack_m * is_same + (2 * self.rise_m + aside + across) * (1 - is_same)
 
 
 class RackLoad(NamedTuple):

@@ -19,7 +19,7 @@ from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import whole_graph
 from coopt.network.halls import grown_numbers, last_of_slot
 from coopt.network.laying import fans
-from coopt.network.placing import Placing, placing_of
+from coopt.network.placing import Placing, placing_of, sold_m
 from coopt.network.plan_networks import PartNetwork, part_named, part_network
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
@@ -150,7 +150,7 @@ def cables(
             ]
             length_m = None
             if spots is not None and places[0] is not None and places[1] is not None:
-                length_m = spots.placing.sold_m(places[0], places[1])
+                length_m = int(sold_m(spots.placing.hall.cable_m(*places)))
             edges.append((low, high, edge["links"], leaf, places, length_m))
         if family.cables:  # modules are filled from the longest cable on
             edges.sort(key=lambda edge: (-(edge[-1] or 0), edge[3] if level > 1 else 0))
@@ -182,7 +182,8 @@ class _Laying:
         self._taken, self._needs = Counter[str](), dict[tuple[int, str | int], int]()
         if family.cables and spots is not None:
             for fan in fans(spots.placing, family):
-                self._needs |= {(fan.level, at): m for at, m in fan.needs_m.items()}
+                needs = zip(fan.numbers, fan.needs_m.tolist(), strict=True)
+                self._needs |= {(fan.level, at): m for at, m in needs}
 
     def ends(self, level: int, high: str, leaf: int, length_m: int | None) -> LinkEnds:
         """The ends of the next cable into a switch, from a leaf or a pod with this leaf."""

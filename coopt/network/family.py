@@ -118,6 +118,12 @@ class TierChain:
                 start += pods.leaves
 
     @property
+    def pod_of_leaf(self) -> Ints:
+        """The number of each leaf's pod."""
+        sizes = [len(leaves) for _, leaves in self.each_pod()]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @property
     def core_links(self) -> int:
         """Cables from spines to cores in one network."""
         return sum(pod.number * pod.spines * pod.up for pod in self.pods) if self.cores else 0
@@ -434,7 +440,8 @@ class Family(EquippedDomains, Wiring):
 
     `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of
     each NIC lead to `nic_planes` such sets; `chassis` are the leaf switches of all. `optics` has
-    the ends of links of each tier: of the longest where `cables` are chosen by their lengths.
+    the ends of links of each tier: of the longest where `cables` are chosen by their lengths, and
+    the least of `choices` where lengths have not chosen yet.
     `discipline` says what slows traffic above the leaves. Where one domain holds everything,
     `lone_links` lead from its NICs into a core. `spare_domains` stand by without links of their
     own.
@@ -442,6 +449,7 @@ class Family(EquippedDomains, Wiring):
 
     optics: tuple[LinkEnds, ...]
     cables: tuple[tuple[CableRun, ...], ...] = ()
+    choices: tuple[tuple[LinkEnds, ...], ...] = ()
     planes: int
     discipline: Discipline
     lone_links: int = 0

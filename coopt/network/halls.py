@@ -122,7 +122,7 @@ def island_hall(
         amid=(
             own_racks.spots
             if has_heights
-            else frozenset(rack for tier in placing.amid[:2] for rack in tier)
+            else frozenset(rack for tier in placing.amid[:2] for rack in tier.tolist())
         ),
         to_core=_to_core(family, end, becomes),
     )
@@ -424,7 +424,7 @@ def _cables(rows: NetworkHallRows, starts: Counter[int], origin: int, to: int) -
     """
     lengths = Lengths()
     for spot, links in starts.items():
-        lengths[sold_m(rows.cable_m(origin + spot, to))] += links
+        lengths[int(sold_m(rows.cable_m(origin + spot, to)))] += links
     return lengths
 
 

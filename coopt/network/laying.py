@@ -6,32 +6,45 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.network.family import CableRun, Family, TierChain, dealt, whole
+from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
 from coopt.network.optics import EndsByLevel
 from coopt.network.parts import weigh
-from coopt.network.placing import Lengths, PlacedLeaves, Placing, placing_of
+from coopt.network.placing import Placing, placing_of
 
 
-def laid(
-    instance: Instance, family: Family, below: PlacedLeaves, choices: EndsByLevel
-) -> Family | None:
-    """A family of one number of uplinks with the cheapest cables of their lengths; None where some
-    cable is longer than any ends of the choices reach.
-
-    Parameters
-    ----------
-    below
-        Where its leaves stand.
-    choices
-        The ends that links of each level may have, of as many links to a module.
+def least_ends(instance: Instance, choices: EndsByLevel) -> tuple[LinkEnds, ...]:
+    """Modules at both ends of each level that add no more to the objective than those of any of its
+    choices, whatever the lengths; they need not meet.
     """
-    runs = length_runs(placing_of(instance, family, family.uplink_choices[0], below), family)
+
+    def added(optic: Optic) -> tuple[object, ...]:
+        return weigh(instance.objective, optic.usd, optic.w), optic.usd, optic.w, optic.name
+
+    return tuple(
+        LinkEnds(*(min(optics, key=added) for optics in zip(*level, strict=True)))
+        for level in choices
+    )
+
+
+def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
+    """A family at one number of uplinks with the cheapest of its choices for each length of its
+    cables; None where some cable is longer than any of them reaches.
+
+    No length has more modules than the level as a whole, so that `least_ends` are a lower bound.
+    """
+    family, choices = replace(family, uplink_choices=(uplinks,), choices=()), family.choices
+    if not choices:
+        return family
+    runs = length_runs(placing_of(instance, family, uplinks), family)
     cables = list[tuple[CableRun, ...]]()
     for level, ends_of_level in zip(runs, choices, strict=True):
         of_level = list[CableRun]()
@@ -73,20 +86,29 @@ def length_runs(placing: Placing, family: Family) -> list[Runs]:
     chain, runs = placing.chain, [Runs(Counter) for _ in family.optics]
     if not runs:
         return []
-    of_nic, of_leaf = family.per_module[0]
-    for leaf, ends in placing.ends.items():
-        of_plane = placing.leaf_lengths(leaf, ends)
-        for times, together in _sharing(chain):
-            lengths = Lengths({m: together * n for m, n in of_plane.items()})
-            for length_m, links in in_modules(lengths, of_leaf).items():
-                above = -(-links // of_leaf)
-                runs[0][length_m].update(links=times * links, above=times * above)
+    per_module = family.per_module
+    of_nic, of_leaf = per_module[0]
+    below = placing.below
+    sold_m, at = np.unique(placing.down_m(below.leaf, below.rack), return_inverse=True)
+    of_plane = np.zeros((chain.leaves, len(sold_m)), dtype=np.int64)
+    np.add.at(of_plane, (below.leaf, len(sold_m) - 1 - at), below.links)
+    for times, together in _sharing(chain):
+        # modules are filled from the longest cable on, and each is of the kind of its longest
+        filled = np.cumsum(together * of_plane, axis=1)
+        modules = -(-filled // of_leaf)
+        links = np.minimum(modules * of_leaf, filled[:, -1:])
+        counts = (np.diff(number, axis=1, prepend=0).sum(axis=0) for number in (links, modules))
+        for length_m, links_here, above in zip(sold_m[::-1], *counts, strict=True):
+            if links_here:
+                run = {"links": times * int(links_here), "above": times * int(above)}
+                runs[0][int(length_m)].update(run)
     for run in runs[0].values():
         # a module of a NIC leads to several planes, all of which are laid alike
         run["below"] = run["links"] // of_nic
     for fan in fans(placing, family):
-        n_below, n_above = family.per_module[fan.level]
-        for length_m, count in Counter(fan.needs_m.values()).items():
+        n_below, n_above = per_module[fan.level]
+        lengths = zip(*np.unique(fan.needs_m, return_counts=True), strict=True)
+        for length_m, count in ((int(m), int(number)) for m, number in lengths):
             runs[fan.level][length_m].update(
                 links=fan.times * count * fan.links,
                 below=fan.times * count * -(-fan.links // n_below),
@@ -96,12 +118,13 @@ def length_runs(placing: Placing, family: Family) -> list[Runs]:
 
 
 class Fan(NamedTuple):
-    """Switches below a level (from 0) whose cables are dealt to the same switches above, so many
-    `times`: the length that those of each need (m), by its number, and how many each has.
+    """Switches below a level (from 0), by their `numbers`, whose cables are dealt to the same
+    switches above, so many `times`: the length that those of each need (m), and how many each has.
     """
 
     level: int
-    needs_m: Mapping[int, int]
+    numbers: range
+    needs_m: Ints
     links: int
     switches: int
     times: int
@@ -110,20 +133,19 @@ class Fan(NamedTuple):
 def fans(placing: Placing, family: Family) -> Iterator[Fan]:
     """The leaves of each pod, and the pods, of which each has a spine in every group of cores."""
     chain = placing.chain
-    for number, (pod, leaves) in enumerate(chain.each_pod()):
-        ways_m = [placing.leaf_up_m(leaf, number) for leaf in leaves]
-        needs = needed_m(ways_m, chain.uplinks, pod.spines, family.per_module[1][1])
-        yield Fan(
-            1, dict(zip(leaves, needs, strict=True)), chain.uplinks, pod.spines, chain.networks
-        )
+    if not chain.pods:
+        return
+    per_module = family.per_module
+    ways_m = placing.leaf_up_m(np.arange(chain.leaves), chain.pod_of_leaf)
+    for pod, leaves in chain.each_pod():
+        of_pod = ways_m[leaves.start : leaves.stop]
+        needs = needed_m(of_pod, chain.uplinks, pod.spines, per_module[1][1])
+        yield Fan(1, leaves, needs, chain.uplinks, pod.spines, chain.networks)
     if chain.cores:
         groups, ups = chain.core_groups, [pod.up for pod, _ in chain.each_pod()]
-        ways_m, cores = (
-            [placing.pod_up_m(number) for number in range(len(ups))],
-            chain.cores // groups,
-        )
-        needs = needed_m(ways_m, ups[0], cores, family.per_module[2][1])
-        yield Fan(2, dict(enumerate(needs)), ups[0], cores, chain.networks * groups)
+        ways_m, cores = placing.pod_up_m(np.arange(len(ups))), chain.cores // groups
+        needs = needed_m(ways_m, ups[0], cores, per_module[2][1])
+        yield Fan(2, range(len(ups)), needs, ups[0], cores, chain.networks * groups)
 
 
 def _sharing(chain: TierChain) -> Iterator[tuple[int, int]]:
@@ -136,23 +158,7 @@ def _sharing(chain: TierChain) -> Iterator[tuple[int, int]]:
     yield from ((chain.planes * n, of) for n, of in ((full, each), (1, rest)) if n and of)
 
 
-def in_modules(lengths: Lengths, per_module: int) -> Lengths:
-    """Cables of a switch by the length that they need (m): modules are filled from the longest on,
-    and each is of the kind of its longest.
-    """
-    needed, last_m, room = Lengths(), 0, 0
-    for length_m in sorted(lengths, reverse=True):
-        filling = min(room, lengths[length_m])
-        rest = lengths[length_m] - filling
-        needed[last_m] += filling
-        room -= filling
-        if rest:
-            needed[length_m] += rest
-            last_m, room = length_m, -rest % per_module
-    return +needed
-
-
-def needed_m(ways_m: Sequence[int], links: int, switches: int, per_module: int) -> list[int]:
+def needed_m(ways_m: Ints, links: int, switches: int, per_module: int) -> Ints:
     """The length that the cables of each of several switches need (m), which lead to the same
     switches above: as many of them as fill whole modules there are of the kind of the longest.
 
@@ -167,8 +173,7 @@ def needed_m(ways_m: Sequence[int], links: int, switches: int, per_module: int) 
     together = per_module // math.gcd(per_module, bundle)
     if rest and per_module > 1:
         together = len(ways_m)  # uneven bundles fill modules of each switch otherwise
-    order = sorted(range(len(ways_m)), key=lambda number: -ways_m[number])
-    needed = [0] * len(ways_m)
-    for place, number in enumerate(order):
-        needed[number] = ways_m[order[place // together * together]]
+    order = np.argsort(-ways_m)
+    needed = np.empty_like(ways_m)
+    needed[order] = ways_m[order[np.arange(len(order)) // together * together]]
     return needed

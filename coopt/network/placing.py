@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from coopt.instance.hardware import Optic
 from coopt.instance.network import Hall, HallRows, NetworkHallRows
 from coopt.instance.numerics import EQUAL
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, SwitchedKind
 from coopt.network.family import Family, Ints, TierChain
 from coopt.network.optics import core_optic
 from coopt.network.parts import end_modules
@@ -80,49 +81,58 @@ class SwitchBox:
 
 
 class PlacedLeaves(NamedTuple):
-    """Links of NICs by leaf of a network and by the rack of their domain, and the rack amid which
-    each of these leaves stands.
+    """Bundles of `links` from NICs in a rack of domains to a leaf of one network, and the rack amid
+    which each leaf of these, by its `number`, stands.
     """
 
-    ends: Mapping[int, Counter[int]]
-    amid: Mapping[int, int]
+    leaf: Ints
+    rack: Ints
+    links: Ints
+    number: Ints
+    amid: Ints
 
 
 @dataclass(frozen=True, kw_only=True)
 class Placing:
-    """A chain in its hall: links of NICs by leaf of a network and by the rack of their domain, the
-    racks amid which the switches of each tier stand (leaves, those of a pod, cores), and the racks
-    that switches fill; none where some have no height.
+    """A chain in its hall: links of NICs below its leaves, the racks amid which the switches of
+    each tier stand (leaves, those of a pod, cores), and the racks that switches fill; none where
+    some have no height.
     """
 
     chain: TierChain
     hall: Hall
-    ends: Mapping[int, Counter[int]]
-    amid: Sequence[Sequence[int]]
+    below: PlacedLeaves
+    amid: Sequence[Ints]
     switch_racks: SwitchRacks
+
+    @cached_property
+    def spots(self) -> tuple[Ints, ...]:
+        """The spots of the leaves, of the spines of each pod and of the cores."""
+        of_level = (np.unique(racks, return_inverse=True) for racks in self.amid)
+        return tuple(
+            np.array([self.switch_racks.spot_of((rack, level)) for rack in racks.tolist()])[at]
+            for level, (racks, at) in enumerate(of_level)
+        )
 
     def spot(self, level: int, number: int) -> int:
         """The spot of a leaf (level 0), of the spines of a pod (1) or of the cores (2)."""
-        return self.switch_racks.spot_of((self.amid[level][number], level))
+        return int(self.spots[level][number])
 
-    def sold_m(self, spot: int, other: int) -> int:
-        """The length on sale of a cable between two spots (m)."""
-        return sold_m(self.hall.cable_m(spot, other))
+    def down_m(self, leaves: Ints, racks: Ints) -> Ints:
+        """The lengths of cables from leaves down to NICs in racks of domains (m)."""
+        spots = racks + np.searchsorted(self.switch_racks.after, racks)
+        return self._sold_m(spots, self.spots[0][leaves])
 
-    def leaf_lengths(self, leaf: int, ends: Mapping[int, int]) -> Lengths:
-        """Cables of a leaf down to so many end points in each rack by length (m)."""
-        to, lengths = self.spot(0, leaf), Lengths()
-        for rack, links in ends.items():
-            lengths[self.sold_m(self.switch_racks.spot(rack), to)] += links
-        return lengths
+    def leaf_up_m(self, leaves: Ints, pods: Ints) -> Ints:
+        """The lengths of cables from leaves to the spines of pods (m)."""
+        return self._sold_m(self.spots[0][leaves], self.spots[1][pods])
 
-    def leaf_up_m(self, leaf: int, pod: int) -> int:
-        """The length of the cables from a leaf to the spines of a pod (m)."""
-        return self.sold_m(self.spot(0, leaf), self.spot(1, pod))
+    def pod_up_m(self, pods: Ints) -> Ints:
+        """The lengths of cables from the spines of pods to the cores (m)."""
+        return self._sold_m(self.spots[1][pods], self.spots[2][:1])
 
-    def pod_up_m(self, pod: int) -> int:
-        """The length of the cables from the spines of a pod to the cores (m)."""
-        return self.sold_m(self.spot(1, pod), self.spot(2, 0))
+    def _sold_m(self, spots: Ints, others: Ints) -> Ints:
+        return np.asarray(sold_m(self.hall.cable_m(spots, others)), dtype=np.int64)
 
     def cables(self, end: Placing, becomes: Sequence[int]) -> tuple[Lengths, ...]:
         """Cables of each tier over all networks by the length they are sold in (m).
@@ -135,18 +145,24 @@ class Placing:
         becomes
             The number of each leaf there.
         """
-        chain, lengths = self.chain, [Lengths() for _ in self.amid]
-        pod_of = {leaf: n for n, (_, of) in enumerate(end.chain.each_pod()) for leaf in of}
-        for leaf, ends in self.ends.items():
-            for length_m, count in end.leaf_lengths(becomes[leaf], ends).items():
-                lengths[0][length_m] += count * chain.networks
-        for pod, of_pod in chain.each_pod():
-            for leaf in (becomes[one] for one in of_pod):
-                lengths[1][end.leaf_up_m(leaf, pod_of[leaf])] += chain.uplinks * chain.networks
-            if chain.cores:
-                length_m = end.pod_up_m(pod_of[becomes[of_pod[0]]])
-                lengths[2][length_m] += pod.spines * pod.up * chain.networks
-        return tuple(lengths)
+        chain, grown, below = self.chain, np.array(becomes, dtype=np.int64), self.below
+        ways = [(end.down_m(grown[below.leaf], below.rack), below.links)] if self.amid else []
+        if chain.pods:
+            pods = end.chain.pod_of_leaf[grown]
+            ways.append((end.leaf_up_m(grown, pods), np.full(len(grown), chain.uplinks)))
+        if chain.cores:
+            of_pod = [(leaves.start, pod.spines * pod.up) for pod, leaves in chain.each_pod()]
+            first, links = np.array(of_pod).T
+            ways.append((end.pod_up_m(pods[first]), links))
+        return tuple(_by_length(*way, chain.networks) for way in ways)
+
+
+def _by_length(lengths_m: Ints, links: Ints, times: int) -> Lengths:
+    """So many times as many cables by their length (m)."""
+    sold, at = np.unique(lengths_m, return_inverse=True)
+    counts = np.zeros(len(sold), dtype=np.int64)
+    np.add.at(counts, at, links)
+    return Lengths(dict(zip(sold.tolist(), (times * counts).tolist(), strict=True)))
 
 
 def placed_leaves(hall: Hall, leaf_numbers: NDArray[np.int64]) -> PlacedLeaves:
@@ -161,11 +177,11 @@ def placed_leaves(hall: Hall, leaf_numbers: NDArray[np.int64]) -> PlacedLeaves:
     rack = np.array([hall.rack_of(domain) for domain in range(leaf_numbers.shape[1])])
     width = int(rack.max(initial=0)) + 1
     # Leaf and rack as one number, which is counted at once for all end points.
-    pairs, counts = np.unique(leaf_numbers * width + rack, return_counts=True)
-    ends: dict[int, Counter[int]] = {}
-    for leaf, rack_below, count in zip(*divmod(pairs, width), counts, strict=True):
-        ends.setdefault(int(leaf), Counter())[int(rack_below)] += int(count)
-    return PlacedLeaves(ends, {leaf: amid_rack(racks, hall) for leaf, racks in ends.items()})
+    pairs, links = np.unique(leaf_numbers * width + rack, return_counts=True)
+    leaf, racks = np.divmod(pairs, width)
+    number, at = np.unique(leaf, return_inverse=True)
+    amid = amid_racks(at, racks, links, hall) if len(number) else number
+    return PlacedLeaves(leaf, racks, links, number, amid)
 
 
 def placed(
@@ -181,69 +197,97 @@ def placed(
     """
     if not boxes:
         empty = switch_racks((), hall)
-        return Placing(chain=chain, hall=hall, ends={}, amid=[], switch_racks=empty)
+        return Placing(chain=chain, hall=hall, below=below, amid=[], switch_racks=empty)
     # where leaves stand that no end point needs yet
-    amid_all = amid_rack(Counter(below.amid.values()), hall)
-    leaves = [below.amid.get(leaf, amid_all) for leaf in range(chain.leaves)]
-    pods = [amid_rack(Counter(leaves[leaf] for leaf in of), hall) for _, of in chain.each_pod()]
-    cores = [amid_rack(Counter(pods), hall, first=False)] if pods else []
-    amid = [leaves, pods, cores][: len(boxes)]
+    amid_all = _amid_all(below.amid, hall)
+    leaves = np.full(chain.leaves, amid_all)
+    leaves[below.number] = below.amid
+    amid = [leaves]
+    if chain.pods:
+        pods = amid_racks(chain.pod_of_leaf, leaves, np.ones_like(leaves), hall)
+        amid += [pods, np.array([_amid_all(pods, hall, first=False)])]
+    amid = amid[: len(boxes)]
     has_heights = all(box.units for box in boxes)
     switches = _switches(chain, boxes, amid) if has_heights else ()
     return Placing(
-        chain=chain,
-        hall=hall,
-        ends=below.ends,
-        amid=amid,
-        switch_racks=switch_racks(switches, hall),
+        chain=chain, hall=hall, below=below, amid=amid, switch_racks=switch_racks(switches, hall)
     )
 
 
+def _amid_all(racks: Ints, hall: Hall, *, first: bool = True) -> int:
+    """The rack amid all of some."""
+    together = amid_racks(np.zeros_like(racks), racks, np.ones_like(racks), hall, first=first)
+    return int(together[0])
+
+
 def _switches(
-    chain: TierChain, boxes: Sequence[SwitchBox], amid: Sequence[Sequence[int]]
+    chain: TierChain, boxes: Sequence[SwitchBox], amid: Sequence[Ints]
 ) -> Iterator[Switches]:
     """The switches of all networks by place."""
     spines = [pods.spines for pods, _ in chain.each_pod()]
     for level, (tier, box, middle) in enumerate(zip(chain.levels, boxes, amid, strict=True)):
-        places = Counter[int]()
-        for rack, count in zip(middle, spines if level == 1 else [1] * len(middle), strict=True):
-            places[rack] += count
+        places = np.bincount(middle, weights=spines if level == 1 else None).astype(np.int64)
         assert box.units is not None, "halls without heights have no racks of switches"
         # all networks stand at the same places, so that each has as many switches of each
-        per_place = tier.switches // places.total()
-        for rack, count in places.items():
-            yield Switches(place=(rack, level), count=per_place * count, units=box.units, w=box.w)
+        per_place = tier.switches // int(places.sum())
+        for rack in np.flatnonzero(places).tolist():
+            count = per_place * int(places[rack])
+            yield Switches(place=(rack, level), count=count, units=box.units, w=box.w)
 
 
-def sold_m(length_m: float) -> int:
-    """The shortest length on sale that is long enough (m)."""
-    place = bisect_left(LENGTHS_M, length_m)
-    return LENGTHS_M[place] if place < len(LENGTHS_M) else math.ceil(length_m / 1000) * 1000
-
-
-def amid_rack(racks: Counter[int], rows: HallRows, *, first: bool = True) -> int:
-    """The rack to which cables from racks are the shortest in all: the middle of their rows, and of
-    their places in these; of several the first, or the one in their midst.
+def sold_m(length_m: Any) -> Any:
+    """The shortest length on sale that is long enough (m), whole kilometres beyond the longest;
+    numbers or arrays.
     """
-    row_of, place_of = Counter[int](), Counter[int]()
-    for rack, links in racks.items():
-        row, place = divmod(rack, rows.racks_per_row)
-        row_of[row] += links
-        place_of[place] += links
-    row, place = (_middle(spots.items(), first=first) for spots in (row_of, place_of))
-    return min(row * rows.racks_per_row + place, max(racks))  # a last row may end before
+    sold = np.array(LENGTHS_M)[np.searchsorted(LENGTHS_M[:-1], length_m)]
+    kilometres = np.ceil(np.divide(length_m, 1000)).astype(np.int64)
+    return np.where(length_m <= sold, sold, 1000 * kilometres)[()]
 
 
-def _middle(spots: Iterable[tuple[int, int]], *, first: bool = True) -> int:
-    """The middle of spots by how many are at each; where those before and behind are as many, that
-    before or what lies between.
+def amid_racks(
+    group: Ints, racks: Ints, links: Ints, rows: HallRows, *, first: bool = True
+) -> Ints:
+    """The rack of each group to which cables from its racks are the shortest in all: the middle of
+    their rows, and of their places in these; of several the first, or the one in their midst.
+
+    Parameters
+    ----------
+    group
+        The number of the group that each bundle of links belongs to; none is without any.
     """
+    row, place = (
+        _middles(group, spots, links, first=first) for spots in np.divmod(racks, rows.racks_per_row)
+    )
+    last_rack = np.zeros_like(row)
+    np.maximum.at(last_rack, group, racks)
+    # a last row may end before
+    return np.asarray(np.minimum(row * rows.racks_per_row + place, last_rack))
+
+
+def _middles(group: Ints, spots: Ints, links: Ints, *, first: bool) -> Ints:
+    """The middle of the spots of each group by the links there; where those before and behind are
+    as many, that before or what lies between.
+    """
+    order = np.lexsort((spots, group))
+    spots, passed = spots[order], np.cumsum(links[order])
+    last = np.flatnonzero(np.diff(group[order], append=-1))
+    before = np.insert(passed[last[:-1]], 0, 0)
+    links_of_group = passed[last] - before
+    at = np.searchsorted(passed, before + -(-links_of_group // 2))
+    if first:
+        return np.asarray(spots[at])
+    half = 2 * (passed[at] - before) == links_of_group
+    return np.asarray((spots[at] + spots[at + half]) // 2)
+
+
+def _middle(spots: Iterable[tuple[int, int]]) -> int:
+    """The middle of spots by how many are at each; the former of two."""
     ordered = sorted(spots)
     half, before = sum(count for _, count in ordered) / 2, 0
-    for (spot, count), (behind, _) in zip(ordered, [*ordered[1:], (0, 0)], strict=True):
+    for spot, count in ordered:
         before += count
         if before >= half:
-            return spot if first or before > half else (spot + behind) // 2
+            return spot
     return 0
 
 
@@ -303,20 +347,16 @@ def _hall_of(instance: Instance, family: Family) -> Hall:
 
 def leaves_of(instance: Instance, family: Family) -> PlacedLeaves:
     """Where the leaves of a network stand, whatever their uplinks."""
-    numbers = leaf_numbers(family) if family.tiers else np.empty((0, 0), dtype=np.int64)
-    return placed_leaves(_hall_of(instance, family), numbers)
+    return _leaves_of(_hall_of(instance, family), LeafEnds.of(family))
 
 
-def placing_of(
-    instance: Instance, family: Family, uplinks: int, below: PlacedLeaves | None = None
-) -> Placing:
-    """A network in its hall; a leaf bears the modules of links into a core as well.
+@lru_cache(maxsize=128)
+def _leaves_of(hall: Hall, ends: LeafEnds) -> PlacedLeaves:
+    return placed_leaves(hall, ends.leaves)
 
-    Parameters
-    ----------
-    below
-        Its `leaves_of`, where these are known already.
-    """
+
+def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
+    """A network in its hall; a leaf bears the modules of links into a core as well."""
     chain, ends_w = family.chain(uplinks), [*_ends_w(instance, family, uplinks), (0.0, 0.0)]
     tiers = zip(chain.levels, family.switches, pairwise(ends_w), strict=True)
     boxes = [
@@ -328,8 +368,7 @@ def placing_of(
         )
         for level, (tier, box, ((_, below_w), (up_w, _))) in enumerate(tiers)
     ]
-    below = below or leaves_of(instance, family)
-    return placed(chain, _hall_of(instance, family), below, boxes)
+    return placed(chain, _hall_of(instance, family), leaves_of(instance, family), boxes)
 
 
 def core_ends_w(instance: Instance, family: Family) -> float:
@@ -361,13 +400,40 @@ def _end_w(instance: Instance, family: Family, optic: Optic) -> float:
     return max(other.w for other in optics if other.links_of(family.link_gbit_s) == carried)
 
 
+class LeafEnds(NamedTuple):
+    """What the leaf of an end point depends on: rails of a domain in a plane, domains, and how many
+    end points and domains a leaf has.
+    """
+
+    fabric: SwitchedKind
+    tiers: int
+    rails: int
+    domains: int
+    down: int
+    span: int
+
+    @classmethod
+    def of(cls, family: Family) -> LeafEnds:
+        """Those of a family."""
+        rails = family.nics_of_domain // family.planes
+        counts = family.domains, family.down, family.leaf_span
+        return cls(family.fabric, family.tiers, rails, *counts)
+
+    @property
+    def leaves(self) -> Ints:
+        """The leaf of every NIC of one plane; shape (rails, domains)."""
+        if not self.tiers:
+            return np.empty((0, 0), dtype=np.int64)
+        rail, domain = np.indices((self.rails, self.domains))
+        if self.fabric == "clos":
+            return np.asarray((domain * self.rails + rail) // self.down, dtype=np.int64)
+        rails_of_leaf = self.down // self.span
+        rail_groups = -(-self.rails // rails_of_leaf)
+        # where leaves take turns in the rails of a domain, neighbours are on different ones
+        group = rail % rail_groups if self.span < self.domains else rail // rails_of_leaf
+        return np.asarray(group * -(-self.domains // self.span) + domain // self.span, np.int64)
+
+
 def leaf_numbers(family: Family) -> Ints:
     """The leaf of every NIC of one plane; shape (rails of a domain in the plane, HB domains)."""
-    rails, domains = family.nics_of_domain // family.planes, family.domains
-    rail, domain = np.indices((rails, domains))
-    if family.fabric == "clos":
-        return np.asarray((domain * rails + rail) // family.down, dtype=np.int64)
-    rails_of_leaf, span = family.leaf_block
-    # where leaves take turns in the rails of a domain, neighbours are on different ones
-    group = rail % family.rail_groups if span < domains else rail // rails_of_leaf
-    return np.asarray(group * -(-domains // span) + domain // span, dtype=np.int64)
+    return LeafEnds.of(family).leaves

@@ -30,7 +30,7 @@ from coopt.network.family import (
     most_even,
     next_even,
 )
-from coopt.network.laying import laid
+from coopt.network.laying import laid, least_ends
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
@@ -47,7 +47,6 @@ from coopt.network.optics import (
     uplinks_alike,
     values_of,
 )
-from coopt.network.placing import leaves_of
 from coopt.network.standing import standing_family
 
 Listed = TypeVar("Listed", Wiring, Family)
@@ -517,7 +516,7 @@ class Space:
     Optics are compared by `measures`; as the instance has it where there are none. Where each end
     of links has its own, they may be compared by other `values` of one module. Networks that `grow`
     have stood smaller before. Links into a core are the fewest that are asked for, or any number
-    in `links`.
+    in `links`. Where networks are `unlaid`, lengths have not chosen their cables.
     """
 
     instance: Instance
@@ -525,6 +524,7 @@ class Space:
     values: OpticValues | None = None
     grow: bool = False
     links: range | None = None
+    unlaid: bool = False
 
     def standing(self, gpus: int) -> Family | None:
         """The network that stands, where so many GPUs may train on it; None where it may not."""
@@ -734,7 +734,7 @@ class Space:
         for built, wiring, options in _without_ends(network, parts, levels):
             listed = built.family(network, wiring, options[0])
             if network.cables == "hall":
-                yield from self._laid(listed, options)
+                yield from self._by_length(listed, options)
                 continue
             choices = [ends for ends in options if _leaves_room(listed, ends)]
             if self.grow:
@@ -747,20 +747,22 @@ class Space:
                 for optics in unbeaten_ends(family, choices, self.optic_values):
                     yield family if optics is listed.optics else replace(family, optics=optics)
 
-    def _laid(self, listed: Family, choices: list[tuple[LinkEnds, ...]]) -> Iterator[Family]:
-        """The families whose cables are chosen by their lengths, with each number of uplinks."""
+    def _by_length(self, listed: Family, choices: list[tuple[LinkEnds, ...]]) -> Iterator[Family]:
+        """The families whose cables are chosen by their lengths: laid with each number of uplinks,
+        or not yet.
+        """
         groups: dict[PerModule, list[tuple[LinkEnds, ...]]] = {}
         for optics in choices:
             groups.setdefault(replace(listed, optics=optics).per_module, []).append(optics)
-        below = leaves_of(self.instance, listed)
-        for optics, *others in groups.values():
-            of_level = tuple(
-                tuple(dict.fromkeys(level)) for level in zip(optics, *others, strict=True)
-            )
-            for family in one_by_one(replace(listed, optics=optics)):
-                laid_family = laid(self.instance, family, below, of_level)
-                if laid_family is not None:
-                    yield laid_family
+        for group in groups.values():
+            of_level = tuple(tuple(dict.fromkeys(level)) for level in zip(*group, strict=True))
+            least = least_ends(self.instance, of_level)
+            for uplinks in uplinks_alike(listed, [least]):
+                family = replace(listed, optics=least, choices=of_level, uplink_choices=uplinks)
+                if self.unlaid:
+                    yield family
+                else:
+                    yield from filter(None, (laid(self.instance, family, u) for u in uplinks))
 
 
 Ports = tuple[tuple[int, int], tuple[int, ...]]
@@ -854,6 +856,7 @@ def families(
     *,
     grow: bool = False,
     links: range | None = None,
+    unlaid: bool = False,
 ) -> Iterator[Family]:
     """Every family of docs/network.md, in the order of the instance's lists.
 
@@ -865,8 +868,10 @@ def families(
         Whether they have stood smaller before.
     links
         How many links may lead into a core; the fewest that are asked for where left out.
+    unlaid
+        Whether cables that lengths choose are left to choose.
     """
-    space = Space(instance=instance, measures=measures, grow=grow, links=links)
+    space = Space(instance=instance, measures=measures, grow=grow, links=links, unlaid=unlaid)
     for gpus, hb, domains in space.all_sites():
         yield from space.families(gpus, hb, domains, space.nic_options)
 

@@ -165,7 +165,8 @@ def priced(
     units = {
         kind: unit_worth(objective, kind, products) for kind in {objective.minimize, *measures}
     }
-    if instance.network.tier_switches != "any":
+    # where lengths are still to choose cables, bills are lower bounds, which beat none
+    if instance.network.tier_switches != "any" or instance.network.cables == "hall":
         unit = units[objective.minimize]
         return [PricedFamily(one.context, one.family, one.worth(unit)) for one in counted]
     groups: dict[int, list[tuple[PricedFamily, _Menu]]] = {}
@@ -204,6 +205,7 @@ def repriced(instance: Instance, families: Iterable[Family]) -> Iterator[Family]
             switch=at_its_price(family.switch),
             upper=tuple(map(at_its_price, family.upper)),
             optics=tuple(map(ends_at_price, family.optics)),
+            choices=tuple(tuple(map(ends_at_price, level)) for level in family.choices),
             cables=tuple(
                 tuple(run._replace(ends=ends_at_price(run.ends)) for run in runs)
                 for runs in family.cables
@@ -219,7 +221,7 @@ def _below_upper(family: Family) -> tuple[object, ...]:
     traits = {
         name: value
         for name, value in vars(family).items()
-        if name not in ("upper", "bundle", "uplink_choices")
+        if name not in ("upper", "bundle", "uplink_choices", "choices")
     }
     traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
     traits["cores"] = family.pods is not None and not family.pods.bundle and family.core_group

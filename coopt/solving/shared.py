@@ -28,16 +28,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+import numpy as np
 import pyomo.core as pyo
 
 from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, context_of, domains_filled
-from coopt.columns.table import Columns, columns, feasible_by_size, pools_of
+from coopt.columns.table import Columns, columns, feasible_by_size, needs, pools_of
 from coopt.instance.hardware import HbDomain
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.texts import counted
 from coopt.network.family import Family, NicOption, next_even
+from coopt.network.laying import laid
 from coopt.network.optics import measures_of
 from coopt.network.parts import (
     Affine,
@@ -101,6 +103,7 @@ class Cheapest:
     def __init__(self, instance: Instance, families: Iterable[PricedFamily] = ()) -> None:
         self._instance, self._worth = instance, math.inf
         self._of: dict[Context, list[tuple[Family, Affine]]] = {}
+        self._built: dict[tuple[int, int], tuple[Family, float] | None] = {}
         self.add(families)
 
     def add(self, families: Iterable[PricedFamily]) -> None:
@@ -114,9 +117,9 @@ class Cheapest:
             float(worth.at(family, family.uplink_choices[0])) for family, worth in self._of[context]
         )
 
-    def is_below(self, floor: float) -> bool:
+    def is_below(self, floor: Any) -> Any:
         """Whether a network is known that is worth less, by more than sums in another order may
-        differ.
+        differ; of a number, or of each of an array.
         """
         return floor > self._worth + EQUAL * abs(self._worth)
 
@@ -129,10 +132,51 @@ class Cheapest:
             # the affine price tells at once which networks cannot lower the ceiling; only others
             # need their bill
             if enough is not None and worth.at(family, enough) < self._worth:
-                [family_now] = repriced(self._instance, [family])
-                cost = cost_of(self._instance, family_now, enough)
-                if within_limits(self._instance, family, cost):
-                    self._worth = min(self._worth, cost.of(self._instance.objective.minimize))
+                self._build(family, enough)
+
+    def _build(self, family: Family, uplinks: int) -> tuple[Family, float] | None:
+        """A network with its cables, and what it is worth; None where some cable reaches nowhere or
+        it is beyond a limit.
+        """
+        key, kind = (id(family), uplinks), self._instance.objective.minimize
+        if key not in self._built:
+            [family_now] = repriced(self._instance, [family])
+            with_cables, self._built[key] = laid(self._instance, family_now, uplinks), None
+            if with_cables is not None:
+                cost = cost_of(self._instance, with_cables, uplinks)
+                if within_limits(self._instance, with_cables, cost):
+                    self._built[key] = with_cables, cost.of(kind)
+                    self._worth = min(self._worth, cost.of(kind))
+        return self._built[key]
+
+    def laid(
+        self, listed: Iterable[PricedFamily], table: Columns, check: Callable[[], None]
+    ) -> Iterator[Family]:
+        """The networks that may be the cheapest one with their cables: those whose bill is no more
+        than that of any network that serves, each with one number of uplinks.
+
+        They are laid by rising lower bounds, until one is above what is known.
+        """
+        need = needs(table.columns, len(self._instance.workload))
+        floors = list[tuple[float, int, int, Family]]()
+        for number, (context, family, worth) in enumerate(listed):
+            fewest = need.get(table.numbers[context], math.inf)
+            uplinks = np.array([u for u in family.uplink_choices if u >= fewest], dtype=np.int64)
+            values = np.broadcast_to(worth.at(family, uplinks), uplinks.shape)
+            floors += [
+                (float(values[at]), number, int(uplinks[at]), family)
+                for at in np.flatnonzero(~self.is_below(values)).tolist()
+            ]
+        kept = list[tuple[int, int, float, Family]]()
+        for floor, number, uplinks_here, family in sorted(floors, key=lambda row: row[:3]):
+            if self.is_below(floor):
+                break
+            check()
+            built = self._build(family, uplinks_here)
+            if built is not None:
+                kept.append((number, uplinks_here, built[1], built[0]))
+        kept.sort(key=lambda row: row[:2])
+        return (family for *_, value, family in kept if not self.is_below(value))
 
 
 def up_to_cheapest(
@@ -142,14 +186,15 @@ def up_to_cheapest(
     and the mappings on them; where none serves all workloads within the limits, all that are in
     time and that no other beats.
     """
-    space, ceiling = Space(instance=instance, measures=measures), Cheapest(instance)
+    space = Space(instance=instance, measures=measures, unlaid=True)
+    ceiling = Cheapest(instance)
     networks = CountedNetworks()
     if run.listed:
         networks = run.listed.at_any_price(unpriced_key(instance), CountedNetworks)
     sites = list(space.all_sites())
     floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
-    site_families: dict[int, tuple[Family, ...]] = {}
+    site_families: dict[int, list[PricedFamily]] = {}
     tables: list[Columns] = []
     for n in sorted(range(len(sites)), key=floors.__getitem__):
         if ceiling.is_below(floors[n]):
@@ -161,13 +206,16 @@ def up_to_cheapest(
         if n not in known:
             found = tuple(networks.families(space, *sites[n], run.check_clock))
             known[n] = priced(instance, found, measures)
-        site_families[n] = tuple(one.family for one in known[n])
+        site_families[n] = known[n]
         ceiling.add(known[n])
         run.log.model_s += run.elapsed_s() - started_s
-        tables.append(columns_of(run, instance, site_families[n], ceiling))
-    return tuple(
-        family for n in sorted(site_families) for family in site_families[n]
-    ), _joint_table(tables)
+        of_site = tuple(one.family for one in known[n])
+        tables.append(columns_of(run, instance, of_site, ceiling))
+    table = _joint_table(tables)
+    listed = [one for n in sorted(site_families) for one in site_families[n]]
+    if instance.network.cables == "hall":
+        return tuple(ceiling.laid(listed, table, run.check_clock)), table
+    return tuple(one.family for one in listed), table
 
 
 def site_floor(space: Space, gpus: int, hb: HbDomain, domains: int) -> float:
@@ -386,7 +434,8 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     all_count = whole or in_all_days or instance.stands is not None
     network = instance.network
     serving: tuple[Family, ...] = ()
-    if not all_count and (network.domain_fill != "even" or network.tier_switches == "any"):
+    bounded = network.domain_fill != "even" or network.tier_switches == "any"
+    if not all_count and (bounded or network.cables == "hall"):
         candidates, table = up_to_cheapest(run, instance, measures)
         serving = tuple(repriced(instance, viable(instance, candidates, table)))
     if not serving:

@@ -1,5 +1,6 @@
 """Cables that the hall chooses: planner, verifier and list of cables count them each in its own way."""
 
+import math
 import random
 from collections import Counter
 from pathlib import Path
@@ -7,14 +8,18 @@ from pathlib import Path
 import pytest
 
 import coopt
+from coopt.columns.grid import context_of
+from coopt.columns.table import columns, needs
 from coopt.instance.texts import InstanceError
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
-from coopt.network.parts import cost_of
+from coopt.network.laying import laid
+from coopt.network.parts import cost_of, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.solving.families import repriced
+from coopt.solving.fronts import designs
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
 
@@ -46,9 +51,10 @@ def _hall_question(seed):
 @pytest.mark.parametrize("seed", range(8))
 def test_list_of_cables_is_the_bill_of_the_hall(seed):
     instance, draw = _hall_question(seed), random.Random(seed)
-    listed = [family for family in families(instance) if family.tiers]
-    for family in draw.sample(listed, min(3, len(listed))):
-        (uplinks,) = family.uplink_choices
+    listed = [family for family in families(instance, unlaid=True) if family.tiers]
+    for unlaid in draw.sample(listed, min(3, len(listed))):
+        uplinks = draw.choice(unlaid.uplink_choices)
+        family = laid(instance, unlaid, uplinks)
         rows = list(cables(family, uplinks, Spots.in_hall(placing_of(instance, family, uplinks))))
         check_list(family, uplinks, rows)
         lengths = sum(network_hall(instance, family, uplinks).cables, Counter())
@@ -61,6 +67,61 @@ def test_list_of_cables_is_the_bill_of_the_hall(seed):
         for row, product in zip(rows, products, strict=True):
             modules.setdefault((row.level, row.upper.device, row.upper.module), set()).add(product)
         assert all(len(of) == 1 for of in modules.values())
+
+
+def _least_laid(instance):
+    """The least bill of all networks that serve, each with its cables; None where none does."""
+    every = tuple(families(instance))
+    table = columns(instance, every, lambda _: None, lambda: None)
+    need = needs(table.columns, len(instance.workload))
+    costs = [
+        cost_of(instance, family, uplinks)
+        for family in every
+        for uplinks in family.uplink_choices
+        if uplinks >= need.get(table.numbers[context_of(family)], math.inf) and within(instance, family, uplinks)
+    ]
+    return min((cost.of(instance.objective.minimize) for cost in costs), default=None)
+
+
+def within(instance, family, uplinks):
+    return within_limits(instance, family, cost_of(instance, family, uplinks))
+
+
+GPU_S = [104.0, 105.0, 108.0, 120.0, 200.0]
+
+
+def asked(seed):
+    """Tight and loose bounds, each objective, a limit now and then."""
+    draw, instance = random.Random(5000 + seed), _hall_question(seed)
+    (gpus,) = instance.cluster.gpus
+    kind = draw.choice(["capex", "power", "tco"])
+    include = draw.choice([("nic", "switch", "optics"), ("hb", "switch", "optics")])
+    instance = instance.having(objective={"minimize": kind, "include": include})
+    workload = instance.workload[0].model_copy(update={"max_iteration_time_s": draw.choice(GPU_S) / gpus})
+    instance = instance.model_copy(update={"workload": (workload,)})
+    least = _least_laid(instance) if kind != "tco" and draw.random() < 0.3 else None
+    if least is None:
+        return instance
+    limit = {"capex": {"capex_usd": least}, "power": {"power_mw": least / 1e6}}[kind]
+    key, most = next(iter(limit.items()))
+    return instance.having(limits={key: most * draw.choice([0.999, 1.0 + 1e-9, 1.01])})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_networks_are_laid_only_where_they_may_be_the_cheapest(seed):
+    instance = asked(seed)
+    plan = coopt.solve(instance)
+    assert plan.status in ("optimal", "infeasible")
+    assert (plan.objective and plan.objective.value) == _least_laid(instance)
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("time", 0), ("usd_per_token", 1)])
+def test_objectives_that_count_time_are_those_of_all_networks_with_their_cables(kind, seed, monkeypatch):
+    instance = _hall_question(seed).having(objective={"minimize": kind, "include": ("nic", "switch", "optics")})
+    plan = coopt.solve(instance)
+    monkeypatch.setattr(designs, "families", lambda billed, unlaid: families(billed))
+    listed = coopt.solve(instance)
+    assert (plan.objective, plan.cost) == (listed.objective, listed.cost)
 
 
 def _units(kinds):
@@ -114,7 +175,7 @@ def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
 
 def test_lengths_of_many_networks_stop_at_the_time_limit():
     shipped = Path(__file__).parents[2] / "instances" / "llama3-405b-16k.toml"
-    plan = coopt.solve(coopt.load(shipped, {"network.cables": "hall"}), time_limit_s=1.0)
+    plan = coopt.solve(coopt.load(shipped, {"network.cables": "hall"}), time_limit_s=0.2)
     assert (plan.status, plan.stop_reason) == ("unknown", "time limit")
     assert plan.timing_s.total < 20.0
 
@@ -198,7 +259,7 @@ def test_other_cables_than_the_hall_has_are_rejected(change):
         ({"link_reach_m": [50, 100, 500]}, r"cables = 'hall': .* network\.link_reach_m"),
         (
             {"hb_domains": {"name": "own", "size": 8, "gbyte_s": 450.0, "usd_per_gpu": 9.0, "w_per_gpu": 1.0}},
-            r"cables = 'hall': .* own fills, .*`racks`",
+            r"cables = 'hall': .* own are not stated, .*`racks`",
         ),
     ],
 )

@@ -16,6 +16,7 @@ in each, of which a large batch takes more for the same training,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.network.family import Family
+from coopt.network.laying import laid
 from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, resources, within_limits
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
@@ -68,7 +70,7 @@ def timed_plan(run: Run) -> Plan:
     instance, run.formulation = run.instance, "choice"
     objective = instance.objective.model_copy(update={"minimize": instance.objective.billed})
     billed = instance.model_copy(update={"objective": objective})
-    all_families = tuple(run.in_time(families(billed)))
+    all_families = tuple(run.in_time(families(billed, unlaid=True)))
     run.tell("columns", counted(len(all_families), "network family"))
     run.log.families = len(all_families)
     run.log.table = table = unbounded(billed, all_families, lambda site: run.check_clock())
@@ -77,10 +79,16 @@ def timed_plan(run: Run) -> Plan:
     if designs is None or not len(in_bound):
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.log.columns_s = run.elapsed_s()
+    compared = len(designs.pace)
+    if instance.network.cables == "hall":
+        designs = _laid(run, billed, designs, np.asarray(in_bound))
+        if not designs.families:
+            return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
+        in_bound = np.arange(len(designs.families))
     design = _best_design(run, designs, np.asarray(in_bound))
     if isinstance(design, str):
         return unknown(run, design)
-    run.tell("build", f"{counted(len(designs.pace), 'design')} compared")
+    run.tell("build", f"{counted(compared, 'design')} compared")
     answer = designs.written_out(design, billed, float(designs.value[design]), table)
     value = weight_of(instance) * float(designs.pace[design]) * instance.workload[0].bound_s
     value *= (
@@ -89,6 +97,41 @@ def timed_plan(run: Run) -> Plan:
     claim = claim_of(instance.objective.minimize, value, value)
     parts = (one_network(answer.cost, answer.workloads, design=answer.design),)
     return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
+
+
+def _laid(run: Run, billed: Instance, designs: PacedDesigns, in_bound: Ints) -> PacedDesigns:
+    """The designs within the bound that may be the best, with their cables.
+
+    They are laid by rising lower bounds: all but those that are no better than one of these, in
+    worth and in value.
+    """
+    kind, pace, value = billed.objective.minimize, designs.pace, designs.value.copy()
+    floor = pace if run.instance.objective.minimize == "time" else pace * value
+    best_floor, best_value = math.inf, math.inf
+    kept, built = list[int](), list[Family]()
+    for at in in_bound[np.lexsort((value[in_bound], floor[in_bound]))].tolist():
+        if floor[at] > best_floor * (1.0 + TIES):
+            break
+        if floor[at] >= best_floor and value[at] >= best_value:
+            continue
+        run.check_clock()
+        uplinks = int(designs.uplinks[at])
+        family = laid(billed, designs.families[designs.family[at]], uplinks)
+        cost = None if family is None else cost_of(billed, family, uplinks)
+        if family is not None and cost is not None and within_limits(billed, family, cost):
+            value[at] = cost.of(kind)
+            worth = float(pace[at] if floor is pace else pace[at] * value[at])
+            best_floor, best_value = min((best_floor, best_value), (worth, float(value[at])))
+            kept.append(at)
+            built.append(family)
+    return PacedDesigns(
+        families=tuple(built),
+        prices=tuple(price(billed, family, kind) for family in built),
+        family=np.arange(len(built)),
+        uplinks=designs.uplinks[kept],
+        pace=pace[kept],
+        value=value[kept],
+    )
 
 
 def _best_design(run: Run, designs: PacedDesigns, in_bound: Ints) -> int | str:

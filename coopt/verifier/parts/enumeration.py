@@ -200,7 +200,14 @@ def cheapest_design(
     """
     trainer, reasons, design = Trainer(instance, margin), Counter[str](), None
     limit = exact_limit(ceiling)
-    for row in design_chains(instance, kind):
+
+    def answers(row: GrowthStage) -> Sequence[int]:
+        ups = row.uplinks
+        if value is None:
+            ups, _ = ChainBills(instance, kind, row).admitted(limit, margin)
+        return fast_enough(trainer, row, ups, stands)
+
+    for row in design_chains(instance, kind, answers=answers):
         bills = ChainBills(instance, kind, row, value)
         # price and power rise with uplinks and time falls: those too dear come last, those too slow
         # first
@@ -232,11 +239,14 @@ def designs_below(
     """Every feasible design worth less than `bound`, in no particular order; all feasible ones
     where it is infinite.
     """
-    trainer = Trainer(instance, margin)
-    for row in design_chains(instance, kind):
-        bills = ChainBills(instance, kind, row)
-        ups, _ = bills.admitted(exact_limit(bound), margin)
-        yield from map(bills.found, fast_enough(trainer, row, ups, stands))
+    trainer, limit = Trainer(instance, margin), exact_limit(bound)
+
+    def answers(row: GrowthStage) -> Sequence[int]:
+        ups, _ = ChainBills(instance, kind, row).admitted(limit, margin)
+        return fast_enough(trainer, row, ups, stands)
+
+    for row in design_chains(instance, kind, answers=answers):
+        yield from map(ChainBills(instance, kind, row).found, answers(row))
 
 
 def fast_enough(
@@ -257,6 +267,7 @@ def design_chains(
     instance: Instance,
     kind: ObjectiveKind,
     joined: Iterable[tuple[Optic | None, DesignFamily]] | None = None,
+    answers: Callable[[GrowthStage], Sequence[int]] = lambda row: row.uplinks,
 ) -> Iterator[GrowthStage]:
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
@@ -265,6 +276,9 @@ def design_chains(
     ----------
     joined
         The families with the modules at the lower ends of their links into a core.
+    answers
+        The uplinks with which a chain may be an answer if no bill is higher than its own: lengths
+        in the hall choose the cables of these alone.
     """
     for gpus in instance.cluster.gpus if instance.existing else ():
         standing = standing_network(instance, gpus)
@@ -279,10 +293,8 @@ def design_chains(
         )
         for caged_family, (ports, uplinks), choices in groups:
             if network.cables == "hall":
-                for up in uplinks:
-                    yield from laid_stages(
-                        instance, kind, last_stage(caged_family, ports, (up,), ()), choices
-                    )
+                stage = last_stage(caged_family, ports, uplinks, ())
+                yield from laid_stages(instance, kind, stage, choices, answers)
                 continue
             rows = [
                 last_stage(caged_family, ports, uplinks, optics, core_end) for optics in choices

@@ -5,12 +5,13 @@ rack by rack, switch by switch and cable by cable (docs/network.md).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from math import ceil, inf
 from typing import NamedTuple
 
+from coopt.instance.hardware import Optic
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
@@ -83,23 +84,43 @@ def laid_stage(stage: GrowthStage, up: int, laid: Laid) -> GrowthStage:
     )
 
 
+def _least_ends(instance: Instance, kind: ObjectiveKind, ends: Sequence[OpticPair]) -> OpticPair:
+    """The cheapest module at either end, whether or not the two meet."""
+
+    def worth(optic: Optic) -> float:
+        return priced_total(optic.usd, optic.w, instance.objective).of(kind)
+
+    below, above = zip(*ends, strict=True)
+    return OpticPair(min(below, key=worth), min(above, key=worth))
+
+
 def laid_stages(
     instance: Instance,
     kind: ObjectiveKind,
     stage: GrowthStage,
     choices: Sequence[tuple[OpticPair, ...]],
+    answers: Callable[[GrowthStage], Sequence[int]],
 ) -> Iterator[GrowthStage]:
-    """A network of one number of uplinks with the cheapest cables, for each number of links that
-    modules may carry at either end of each level.
+    """Networks with the cheapest cables, for each number of links that modules may carry at either
+    end of each level: one for each of those uplinks that `answers` leaves of a network whose
+    modules are each the cheapest of its level, as cables by length need no fewer; that network for
+    all others.
     """
-    (up,), groups = stage.uplinks, defaultdict[object, list[tuple[OpticPair, ...]]](list)
+    groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
     for choice in choices:
         groups[tuple(map(stage.family.network.carried, choice)) if choice else ()].append(choice)
     for group in groups.values():
         ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
-        laid = laid_cables(instance, kind, stage.family, stage.with_up(up), ends)
-        if laid is not None:
-            yield laid_stage(stage, up, laid) if laid else stage
+        least = stage._replace(optics=tuple(_least_ends(instance, kind, level) for level in ends))
+        ups = answers(least)
+        others = [up for up in stage.uplinks if up not in ups]
+        if others:
+            yield least._replace(uplinks=others)
+        for up in ups:
+            laid = laid_cables(instance, kind, stage.family, stage.with_up(up), ends)
+            if laid is not None:
+                one = stage._replace(uplinks=(up,))
+                yield laid_stage(one, up, laid) if laid else one
 
 
 def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
