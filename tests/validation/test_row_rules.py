@@ -255,7 +255,7 @@ def listed(made, *words):
         ({"recompute": "", "gpu": "H200"}, ["recomputation none"]),
         ({"recompute": ""}, ["recomputation norm+ffn", "memory"]),
         (TITAN | {"recompute": "selective"}, ["selective as norm+ffn"]),
-        ({"gpu": "A800"}, ["A800 as a100-80g", "200 GB/s"]),
+        ({"gpu": "A800"}, ["a100-80g", "200 GB/s"]),
         ({"gpu": "H800"}, ["h100-sxm", "200 GB/s"]),
         ({"gpu": "GB200", "gpus_per_node": 4}, ["72 GPUs", "gb200-nvl72"]),
         *((DEEPSEEK, [what, "deepseek-v3"]) for what in ("latent", "shared experts", "dense layers", "by groups")),
