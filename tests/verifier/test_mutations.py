@@ -20,6 +20,7 @@ from tests.solving.sites.test_sites import bordered
 from tests.solving.test_days import GROWING, days, fastest_days, fleet
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, TWO_WORKLOADS, ask, switch
 from tests.verifier.fleets import FLEETS
+from tests.verifier.kinds import solved, written
 from tests.verifier.mutants import INFORMATIVE, ONE_OF, names_of, nodes, one_sided, replaced, survivors
 from tests.verifier.test_partition_mutations import CASES as PARTITIONS
 from tests.verifier.test_phased_claims import CASES as PHASED
@@ -166,8 +167,7 @@ WITNESS = {"name": "SCIP", "version": "10", "status": "optimal", "value": 1.0, "
 
 @pytest.mark.parametrize("path", INFORMATIVE, ids=lambda path: ".".join(path))
 def test_informative_fields_are_fields_and_change_nothing(path: tuple[str, ...]) -> None:
-    instance = ask()
-    plan = solve(instance).model_dump(mode="json", by_alias=True)
+    instance, plan = solved("shared")[0], written("shared")
     value = dict(nodes(plan))[path]
     other = {
         "str": "else",
@@ -181,8 +181,7 @@ def test_informative_fields_are_fields_and_change_nothing(path: tuple[str, ...])
 
 
 def test_a_weaker_bound_with_its_own_gap_is_a_true_claim() -> None:
-    instance = ask()
-    plan = solve(instance)
+    instance, plan = solved("shared")
     value = plan.objective.value
     weaker = plan.model_copy(
         update={

@@ -63,8 +63,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     made = set[str]()
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top)).checks}
-    asked = ask()
-    plan = solve(asked)
+    asked, plan = solved("shared")
     bill = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.parts[0].design, "value": 1.0}
     near = bill | {"pace": 0.9}
     batch = {"key": "workload.0.batch_tolerance", "workload": "w", "value": 2, "now": 1}
@@ -90,8 +89,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     ],
 )
 def test_what_stands_beside_a_plan_is_there_once_and_whole(said, changes, why) -> None:
-    asked = ask()
-    plan = solve(asked)
+    asked, plan = solved("shared")
     bill = {"cost": plan.cost, "workloads": plan.workloads, "design": plan.design, "value": plan.objective.value}
     claims = {
         "cliffs": lambda: (Cliff(**bill | {"buys": "time", "pace": 0.9} | changes),) * 2,
@@ -130,7 +128,7 @@ def test_a_design_outside_the_instance_is_refused() -> None:
 
 
 def test_a_plan_that_breaks_a_limit_is_refused() -> None:
-    value = solve(ask()).cost
+    value = solved("shared")[1].cost
     for key, limit, name in (
         ("limits__capex_usd", value.capex_usd * 0.99, "limit-capex"),
         ("limits__power_mw", value.power_w * 0.99e-6, "limit-power"),
@@ -140,12 +138,12 @@ def test_a_plan_that_breaks_a_limit_is_refused() -> None:
 
 
 def test_a_limit_may_be_met_exactly() -> None:
-    cost = solve(ask()).cost
+    cost = solved("shared")[1].cost
     assert judged(ask(limits__capex_usd=cost.capex_usd), ask()).accepted
 
 
 def test_the_gap_aimed_at_is_that_of_the_instance_or_said_to_be_another() -> None:
-    value = solve(ask()).objective.value
+    value = solved("shared")[1].objective.value
     for options, overrides, gap, accepted in (
         ({"gap": 0.2}, {}, 0.0, False),
         ({"gap": 0.2}, {"gap": 0.2}, 0.0, True),

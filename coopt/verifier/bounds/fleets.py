@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, product
 from operator import add, itemgetter, le, sub
 from typing import NamedTuple
@@ -194,19 +194,31 @@ class FleetChoices:
             Where there are too many islands or choices to go through.
         """
         least_value = math.inf
-        for fleet, menus in self._menus(margin):
-            below = min(ceiling, least_value)
-            for value in Search(fleet, scenarios, menus, margin, below).values():
+        for n, (fleet, menus) in enumerate(self._menus(margin)):
+            below, all_factors = min(ceiling, least_value), [one.factors for one in scenarios]
+            prices = [self._prices(n, tuple(factors.items())) for factors in all_factors or [{}]]
+            best = [scenario.best for scenario in scenarios] or [0.0]
+            for value in Search(fleet, prices, best, menus, margin, below).values():
                 least_value = min(least_value, value)
         return least_value
 
+    @cached_property
+    def _fleets(self) -> list[Fleet]:
+        """The fleet with each optic that its core may have."""
+        questions = questions_by_core_optic(self._question, self._kind)
+        return [Fleet(question, self._kind) for question in questions]
+
     @kept()
     def _menus(self, margin: float) -> list[FleetMenus]:
-        fleets = [
-            Fleet(question, self._kind)
-            for question in questions_by_core_optic(self._question, self._kind)
-        ]
-        return [FleetMenus(fleet, self._networks(fleet, margin)) for fleet in fleets]
+        return [FleetMenus(fleet, self._networks(fleet, margin)) for fleet in self._fleets]
+
+    @kept()
+    def _prices(self, n: int, factors: tuple[tuple[str, float], ...]) -> LeastPrices:
+        """The least prices of a fleet in a price scenario."""
+        fleet = self._fleets[n]
+        if not factors:
+            return LeastPrices(fleet, fleet)
+        return LeastPrices(Fleet(at_prices(fleet.question, dict(factors)), fleet.kind), fleet)
 
     def _networks(self, fleet: Fleet, margin: float) -> list[list[list[GrowingNetwork]]]:
         """The networks that each workload of a fleet may have, of each kind of GPU."""
@@ -272,10 +284,20 @@ def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:
 class LeastPrices:
     """What islands add to the objective of a fleet at least: every unit at the lowest price up to
     the phase that needs it.
+
+    Parameters
+    ----------
+    counted
+        The same fleet at whatever prices, which counts units.
+
+    Attributes
+    ----------
+    fleet
+        The fleet at these prices.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: Fleet, counted: Fleet) -> None:
+        self.fleet, self._counted = fleet, counted
 
     def of_units(self, t: int, site: Site | None, units: Mapping[ProductKey, int]) -> float:
         """What units that stand in a phase add there: what they cost less a phase later is a later
@@ -285,10 +307,10 @@ class LeastPrices:
 
     def of_island(self, island: FleetIsland) -> float:
         """What an island adds, with its labour for retrofits."""
-        fleet, least = self._fleet, 0.0
+        fleet, least = self.fleet, 0.0
         for t, state in enumerate(island.phases):
             if state is not None:
-                least += self.of_units(t, island.site, fleet.units_of(state))
+                least += self.of_units(t, island.site, self._counted.units_of(state))
                 if fleet.kind != "power" and (labour_usd := fleet.labour_usd(t)):
                     least += labour_usd * island.links_added(t)
         return least
@@ -299,17 +321,17 @@ class LeastPrices:
         uplinks.
         """
         least, standing = 0.0, list[StandingIsland]()
-        for t in self._fleet.phases:
+        for t in self.fleet.phases:
             standing = network.fewest.get(t, standing)
             least += min(
-                (self.of_units(t, site, self._fleet.units_of(state)) for state in standing),
+                (self.of_units(t, site, self._counted.units_of(state)) for state in standing),
                 default=0.0,
             )
         return least
 
     @kept()
     def _of_unit(self, t: int, site: Site | None, name: ProductKey) -> float:
-        fleet, is_last = self._fleet, t + 1 == len(self._fleet.phases)
+        fleet, is_last = self.fleet, t + 1 == len(self.fleet.phases)
         w = fleet.prices[name].w
         if fleet.kind == "power":
             return w if is_last else 0.0
@@ -339,18 +361,14 @@ class Search:
     def __init__(
         self,
         fleet: Fleet,
-        scenarios: Sequence[ScenarioBest],
+        prices: Sequence[LeastPrices],
+        best: Sequence[float],
         menus: Sequence[Sequence[Sequence[GrowingNetwork]]],
         margin: float,
         ceiling: float,
     ) -> None:
         self._fleet, self._margin, self._choices, self._bills = fleet, margin, 0, 0
-        self._ceiling = ceiling
-        self._scenarios = [
-            Fleet(at_prices(fleet.question, scenario.factors), fleet.kind) for scenario in scenarios
-        ] or [fleet]
-        self._prices = [LeastPrices(at) for at in self._scenarios]
-        self._best = [scenario.best for scenario in scenarios] or [0.0]
+        self._prices, self._best, self._ceiling = prices, best, ceiling
         named = list(zip(fleet.islands, menus, strict=True))
         least = [self._least_of(name, menu) for name, menu in named]
         self._menus = [
@@ -462,7 +480,9 @@ class Search:
         """What a choice is worth; infinite where it is over a limit."""
         self._bills += 1
         self._give_up(self._bills > MOST_BILLS)
-        return value_of(self._fleet, self._scenarios, self._best, islands, self._margin)
+        return value_of(
+            self._fleet, [at.fleet for at in self._prices], self._best, islands, self._margin
+        )
 
     def _give_up(self, many: bool) -> None:
         if many and not self._fleet.is_one_part:
