@@ -48,13 +48,16 @@ def _hall_question(seed):
     return question(seed, cables="hall", optics=optics, hall=hall, switches=switches)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), 47])
 def test_list_of_cables_is_the_bill_of_the_hall(seed):
     instance, draw = _hall_question(seed), random.Random(seed)
     listed = [family for family in families(instance, unlaid=True) if family.tiers]
     for unlaid in draw.sample(listed, min(3, len(listed))):
         uplinks = draw.choice(unlaid.uplink_choices)
         family = laid(instance, unlaid, uplinks)
+        if family is None:
+            assert max(sum(network_hall(instance, unlaid, uplinks).cables, Counter())) > 500
+            continue
         rows = list(cables(family, uplinks, Spots.in_hall(placing_of(instance, family, uplinks))))
         check_list(family, uplinks, rows)
         lengths = sum(network_hall(instance, family, uplinks).cables, Counter())
