@@ -172,6 +172,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     copies = workload.options.dp_replicate
     micro_batches = workload.global_batch // (mapping.dp * mapping.micro_batch)
     ranks = mapping.dp * mapping.cp * mapping.tp
+    shards = mapping.dp * mapping.cp // copies
     reasons = {
         (
             f"precision = {workload.precision}: the recipe has no such precision, needs bf16, or"
@@ -209,6 +210,10 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"
             " = once"
         ): (mapping.ep > 1 and workload.options.dispatch == "each"),
+        (
+            f"experts = {model.experts} in {shards} shards with ep = 1: FSDP2 splits between whole"
+            " experts and pads to one a shard, needs ep above 1 or fewer shards"
+        ): (0 < model.experts < shards and mapping.ep == 1),
         f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (
             model.experts > 0 and ranks % mapping.ep > 0
         ),

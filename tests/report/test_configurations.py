@@ -204,6 +204,7 @@ def hugging_face(config: dict[str, Any]) -> dict[str, Any]:
     [
         ({"model": GATED | MOE, "mapping": {"tp": [2], "zero": [2]}}, "tp = 2 with experts"),
         ({"model": GATED | MOE, "options": {"software": "fsdp", "dispatch": "each"}}, "dispatch = each"),
+        ({"model": GATED | MOE, "mapping": {"ep": [1], "zero": [3]}}, "experts = 8 in 16 shards with ep = 1"),
         ({"model": GATED | LATENT}, "kv_rank without experts"),
         ({"precision": "fp16"}, "precision = fp16"),
         ({"mapping": {"dp": 8}, "options": {"software": "fsdp", "dp_replicate": 8}}, "dp_replicate = 8"),
