@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from coopt.instance.catalog import ModelError, entries
 from coopt.instance.hardware import Gpu
@@ -31,7 +31,7 @@ PROPERTIES = (
     "micro_batch",
     "gpus",
 )
-Run = list[Any]
+Run = tuple[Any, ...]
 """The values of `PROPERTIES` of one run."""
 TEXTS = (
     "of {}",
@@ -79,9 +79,26 @@ def _gaps(own: Run, other: Run) -> list[float]:
     return [*apart, float(far), max(0.0, math.log2(gpus) - math.log2(other_gpus) - 1.0)]
 
 
-def _away(own: Run, other: Run) -> float:
-    weights = [_table()["weights"][name] for name in PROPERTIES]
-    return math.fsum(w * gap for w, gap in zip(weights, _gaps(own, other), strict=True))
+class Compared(NamedTuple):
+    """A published run, how far each of its properties is from those of a run, and all together."""
+
+    id: str
+    run: Run
+    gaps: list[float]
+    away: float
+
+
+@lru_cache(maxsize=256)
+def _compared(own: Run) -> tuple[Compared, ...]:
+    """Every published run beside one; further plans with the same mapping ask again."""
+    table = _table()
+    weights = [table["weights"][name] for name in PROPERTIES]
+    found = []
+    for name, _, *run in table["runs"]:
+        gaps = _gaps(own, tuple(run))
+        away = math.fsum(w * gap for w, gap in zip(weights, gaps, strict=True))
+        found.append(Compared(name, tuple(run), gaps, away))
+    return tuple(found)
 
 
 def _words(run: Run, places: Sequence[int]) -> str:
@@ -105,7 +122,7 @@ def _twins(gpu: Gpu) -> list[str]:
 def _run_of(gpu: Gpu, workload: Workload, across: bool, micro_batch: int, gpus: int) -> Run:
     twins, model, software = _twins(gpu), workload.model, workload.options.software
     framework = software.name.replace("megatron-bridge", "megatron-core")
-    return [
+    return (
         "hybrid" if model.scans else "mixture of experts" if model.experts else "dense",
         gpu.generation,
         {"fp8": "fp8", "fp4": "fp4"}.get(workload.precision, "16-bit"),
@@ -115,7 +132,7 @@ def _run_of(gpu: Gpu, workload: Workload, across: bool, micro_batch: int, gpus: 
         across,
         micro_batch,
         gpus,
-    ]
+    )
 
 
 def _error(gpu: Gpu, workload: Workload, own: Run) -> float:
@@ -130,9 +147,9 @@ def _error(gpu: Gpu, workload: Workload, own: Run) -> float:
     table = _table()
     kinds = own[0], own[1], f"{own[1]} {own[2]}"
     harder = math.fsum(table["harder"].get(kind, 0.0) for kind in kinds)
-    nearest = min(_away(own, run[2:]) for run in table["runs"])
+    nearest = min(one.away for one in _compared(own))
     by_law = table["base"] * math.exp(harder + nearest)
-    if any(run[5] == own[3] for run in table["runs"]):
+    if any(one.run[3] == own[3] for one in _compared(own)):
         return float(by_law)
     known = {
         entry.name: entry.left_out
@@ -149,17 +166,20 @@ def error_of_kind(gpu: Gpu, workload: Workload, across: bool, micro_batch: int, 
     return _error(gpu, workload, _run_of(gpu, workload, across, micro_batch, gpus))
 
 
-def _outside(own: Run) -> Iterator[str]:
+@lru_cache(maxsize=256)
+def _outside(own: Run) -> tuple[str, ...]:
     """What no published run has, alone or with one other property."""
-    shown = {i for i in range(len(own)) if i != 1}
-    if not any(run[5] == own[3] for run in _table()["runs"]):
+    shown, compared = {i for i in range(len(own)) if i != 1}, _compared(own)
+    if not any(one.run[3] == own[3] for one in compared):
         shown.add(1)
-    differ = [{i for i, gap in enumerate(_gaps(own, run[2:])) if gap} for run in _table()["runs"]]
+    differ = [{i for i, gap in enumerate(one.gaps) if gap} for one in compared]
     alone = {i for i in shown if all(i in gaps for gaps in differ)}
-    yield from (_words(own, [i]) for i in sorted(alone))
-    for pair in combinations(sorted(shown - alone), 2):
-        if all(gaps & set(pair) for gaps in differ):
-            yield _words(own, pair)
+    pairs = (
+        pair
+        for pair in combinations(sorted(shown - alone), 2)
+        if all(gaps & set(pair) for gaps in differ)
+    )
+    return tuple(_words(own, places) for places in (*([i] for i in sorted(alone)), *pairs))
 
 
 def check_margin(ledger: Ledger, instance: Instance) -> None:
@@ -217,7 +237,7 @@ def check_evidence(
     ledger.same(
         "outside-measured",
         claim.outside,
-        tuple(_outside(own)),
+        _outside(own),
         f"The plan does not name exactly the properties of {subject} that no published run has.",
     )
 
@@ -225,22 +245,22 @@ def check_evidence(
 def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
     """What is wrong with the runs that a plan names; empty if nothing."""
 
-    def key(run: Run) -> tuple[float, float]:
-        return round(_away(own, run[2:]) / TIE), abs(math.log2(own[-1]) - math.log2(run[-1]))
+    def key(one: Compared) -> tuple[float, float]:
+        return round(one.away / TIE), abs(math.log2(own[-1]) - math.log2(one.run[-1]))
 
-    runs = {run[0]: run for run in _table()["runs"]}
+    runs = {one.id: one for one in _compared(own)}
     if len({run.id for run in claimed} & runs.keys()) != NAMED or len(claimed) != NAMED:
         return f"The plan has to name {NAMED} different runs of the table of published runs."
     for named in claimed:
-        run = runs[named.id]
-        texts = tuple(_words(run[2:], [i]) for i, gap in enumerate(_gaps(own, run[2:])) if gap)
+        one = runs[named.id]
+        texts = tuple(_words(one.run, [i]) for i, gap in enumerate(one.gaps) if gap)
         if texts != named.differs:
             return (
                 f"Published run {named.id} differs from the plan in"
                 f" {', '.join(texts) or 'nothing'}, but the plan says otherwise."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
-    nearer = (name for name, run in runs.items() if key(run) < furthest)
+    nearer = (name for name, one in runs.items() if key(one) < furthest)
     unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
     return (
         f"Published run {unnamed[0]} is nearer to the plan than those that it names."
