@@ -152,7 +152,8 @@ def launches(seed: int, tool: Tool = MEGATRON) -> Iterator[Launch]:
         if model.get("experts"):
             limits |= tool.with_experts
         if options["software"] in ("megatron-core", "megatron-bridge"):
-            limits["recompute"] = random.choice((RECOMPUTE, ("norm+act",), ("norm+ffn",)))
+            kinds = RECOMPUTE if model.get("experts") or model.get("kv_rank") else RECOMPUTE[:-1]
+            limits["recompute"] = random.choice((kinds, ("norm+act",), ("norm+ffn",)))
         gpu = random.choice(list(CAPABILITY))
         runs = {8: ("bf16", "fp16"), 9: ("bf16", "fp8", "fp8"), 10: ("bf16", "fp8", "fp4")}[CAPABILITY[gpu]]
         workload = Workload.model_validate(

@@ -61,7 +61,9 @@ WORKLOADS: dict[str, dict[str, Any]] = {
 @cache
 def cases(name: str) -> tuple[tuple[RankGrid, Any], ...]:
     table: dict[str, Any] = {"name": "w", "model": small_model(), "global_batch": 32, "max_iteration_time_s": 1.0}
-    limits: dict[str, Any] = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "recompute": rows.RECOMPUTE}
+    model = WORKLOADS[name].get("model", table["model"])
+    kinds = [kind for kind in rows.RECOMPUTE if kind != "act" or getattr(model, "experts", 0)]
+    limits: dict[str, Any] = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [0, 1, 2, 3], "recompute": kinds}
     limits |= {"offload_percent": [0, 60]}
     workload = Workload.model_validate(table | {"mapping": limits} | WORKLOADS[name])
     return tuple(every_split(workload, 32, 8, every=101 if settings().derandomize else 17))
