@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.parts import cost_of, least_worth, price, within_limits
+from coopt.network.parts import cost_of, least_worth, within_limits
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import promised_days_in_turn
@@ -34,6 +33,7 @@ from coopt.plan.schema import Cliff, NextBest, Plan
 from coopt.plan.store import decided, placed_as
 from coopt.solving.days import in_days
 from coopt.solving.driver import recomputed, written_out
+from coopt.solving.families import every_family, repriced
 from coopt.solving.fronts.designs import PacedDesigns, all_designs
 from coopt.solving.shared import site_floor
 from coopt.solving.turns import Turn
@@ -255,18 +255,18 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
 
 def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
     """The families with those of their uplinks that are worth no more than a limit."""
-    kind, space = question.objective.minimize, Space(instance=question)
+    space = Space(instance=question)
     sites = [
         site
         for site in space.all_sites()
         if question.stands or site_floor(space, *site) <= most * (1.0 + TIES)
     ]
-    for family in chain.from_iterable(space.families(*site, space.nic_options) for site in sites):
+    for _, listed, worth in every_family(space, sites, lambda: None):
         # most families are out of reach with their fewest uplinks already
-        if least_worth(question, family, kind) <= most * (1.0 + TIES):
-            choices = np.array(family.uplink_choices)
-            values = np.asarray(price(question, family, kind).at(family, choices), dtype=np.float64)
-            priced = FamilyInReach(family, values).up_to(most)
+        if worth.at(listed, listed.uplink_choices[0]) <= most * (1.0 + TIES):
+            (family,) = repriced(question, [listed])
+            values = worth.at(family, np.array(family.uplink_choices))
+            priced = FamilyInReach(family, np.asarray(values, dtype=np.float64)).up_to(most)
             if priced is not None:
                 yield priced
 

@@ -11,8 +11,8 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import chain
+from functools import cache, lru_cache
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -71,13 +71,26 @@ class CountedFamily(NamedTuple):
         )
 
 
-def unpriced_key(instance: Instance) -> Hashable:
-    """Return all of a question that networks of given products depend on, whatever these cost."""
+def counted_networks(space: Space) -> CountedNetworks:
+    """The networks that this process has counted for a question, or for one that differs in its
+    workloads, limits, objective and prices alone.
+    """
+    unlaid = space.unlaid and space.instance.network.cables == "hall"
+    return _networks_of((_unpriced_key(space.instance), unlaid))
+
+
+def _unpriced_key(instance: Instance) -> Hashable:
+    """Return all of a question that networks of given products depend on, whatever these cost; all
+    of it where lengths in the hall choose cables, by their prices and by where racks have power.
+    """
     unlisted: dict[str, Any] = dict.fromkeys(
-        ("workload", "name", "description", "solver", "limits", "objective"), True
+        ("workload", "name", "description", "solver", "limits"), True
     )
+    if instance.network.cables == "hall":
+        question = instance.model_dump(mode="json", exclude=unlisted)
+        return json.dumps(question), instance.cluster.gpu
     products = {"hb_domains", "nics", "switches", "optics", "panels"}
-    parts = {"cluster": {"gpu", "generations"}, "network": products}
+    parts = {"objective": True, "cluster": {"gpu", "generations"}, "network": products}
     question = instance.model_dump(mode="json", exclude=unlisted | parts)
     return json.dumps(question), instance.cluster.gpu.name, instance.objective.include
 
@@ -86,6 +99,8 @@ class CountedNetworks:
     """New networks by what they are built from, whatever that costs."""
 
     def __init__(self) -> None:
+        # drawn from a counter, so that threads that share networks never number two alike
+        self._next = count()
         self._products: dict[Entry, int] = {}
         self._unpriced: dict[Entry, int] = {}
         self._rivals: dict[Hashable, int] = {}
@@ -113,8 +128,10 @@ class CountedNetworks:
 
     def counted(self, instance: Instance, families: Iterable[Family]) -> Iterator[CountedFamily]:
         """Families with their bills."""
+        has_rivals, rivals = instance.network.tier_switches == "any", 0
         for family in families:
-            rivals = self._rivals.setdefault(_below_upper(family), len(self._rivals))
+            if has_rivals:
+                rivals = self._rivals.setdefault(_below_upper(family), next(self._next))
             bill = open_bill(instance, family).each
             yield CountedFamily(family, context_of(family), bill, rivals)
 
@@ -141,9 +158,39 @@ class CountedNetworks:
     def _number(self, product: Entry) -> int:
         """The number of a product, the same at each of its prices."""
         if product not in self._products:
-            number = self._unpriced.setdefault(product.unpriced, len(self._unpriced))
+            number = self._unpriced.setdefault(product.unpriced, next(self._next))
             self._products[product] = number
         return self._products[product]
+
+
+@lru_cache(maxsize=4)  # each may be long
+def _networks_of(unpriced: Hashable) -> CountedNetworks:
+    return CountedNetworks()
+
+
+def every_family(
+    space: Space, sites: Iterable[tuple[int, HbDomain, int]], check: Callable[[], None]
+) -> Iterator[PricedFamily]:
+    """Every family of some sites at the prices of an instance, with products as they were priced
+    when it was listed.
+
+    Parameters
+    ----------
+    check
+        Called for each family that is listed; may raise.
+    """
+    instance = space.instance
+    if instance.stands is not None:
+        for site in sites:
+            for family in space.families(*site, space.nic_options):
+                check()
+                yield PricedFamily.of(instance, family)
+        return
+    objective, networks = instance.objective, counted_networks(space)
+    unit = unit_worth(objective, objective.minimize, listed_units(instance))
+    for site in sites:
+        for one in networks.families(space, *site, check):
+            yield PricedFamily(one.context, one.family, one.worth(unit))
 
 
 def priced(

@@ -70,7 +70,13 @@ from coopt.solving.driver import (
     unknown,
     written_out,
 )
-from coopt.solving.families import CountedNetworks, PricedFamily, priced, repriced, unpriced_key
+from coopt.solving.families import (
+    PricedFamily,
+    counted_networks,
+    every_family,
+    priced,
+    repriced,
+)
 from coopt.solving.highs import OnStanding
 from coopt.solving.runs import Backend, Method, NamedPrograms, Program, Run, Why, no_programs
 from formulations.network import (
@@ -187,10 +193,7 @@ def up_to_cheapest(
     time and that no other beats.
     """
     space = Space(instance=instance, measures=measures, unlaid=True)
-    ceiling = Cheapest(instance)
-    networks = CountedNetworks()
-    if run.listed:
-        networks = run.listed.at_any_price(unpriced_key(instance), CountedNetworks)
+    ceiling, networks = Cheapest(instance), counted_networks(space)
     sites = list(space.all_sites())
     floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
@@ -440,22 +443,21 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         serving = tuple(repriced(instance, viable(instance, candidates, table)))
     if not serving:
         started_s = run.elapsed_s()
-        candidates = recalled_networks(
-            run, instance, measures, lambda: tuple(run.in_time(families(instance, measures)))
-        )
+        every: list[PricedFamily] = []
+        if all_count:
+            candidates = recalled_networks(
+                run, instance, measures, lambda: tuple(run.in_time(families(instance, measures)))
+            )
+        else:
+            every = recalled_networks(
+                run, instance, ("priced", measures), lambda: _priced_now(run, instance, measures)
+            )
+            candidates = tuple(one.family for one in every)
         run.log.model_s += run.elapsed_s() - started_s
         if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
         run.tell("columns", counted(len(candidates), "network family"))
-        ceiling = None
-        if not all_count:
-            every = recalled_networks(
-                run,
-                instance,
-                ("priced", measures),
-                lambda: [PricedFamily.of(instance, family) for family in candidates],
-            )
-            ceiling = Cheapest(instance, every)
+        ceiling = None if all_count else Cheapest(instance, every)
         table = columns_of(run, instance, candidates, ceiling)
         serving = viable(instance, candidates, table)
     run.log.families, run.log.table = len(candidates), table
@@ -473,6 +475,16 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     if not timely:
         return partial(explain.too_many_days, instance, serving, table, run.check_clock)
     return Field(instance=instance, families=timely, table=table)
+
+
+def _priced_now(
+    run: Run, instance: Instance, measures: tuple[ObjectiveKind, ...]
+) -> list[PricedFamily]:
+    """Every family, with its products at the prices of an instance."""
+    space = Space(instance=instance, measures=measures)
+    listed = list(every_family(space, space.all_sites(), run.check_clock))
+    current = repriced(instance, (one.family for one in listed))
+    return [one._replace(family=family) for one, family in zip(listed, current, strict=True)]
 
 
 def searched(run: Run, field: Field) -> Drive[Candidate]:

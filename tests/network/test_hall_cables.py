@@ -17,8 +17,8 @@ from coopt.network.laying import laid
 from coopt.network.parts import cost_of, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
-from coopt.network.space import families
-from coopt.solving.families import repriced
+from coopt.network.space import Space, families
+from coopt.solving.families import every_family, repriced
 from coopt.solving.fronts import designs
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
@@ -269,3 +269,29 @@ def test_other_cables_than_the_hall_has_are_rejected(change):
 def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
     with pytest.raises(ValueError, match=sentence):
         question(4, cables="hall", **network)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("listing", [question, _hall_question])
+def test_networks_listed_at_other_prices_are_those_of_a_new_list(listing, seed):
+    """What another question of the process left behind changes neither networks nor their bills."""
+    draw = random.Random(seed)
+    first = listing(seed)
+    dearer = {
+        kind: tuple(
+            one.model_copy(update={"usd": draw.randint(1, 99), "w": draw.randint(1, most_w)})
+            for one in getattr(first.network, kind)
+        )
+        for kind, most_w in (("optics", 20), ("switches", 900))
+    }
+    other = first.having(network=dearer, objective={"minimize": draw.choice(["capex", "power"])})
+    space = Space(instance=other)
+    sites = list(space.all_sites())
+    list(every_family(Space(instance=first), sites, lambda: None))
+    found = list(every_family(space, sites, lambda: None))
+    assert list(repriced(other, (one.family for one in found))) == list(families(other))
+    for _, family, worth in found:
+        for uplinks in family.uplink_choices:
+            (current,) = repriced(other, [family])
+            cost = cost_of(other, current, uplinks).of(other.objective.minimize)
+            assert worth.at(family, uplinks) == pytest.approx(cost)

@@ -77,7 +77,6 @@ class ListedIslands:
     def __init__(self) -> None:
         self._found: dict[Hashable, Any] = {}
         self._networks: dict[Hashable, Any] = {}
-        self._unpriced: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
 
@@ -106,13 +105,6 @@ class ListedIslands:
         found: dict[Hashable, Answer] = self._networks
         key = question_key(instance), of, tuple(map(without_bound, instance.workload))
         return self._recall(found, key, listing, self.MAX_NETWORKS)
-
-    def at_any_price(self, of: Hashable, listing: Callable[[], Answer]) -> Answer:
-        """Return what depends neither on prices nor on workloads, computing it by `listing` if it
-        is not cached.
-        """
-        found: dict[Hashable, Answer] = self._unpriced
-        return self._recall(found, of, listing, self.MAX_NETWORKS)
 
     def rows(
         self,
