@@ -100,7 +100,7 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "false`) move {ACCUMULATE_BYTES} bytes",
     'es are {IPOIB_SHARE}, with `"tcp"` {TCP_SHARE} [NET],',
     "optimizer moves {OPTIMIZER_BYTES} bytes per",
-    "collectives, {RESERVE_GIB} GiB (judgement)",
+    "context and modules, {RESERVE_GIB} GiB",
     "o_s is {STATE_BYTES} (master",
     "stated, {REFUSED} of {STATED} would",
     "For {LEAST} rows that",

@@ -1,10 +1,10 @@
 * megatron-530b (9c3e806815022a7e18db4b3ab0586262d772ca934968222836b85dd1f8ccc205), formulation 'network'
-* minimizes capex in USD; the plan: optimal, value 827128.0
-* y_f builds family f, u_f: uplinks of a leaf, s_f: spines of a plane, z_c uses column c
+* minimizes capex in USD; the plan is optimal with value 827128.0
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families of one context have the same domains and NICs
 * y_0: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 20 to 20 uplinks
 * y_1: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 18 to 18 uplinks
-* z_0: 'selective' on families of context 0, from 1 uplinks
-* z_1: 'selective' on families of context 1, from 1 uplinks
+* z_0: workload 'selective' on families of context 0, with at least 1 uplinks
+* z_1: workload 'selective' on families of context 1, with at least 1 uplinks
 NAME        coopt
 ROWS
  N  Obj     

@@ -53,6 +53,14 @@ STATES = {
 }
 """Components of a model's states, with the properties of software that size them."""
 StageLoad = tuple[Ints, Any, Ints, Any]
+MIB = 2**20
+# NCCL 2.30 (init.cc, transport/p2p.cc): 4 MiB of Simple, 0.5 of LL and 4.7 of LL128 on the side
+# that receives, and what the side that sends has, in pieces of 2 MiB; a ring and both ways of a
+# tree in each of 16 channels
+GROUP_BYTES = 16 * 3 * (10 + 2) * MIB
+# 32 channels between two of 8 H100, of 14 MiB: an all-to-all took 3.28 GB (NCCL issue 1685)
+PAIR_BYTES, MEASURED_PAIRS = 32 * 14 * MIB, 7
+PROBABILITY_BYTES = 4
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -65,8 +73,8 @@ def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
         for (layers, tables, *_), stage_bytes in zip(kept.loads, kept.bytes_of_stages, strict=True)
     )
     fullest = reduce(np.maximum, earlier_bytes, last_bytes + kept.logits)
-    always = workload.options.software.reserve_gib * GIB + kept.working
-    return np.asarray(fullest + gathered_bytes + always, dtype=np.float64)
+    always = workload.options.software.reserve_gib * GIB + communication_bytes(workload, m)
+    return np.asarray(fullest + gathered_bytes + kept.working + always, dtype=np.float64)
 
 
 def memory_parts(workload: Workload, mappings: Mappings) -> dict[str, Floats]:
@@ -105,7 +113,32 @@ def memory_parts(workload: Workload, mappings: Mappings) -> dict[str, Floats]:
         "recomputation": np.asarray(np.broadcast_to(kept.working, len(m)), dtype=np.float64),
         "logits": there(last_logits),
         "reserve": np.full(len(m), software.reserve_gib * GIB),
+        "communication": communication_bytes(workload, m),
     }
+
+
+def communication_bytes(workload: Workload, mappings: Mappings) -> Floats:
+    """Bytes of buffers of communication, which lie outside a framework's allocator; shape (n,).
+
+    NCCL has a communicator for every group of several ranks, and for all ranks. HybridEP has room
+    for the tokens of all ranks of a group of experts, each with a probability for every expert.
+    """
+    m, model = mappings, workload.model
+    groups = 1 * (m.tp * m.cp * m.pp * m.dp > 1) + (m.tp > 1) + (m.cp > 1) + (m.pp > 1)
+    groups = groups + (m.dp * m.cp > 1)
+    tokens_bytes: Any = 0.0
+    if model.experts:
+        shared = m.ep > 1
+        copies = expert_copies(m, expert_tp=workload.options.expert_tp)
+        groups = groups + shared + (shared & (copies > 1))
+        row_bytes = 2 * expert_width(model) + PROBABILITY_BYTES * model.experts
+        rows = _rows(workload, m) / _norm_split(m) * m.ep
+        tokens_bytes = (
+            PAIR_BYTES * np.minimum(m.ep - 1, MEASURED_PAIRS)
+            if workload.options.dispatch == "each"
+            else np.where(shared, rows * row_bytes, 0.0)
+        )
+    return np.asarray(GROUP_BYTES * groups + tokens_bytes, dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,7 +16,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import HYBRID, model_kind
 from coopt.perf.mapping import RECOMPUTE, Floats, utilisation
-from coopt.perf.memory import GIB, memory_bytes
+from coopt.perf.memory import GIB, communication_bytes, memory_bytes
 from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
 from coopt.validation.curse import Curse, curse_of
 from coopt.validation.facts import Peer, published_facts
@@ -339,7 +339,8 @@ def _result(
     row: Measurement, run: MeasuredRun, predicted_s: float, parts: dict[str, float]
 ) -> RowResult:
     memory_gib = needed_gib(run)
-    tensors_gib = memory_gib - run.software.reserve_gib
+    outside = communication_bytes(run.workload, mappings_of([run.split]))
+    tensors_gib = memory_gib - run.software.reserve_gib - float(outside[0]) / GIB
     return RowResult(
         id=run.id,
         group=run.group,
@@ -355,7 +356,7 @@ def _result(
         breakdown_s=parts,
         memory_gib=memory_gib,
         allocated_error=_over(tensors_gib, row.allocated_gib),
-        reserved_error=_over(memory_gib, row.reserved_gib),
+        reserved_error=_over(tensors_gib, row.reserved_gib),
         memory_limit_gib=shown_gib(run),
         states_mapping=row.micro_batch is not None and not _offloads(row),
         doubt=_doubt(row, run) if memory_gib > shown_gib(run) else "",

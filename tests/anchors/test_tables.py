@@ -78,7 +78,7 @@ def test_frameworks_move_and_keep_the_bytes_that_are_known_of_them(name: str) ->
     assert {flag for flag in FLAGS if getattr(one, flag)} == set(on.split())
     # master copy and two moments in fp32 (mixed precision, arXiv 1710.03740), or two moments in bf16
     assert one.state_bytes == (2 * 2 if name == "automodel" else 3 * 4)
-    assert one.reserve_gib == 0.5 + 1.0  # context of CUDA, buffers of NCCL
+    assert one.reserve_gib == 0.5 + 1.0  # what the driver withholds, its context and modules
     assert one.attention == (0.35 if name in FLASH_2 else None)
     assert (one.attention_bits, one.latent_bits, one.mamba_output_bits, one.prediction_bits) == (4, 4, 4, 4)
     assert (one.wide_layers, one.kernel_s, one.graphs, one.parameter_bytes) == (0, None, "none", 2)

@@ -16,6 +16,7 @@ from coopt.verifier.training.placing import (
     Shard,
     chunks_are_whole,
     encoder_split,
+    expert_copies,
     expert_share,
     held_parameters,
     layer_shares,
@@ -28,6 +29,10 @@ from coopt.verifier.training.placing import (
 
 GIB = 2**30
 WEIGHT_BYTES = 2
+COMMUNICATOR_BYTES = 576 * 2**20
+"""NCCL's buffers for a group: 16 channels of three connections, 12 MiB each."""
+EXCHANGE_BYTES = 448 * 2**20
+"""What 32 channels to another rank of an all-to-all take; counted to 7 others, as measured."""
 
 
 class StageLoad(NamedTuple):
@@ -84,6 +89,7 @@ class MemoryNeeds:
             + gathered
             + layer.working
             + self._workload.options.software.reserve_gib * GIB
+            + communication_bytes(self._workload, split)
         )
 
     @kept(
@@ -266,6 +272,22 @@ def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMap
     largest = max((chunk.all_layers for chunk in workload.layout), default=0)
     chunk_layers = largest or split.chunk_layers(workload.model.layers)
     return chunk_layers * (parameters + gradients)
+
+
+def communication_bytes(workload: Workload, split: ScalarMapping) -> float:
+    """Buffers of all communicators, and of what sends tokens to experts."""
+    stage = split.cp * split.dp
+    sizes = [split.tp * split.pp * stage, split.tp, split.cp, split.pp, stage]
+    exchanged = 0.0
+    if workload.model.experts and split.ep > 1:
+        sizes += [split.ep, expert_copies(workload, split)]
+        if workload.options.dispatch == "each":
+            exchanged = EXCHANGE_BYTES * min(split.ep - 1, 7)
+        else:
+            part = shard(workload, split)
+            row_bytes = 2 * routed_width(workload.model) + 4 * workload.model.experts
+            exchanged = split.ep * part.rows / part.norm_parts * row_bytes
+    return exchanged + COMMUNICATOR_BYTES * sum(size > 1 for size in sizes)
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:
