@@ -677,11 +677,10 @@ def allowed_recompute(workload: Workload) -> tuple[str, ...]:
     """
     if workload.mapping.recompute is not None:
         return workload.mapping.recompute
-    unfused, modules = (
-        workload.options.attention == "unfused",
-        workload.options.software.recompute_modules,
-    )
-    possible = {"act": False, "selective": unfused, "norm+act": modules, "norm+ffn": modules}
+    software = workload.options.software
+    scores = workload.options.attention == "unfused" and "selective" not in software.lacks
+    modules = software.recompute_modules
+    possible = {"act": False, "selective": scores, "norm+act": modules, "norm+ffn": modules}
     return tuple(kind for kind in RECOMPUTE if possible.get(kind, True))
 
 

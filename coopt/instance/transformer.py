@@ -451,12 +451,21 @@ class Software(Entry):
     dropout: Annotated[
         bool, Field(description="masks of dropout are kept for the backward pass")
     ] = False
+    lacks: Annotated[
+        tuple[Literal["selective", "sequence_parallel", "interleave"], ...],
+        one_or_many,
+        Field(
+            description=(
+                "what it does not have, tried as listed only; interleave: several chunks a stage"
+            )
+        ),
+    ] = ()
     reserve_gib: Annotated[
         float,
         Field(
             ge=0,
             le=100,
-            description="memory that the driver's context and communication buffers take (GiB)",
+            description="memory that the driver, its context and its modules take (GiB)",
         ),
     ] = 1.5
     memory_margin: Annotated[

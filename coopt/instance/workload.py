@@ -503,6 +503,17 @@ class Workload(Table):
         return self
 
     @model_validator(mode="after")
+    def _of_old_software(self) -> Self:
+        """Leave out what the framework lacks, where it is not given."""
+        lacks = set(self.options.software.lacks) - self.mapping.model_fields_set
+        least = {"sequence_parallel": (False,), "interleave": (1,)}
+        if lacks & set(least):
+            mapping = self.mapping.model_copy()
+            mapping.__dict__ |= {key: least[key] for key in lacks & set(least)}  # still defaults
+            self.__dict__["mapping"] = mapping
+        return self
+
+    @model_validator(mode="after")
     def _tokens_by_law(self) -> Self:
         """Set the tokens required for a given loss or compute."""
         if self.loss is None and self.compute_flop is None:

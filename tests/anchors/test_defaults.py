@@ -70,7 +70,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "dispatch_multiprocessors": None,
     },
     "workload.0.options.software": OFF
-    | {"gradient_bytes": 4, "state_bytes": 12, "narrow_inputs": True, "reserve_gib": 1.5, "memory_margin": 0.1}
+    | {
+        "gradient_bytes": 4,
+        "state_bytes": 12,
+        "narrow_inputs": True,
+        "reserve_gib": 1.5,
+        "memory_margin": 0.1,
+        "lacks": (),
+    }
     | {"norm_forward_bytes": 18.0, "norm_backward_bytes": 26.0, "loss_bytes": 24.0, "kernel_traffic": 1.0}
     | {"fused_accumulation": True, "tp_overlap": True, "pp_overlap": True, "overhead": 1.0, "logit_bytes": 4.0}
     | dict.fromkeys(("attention_bits", "latent_bits", "mamba_output_bits", "prediction_bits"), 4),

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from coopt.columns.grid import allowed_recompute
 from coopt.instance.catalog import find
 from coopt.instance.workload import Workload
 from coopt.perf.exchanges import visits_of
 from coopt.perf.layer import started_s
 from coopt.perf.mapping import Mappings
 from coopt.perf.memory import state_bytes
+from coopt.verifier.training.mappings import recomputes
 
 TABLE: dict[str, Any] = {"name": "w", "model": "deepseek-v3", "global_batch": 16}
 
@@ -64,6 +66,23 @@ def test_act_is_refused_where_a_model_has_neither_experts_nor_latents() -> None:
     sizes = {"name": "latent", "layers": 2, "hidden": 64, "ffn": 256, "vocab": 512, "seq": 64}
     for model in ("deepseek-v3", sizes | latents):
         assert Workload.model_validate(TABLE | listed | {"model": model}).mapping.recompute == ("none", "act")
+
+
+def test_what_old_software_lacks_is_tried_as_listed_only() -> None:
+    """Selective recomputation and sequence parallelism came with arXiv 2205.05198."""
+    for software, kinds, on, chunks in (
+        ("megatron-2022", ("none", "selective", "full"), (True, False), None),
+        ("megatron-2021", ("none", "full"), (False,), None),
+        ("megatron-deepspeed", ("none", "full"), (False,), (1,)),
+    ):
+        table = {"model": "gpt-175b", "options": {"software": software, "attention": "unfused"}}
+        old = Workload.model_validate(TABLE | table)
+        assert allowed_recompute(old) == kinds == recomputes(old)
+        assert (old.mapping.sequence_parallel, old.mapping.interleave) == (on, chunks)
+        listed = {"sequence_parallel": [True], "recompute": ["selective"], "interleave": [2]}
+        asked = Workload.model_validate(TABLE | table | {"mapping": listed})
+        assert allowed_recompute(asked) == ("selective",) == recomputes(asked)
+        assert (asked.mapping.sequence_parallel, asked.mapping.interleave) == ((True,), (2,))
 
 
 def test_graphs_spare_the_host_the_kernels_that_they_hold() -> None:

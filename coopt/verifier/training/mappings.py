@@ -97,8 +97,10 @@ def recomputes(workload: Workload) -> tuple[str, ...]:
     """The kinds of recomputation the instance allows."""
     if workload.mapping.recompute is not None:
         return workload.mapping.recompute
-    scores = () if workload.options.attention == "flash" else ("selective",)
-    modules = ("norm+act", "norm+ffn") if workload.options.software.recompute_modules else ()
+    software = workload.options.software
+    repeats = workload.options.attention != "flash" and "selective" not in software.lacks
+    scores = ("selective",) if repeats else ()
+    modules = ("norm+act", "norm+ffn") if software.recompute_modules else ()
     return ("none", *scores, *modules, "full")
 
 
