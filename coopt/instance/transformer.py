@@ -595,6 +595,10 @@ class Software(Entry):
             )
         ),
     ] = False
+    whole_gradients: Annotated[
+        bool,
+        Field(description="pipelines add up whole gradients, without `shards_in_rounds`"),
+    ] = False
     overhead: Annotated[
         float,
         Field(

@@ -56,7 +56,7 @@ StageLoad = tuple[Ints, Any, Ints, Any]
 MIB = 2**20
 # NCCL 2.30 (init.cc, transport/p2p.cc): 4 MiB of Simple, 0.5 of LL and 4.7 of LL128 on the side
 # that receives, and what the side that sends has, in pieces of 2 MiB; a ring and both ways of a
-# tree in each of 16 channels
+# tree in each of 16 channels; four A100 took 544 to 688 MB a group (NCCL issue 964)
 GROUP_BYTES = 16 * 3 * (10 + 2) * MIB
 # 32 channels between two of 8 H100, of 14 MiB: an all-to-all took 3.28 GB (NCCL issue 1685)
 PAIR_BYTES, MEASURED_PAIRS = 32 * 14 * MIB, 7
@@ -368,8 +368,13 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
     )
     # ZeRO 3 shards parameters, gradients and optimizer states over the replicas, ZeRO 2 the latter
     # two, ZeRO 1 the last
+    software = options.software
+    are_whole = (m.pp > 1) & (software.whole_gradients and not software.shards_in_rounds)
     spread_bytes: Any = sum(
-        size * (stage >= from_stage) for size, from_stage in zip(sizes, (3, 2, 1), strict=True)
+        size * is_shared
+        for size, is_shared in zip(
+            sizes, (stage >= 3, (stage >= 2) & ~are_whole, stage >= 1), strict=True
+        )
     )
     whole_bytes = sum(sizes) - spread_bytes
     if options.schedule == "dualpipe":

@@ -13,7 +13,7 @@ EVEN = dict.fromkeys(("hb", "nic", "switch", "optics", "gpu"), 1.0)
 OFF = {
     **dict.fromkeys(("wide_layers", "host_s"), 0),
     **dict.fromkeys(("batch_first", "dropout", "grouped_experts", "fp8_head", "recompute_modules"), False),
-    **dict.fromkeys(("tp_forward_overlap", "shards_in_rounds"), False),
+    **dict.fromkeys(("tp_forward_overlap", "shards_in_rounds", "whole_gradients"), False),
     **dict.fromkeys(("kernel_s", "attention")),
     **{"graphs": "none", "graph_modules": (), "parameter_bytes": 2, "release": ""},
 }

@@ -83,6 +83,14 @@ def test_every_group_of_several_ranks_has_buffers_of_nccl() -> None:
     assert exchanged == pytest.approx(3.28e9, rel=0.01)
 
 
+def test_pipelines_of_fsdp2_keep_gradients_whole() -> None:
+    """Of 2 + 4 + 12 bytes a parameter the 4 are not shared; chunks whose shards come in rounds share them."""
+    for pp, more, spread in ((1, {}, 16), (2, {}, 12), (2, {"shards_in_rounds": True}, 16)):
+        software = find("software", "fsdp").model_copy(update=more)
+        of_layer, *_ = state_bytes(training(small_model(), software=software), one(dp=8, pp=pp, zero=2))
+        assert float(of_layer[0]) == (18 - spread + spread / 8) * LAYER
+
+
 @pytest.mark.parametrize(("stage", "whole", "spread"), [(0, 18, 0), (1, 6, 12), (2, 2, 16), (3, 0, 18)])
 @pytest.mark.parametrize("p", [1, 2])
 def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(p, stage, whole, spread) -> None:

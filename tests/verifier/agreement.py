@@ -151,6 +151,8 @@ def _made_of(draw: Random, asked: Workload) -> Workload:
     options = asked.options.model_copy(update=copying | {"dp_replicate": draw.choice([1, 1, 2])})
     kinds = draw.choice([RECOMPUTE[:5], ("none", "selective", "full", "act", "norm+ffn")])
     limits = asked.mapping.model_copy(update={"recompute": kinds})
+    whole = options.software.model_copy(update={"whole_gradients": draw.random() < 0.5})
+    options = options.model_copy(update={"software": whole})
     return asked.model_copy(update={"options": options, "balance": balance, "mapping": limits})
 
 

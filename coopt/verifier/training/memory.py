@@ -309,9 +309,10 @@ def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMa
         )
     shard_size = sharded_parameters(workload, parameters, split) / stage_copies(workload, split)
     weights = software.parameter_bytes * (shard_size if split.zero >= 3 else stage_size)
+    in_pipeline = software.whole_gradients and split.pp > 1 and not software.shards_in_rounds
     return (
         weights
-        + gradient_bytes * (shard_size if split.zero >= 2 else stage_size)
+        + gradient_bytes * (shard_size if split.zero >= 2 and not in_pipeline else stage_size)
         + software.state_bytes * shard_size
     )
 
