@@ -295,7 +295,7 @@ def explain(
     time_limit_s: float | None,
     as_json: bool,
 ) -> None:
-    """Explain which bounds decide a plan, or which make it infeasible.
+    """Explain which bounds decide a plan or make it infeasible.
 
     For a plan (PLAN.json, or the best one): the slack of each bound and what a tighter or looser
     one costs, the best plan with each other HB domain, fabric, NIC and switch, the range of each

@@ -60,7 +60,7 @@ def traffic(
     part: str | None,
     as_json: bool,
 ) -> None:
-    """Show which GPUs send how much to which in an iteration of PLAN.json.
+    """Show which GPUs send how much to which in an iteration.
 
     By class of traffic and phase: bytes that stay inside an HB domain or on a leaf, and bytes that
     go above; what one GPU sends; and how many pairs of GPUs never communicate.

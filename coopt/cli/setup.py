@@ -127,7 +127,7 @@ def _text(found: dict[str, Any]) -> str:
 
 @click.group()
 def completion() -> None:
-    """Set up a shell to complete commands, options, keys and catalog names."""
+    """Let a shell complete commands, options, keys and names."""
 
 
 SHELL = click.option(

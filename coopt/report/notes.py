@@ -641,9 +641,8 @@ def _open_channels(plan: Plan) -> Iterator[str]:
     channels = sum(link.channels for link in lit if link.optic is None)
     if channels:
         yield (
-            "The bill leaves out the ports at both ends of"
-            f" {words.counted(channels, 'wide-area channel')}: [sharing.core] adds border"
-            " switches to it, and wan.km or wan.optics adds their optics."
+            "The bill leaves out ports and optics of"
+            f" {words.counted(channels, 'wide-area channel')} ([sharing.core] and wan.km add them)."
         )
 
 

@@ -72,7 +72,7 @@ def test_copies_that_cannot_be_are_refused():
     asked = sharded(2, network__hb_domains="hgx-h100-8")
     assert "8 GPUs with options.dp_replicate = 2" in accepted(asked).explanation[0]
     asked = ask(workload__0__model=small_model(**EXPERTS), workload__0__options={"expert_tp": 3})
-    assert "divides without options.expert_tp = 3" in accepted(asked).explanation[0]
+    assert "without options.expert_tp = 3" in accepted(asked).explanation[0]
     for copies, changes, complaint in (
         (4, {"network__fabrics": ["rail-only", "direct"]}, "dp_replicate: direct links"),
         (5, {}, r"dp_replicate = 5: divides none of mapping.dp = \[32\]"),

@@ -96,7 +96,7 @@ def test_a_hybrid_is_solved_verified_and_exported_to_megatron() -> None:
     mapping = plan.workloads[0].mapping
     assert len(chunks) == mapping.pp * mapping.interleave
     assert sorted("".join(chunks)) == sorted("MMM*----")
-    assert "spread evenly" in script
+    assert "of each kind evenly" in script
 
 
 def test_layers_of_two_parts_are_not_exported_to_megatron() -> None:

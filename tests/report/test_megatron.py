@@ -252,7 +252,7 @@ def test_what_is_left_open_of_a_model_is_said() -> None:
         return list(remarks(split, chosen.mapping, rank_table(split)))
 
     for change, words in (
-        ({"window": 128, "window_layers": 4}, "spread evenly"),
+        ({"window": 128, "window_layers": 4}, "of each kind evenly"),
         ({"causal": False}, "assumes full attention"),
         (MOE | {"capacity": 1.25}, "1.25 times"),
     ):

@@ -390,7 +390,7 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
     assert ends in " ".join(told.split())
     (heads,) = (text for text in told.splitlines() if "built from" in text)
     assert heads.split()[-7:] == ["days,", "large", "days,", "small", "capex", "$", "saved"]
-    assert "  2 islands with " in told  # in full
+    assert "  2 clusters with " in told  # in full
     assert "dates are evenly spaced" in " ".join(told.split())
     assert {"large.days", "small.days"} <= {*front.points[0].times}
 

@@ -134,7 +134,7 @@ def test_the_stated_relaxation_is_enough() -> None:
 
 def test_activations_on_the_host_make_room_where_the_gpu_has_none() -> None:
     mapping = {"tp": 2, "pp": 4, "cp": 1, "micro_batch": 4, "recompute": "none", "zero": 1}
-    small = find("gpu", "h100-sxm").model_dump() | {"name": "small", "hbm_gb": 5.95}
+    small = find("gpu", "h100-sxm").model_dump() | {"name": "small", "hbm_gb": 8.37}
     at_home = ask(cluster__gpu=small, workload__0__mapping=mapping)
     plan = solve(at_home)
     assert plan.status == "infeasible"

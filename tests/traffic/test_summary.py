@@ -103,7 +103,7 @@ def test_a_plan_for_other_workloads_or_of_another_split_is_refused(solved: tuple
         demands(instance, renamed)
     halved = dict.fromkeys(workload.placement, (1, 1))
     bent = with_part(plan, workloads=(workload.model_copy(update={"placement": halved}),))
-    with pytest.raises(InstanceError, match=r"1 GPUs .* 64 in"):
+    with pytest.raises(InstanceError, match=r"1 GPU .* 64 in"):
         demands(instance, bent)
     assert family_of_plan(instance, plan)
 
