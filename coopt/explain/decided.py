@@ -128,8 +128,8 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     sentences += (say.of_relaxation(kind, way) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
-            "None of the changes tried allows a plan, of single limits and lists or of several"
-            " limits together. Change the workload, or limits and lists together."
+            "No change that was tried allows a plan: none of a single limit or list, and none of"
+            " several limits together. Change the workload, or limits and lists together."
         )
     sentences += [say.REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += say.of_gpus_in_vain(in_vain)

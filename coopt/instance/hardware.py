@@ -148,7 +148,7 @@ class HbDomain(Entry):
         tuple[str, ...], one_or_many, Field(description="GPUs it is sold with; empty for any")
     ] = ()
     racks: Annotated[float | None, Field(gt=0, le=1e6, description="racks one domain fills")] = None
-    cooling: Annotated[Cooling | None, Field(description="what its racks need")] = None
+    cooling: Annotated[Cooling | None, Field(description="what cools it")] = None
     kg: Annotated[Positive | None, Field(description="weight of one domain (kg)")] = None
     host_usd_per_gpu: Annotated[
         Price | None,

@@ -101,7 +101,7 @@ class DomainHallRows(NetworkHallRows):
         Positive | None, Field(description="cap on the weight of HB domains in a rack (kg)")
     ] = None
     cooling: Annotated[
-        Cooling | None, Field(description="what the hall offers; liquid offers air too")
+        Cooling | None, Field(description="what the hall can cool with; liquid includes air")
     ] = None
 
     @property

@@ -496,13 +496,14 @@ class Question(Table):
 
     def rack_loads(self, domain: HbDomain) -> dict[str, RackLoad]:
         """What an HB domain puts into racks, by the key of each cap of the hall: power with its
-        GPUs, hosts and NICs, of which those count that draw most, and weight.
+        GPUs, hosts and NICs, of which those count that draw most, and weight. Empty while several
+        kinds of GPUs are to choose from: each may need other racks.
         """
-        network = self.network
-        if not (caps := network.hall.rack_caps):
+        network, gpus = self.network, self.cluster.generations or (self.cluster.gpu,)
+        sold = [gpu for gpu in gpus if len(gpus) == 1 or not domain.gpus or gpu.name in domain.gpus]
+        if not (caps := network.hall.rack_caps) or len(sold) != 1:
             return {}
-        gpus = self.cluster.generations
-        gpu = next((gpu for gpu in gpus if gpu.name in domain.gpus), self.cluster.gpu)
+        (gpu,) = sold
         nics = max(network.nics_per_gpu) / min(network.gpus_per_nic)
         w = gpu.w + domain.w_per_gpu + nics * max((nic.w for nic in network.nics), default=0.0)
         host_w = domain.host_w_per_gpu

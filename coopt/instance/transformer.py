@@ -237,6 +237,11 @@ class Transformer(Attention, Entry):
         return _kinds_of(self)
 
     @property
+    def has_act(self) -> bool:
+        """Whether there are experts or latents, which recomputation of `act` is about."""
+        return self.experts > 0 or any(getattr(mixer, "kv_rank", 0) for _, mixer in self.kinds)
+
+    @property
     def scans(self) -> tuple[ScanLayers, ...]:
         """The linear mixers."""
         return tuple(mixer for _, mixer in self.kinds if isinstance(mixer, ScanLayers))
@@ -456,7 +461,8 @@ class Software(Entry):
         one_or_many,
         Field(
             description=(
-                "what it does not have, tried as listed only; interleave: several chunks a stage"
+                "what it does not have: tried only if listed in `mapping`; interleave: several"
+                " chunks a stage"
             )
         ),
     ] = ()
@@ -597,7 +603,9 @@ class Software(Entry):
     ] = False
     whole_gradients: Annotated[
         bool,
-        Field(description="pipelines add up whole gradients, without `shards_in_rounds`"),
+        Field(
+            description="pipelines keep gradients whole with any ZeRO, without `shards_in_rounds`"
+        ),
     ] = False
     overhead: Annotated[
         float,

@@ -613,12 +613,11 @@ class Workload(Table):
 
     @model_validator(mode="after")
     def _act_of_model(self) -> Self:
-        model, kinds = self.model, self.mapping.recompute or ()
-        has_latents = any(getattr(mixer, "kv_rank", 0) for _, mixer in model.kinds)
-        if "act" in kinds and not (model.experts or has_latents):
+        kinds = self.mapping.recompute or ()
+        if "act" in kinds and not self.model.has_act:
             raise ValueError(
                 f"mapping.recompute = {list(kinds)}: act recomputes activation functions of experts"
-                f" and latents, {model.name} has neither, needs kinds without act"
+                f" and latents, {self.model.name} has neither, needs kinds without act"
             )
         return self
 

@@ -142,7 +142,7 @@ class RowResult(Table):
     ] = None
     reserved_error: Annotated[
         float | None,
-        Field(description="memory that the fullest GPU needs over what its allocator held, less 1"),
+        Field(description="memory that tensors take over what the allocator held, less 1"),
     ] = None
     states_mapping: Annotated[
         bool,

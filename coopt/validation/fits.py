@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationError
 
 from coopt.columns.feasible import ruling_out
-from coopt.columns.grid import mappings, splits_sequences, splits_tensors
+from coopt.columns.grid import allowed_recompute, mappings, splits_sequences, splits_tensors
 from coopt.instance.base import Table
 from coopt.instance.catalog import entries, find, sentences
 from coopt.instance.hardware import Gpu
@@ -194,12 +194,18 @@ def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], sho
         values.pop("interleave")  # follows from the stages
     if is_one:
         ranks = gpus // (fixed["tp"] * fixed["pp"])  # that shards lie on
-        values = {"sequence_parallel": fixed["tp"] > 1, **values}
+        splits_norms = fixed["tp"] > 1 and True in workload.mapping.sequence_parallel
+        values = {"sequence_parallel": splits_norms, **values}
         values["zero"] = fixed.get("zero", int(ranks > 1))
     limits = {name: (value,) for name, value in values.items()} | {"outermost": ("pp",)}
     limited = workload.model_copy(update={"mapping": workload.mapping.model_copy(update=limits)})
     if not gpu.peak_flop_s(workload.precision):
         raise InstanceError(f"--precision = {workload.precision}: {gpu.name} has none")
+    if values.get("recompute") == "act" and not workload.model.has_act:
+        raise InstanceError(
+            "--recompute = act: recomputes activation functions of experts and latents, but"
+            f" {workload.model.name} has neither, needs another kind"
+        )
     rows, _ = mappings(limited, gpus)
     if not len(rows):
         raise InstanceError(_why_none(limited, gpus, values))
@@ -208,7 +214,7 @@ def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], sho
     order = _order(rows, fit)
     is_single = len(rows) == 1
     places = order[:shown] if fit.any() or not is_single else np.zeros(1, dtype=np.int64)
-    instead = _instead(limited, gpu, rows) if is_single and not fit.any() else ()
+    instead = _instead(workload, gpu, rows) if is_single and not fit.any() else ()
     return Fits(
         workload=workload.name,
         model=workload.model.name,
@@ -264,8 +270,11 @@ def _memories(workload: Workload, gpu: Gpu, rows: Mappings) -> list[MappingMemor
 
 def _instead(workload: Workload, gpu: Gpu, row: Mappings) -> tuple[MappingMemory, ...]:
     """Return single changes of a mapping with which it fits, the cheapest of each kind."""
+    kinds = tuple(map(RECOMPUTE.index, allowed_recompute(workload)))
+    allowed = {"recompute": kinds, "sequence_parallel": workload.mapping.sequence_parallel}
     found = []
-    for name, values in SAVING:
+    for name, every in SAVING:
+        values = [value for value in every if value in allowed.get(name, every)]
         if name == "sequence_parallel" and row.tp[0] == 1:
             continue
         for value in values:

@@ -61,6 +61,17 @@ def test_an_instance_is_a_question_too(coopt):
     assert asked(coopt, *both, "--gpu", "gb200") == [gb200]
 
 
+def test_what_a_framework_lacks_is_not_proposed(coopt):
+    """GPT-3 on 80 GB: Megatron-LM of 2021 has no sequence parallelism and recomputes whole layers alone."""
+    one = ("fits", "gpt-175b", "--gpu", "A100", "--gpus", "256", "--tp", "8", "--pp", "2", "--software")
+    (old,), (new,) = asked(coopt, *one, "megatron-2021", code=3), asked(coopt, *one, "megatron-core", code=3)
+    assert [fits["listed"][0]["mapping"]["sequence_parallel"] for fits in (old, new)] == [False, True]
+    assert {one["mapping"]["recompute"] for one in old["instead"]} == {"none", "full"}
+    assert not any(one["mapping"]["sequence_parallel"] for one in old["instead"])
+    (asked_for,) = asked(coopt, *one, "megatron-2021", "--sequence-parallel")
+    assert asked_for["listed"][0]["mapping"]["sequence_parallel"]
+
+
 @pytest.mark.parametrize("model", ["llama3-8b", "deepseek-v3", "nemotron-3-nano"])
 def test_parts_add_up_for_every_mapping(model):
     table = {"name": "x", "model": model, "global_batch": 64, "precision": "bf16", "max_iteration_time_s": 1.0}
@@ -79,6 +90,7 @@ def test_parts_add_up_for_every_mapping(model):
         (("fits", "llama3-405b", "--gpu", "h1000", "--gpus", "8"), "--gpu = 'h1000'"),
         (("fits", "llama3-405b", "--gpus", "8"), "needs --gpu"),
         ((*LLAMA, "--precision", "int8"), "precision = 'int8'"),
+        ((*LLAMA, "--recompute", "act"), "experts and latents, but llama3-405b has neither"),
         ((*LLAMA[:3], "A100", "--gpus", "8", "--precision", "fp8"), "a100-80g has none"),
         ((*LLAMA, "--tp", "8", "--pp", "3"), "TP 8 x PP 3 x CP 1 = 24 does not divide 1024 GPUs"),
         ((*LLAMA, "--tp", "8", "--pp", "8", "--batch", "24"), "needs a multiple of DP 16 x micro-batch 1"),

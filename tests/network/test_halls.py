@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coopt
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, at_choice, choices_of
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, levels
 from coopt.network.growth import lines
@@ -130,8 +130,24 @@ def test_caps_on_racks_spread_servers_and_refuse_what_no_rack_holds() -> None:
         with pytest.raises(ValueError, match=said):
             ask(**both, network__hall=hall)
     for key, missing in {"domain_rack_kg": "kg", "cooling": "cooling"}.items():
-        with pytest.raises(ValueError, match=f"{key}: .*'h100-hb16' .*`{missing}`"):
+        with pytest.raises(ValueError, match=f"{key}.*'h100-hb16' .*`{missing}` in its table"):
             ask(network__hb_domains="h100-hb16", network__hall={key: "air" if key == "cooling" else 1.0})
+    assert ask(network__hb_domains="h100-hb16", network__hall={"cooling": "liquid"})
+
+
+def test_servers_of_each_kind_of_gpu_fill_the_racks_that_this_kind_needs() -> None:
+    """A B200 draws 1,000 W and an H100 700 W: with 500 W of its host and a NIC three or four servers are 40 kW."""
+    server = {"name": "ours", "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "host_w_per_gpu": 500}
+    for gpus in (("b200", "h100-sxm"), ("h100-sxm", "b200")):
+        changes = {"cluster__gpu": list(gpus), "network__hb_domains": server | {"racks": 0.25}}
+        instance = ask(**changes, network__hall={"domain_rack_kw": 40})
+        racks = {choice.gpu: at_choice(instance, choice).network.hb_domains[0].racks for choice in choices_of(instance)}
+        assert racks == {"b200": 1 / 3, "h100-sxm": 1 / 4}
+        with pytest.raises(
+            ValueError, match=r"with b200: network.hall.domain_rack_kw = 12: .*'ours' puts 12.*kW"
+        ) as refused:
+            ask(**changes, network__hall={"domain_rack_kw": 12})
+        assert "with h100-sxm" not in str(refused.value)
 
 
 def test_no_plan_depends_on_how_racks_stand_or_on_the_height_of_switches() -> None:

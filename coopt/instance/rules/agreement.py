@@ -514,18 +514,24 @@ def _racks(instance: Question) -> Iterator[str]:
     hall = instance.network.hall
     for domain in instance.network.hb_domains:
         name = f"HB domain {domain.name!r}"
-        if hall.cooling is not None and domain.cooling is None:
-            yield f"network.hall.cooling: {name} does not state its cooling, needs `cooling`"
+        if hall.cooling == "air" and domain.cooling is None:
+            yield (
+                f"network.hall.cooling = 'air': {name} does not state its cooling, needs `cooling`"
+                " in its table"
+            )
         if (hall.cooling, domain.cooling) == ("air", "liquid"):
             yield (
                 f"network.hall.cooling = 'air': {name} is cooled by liquid, needs"
-                " network.hb_domains without it"
+                " cooling = 'liquid', or network.hb_domains without it"
             )
         for key, load in instance.rack_loads(domain).items():
             if load.amount is None or domain.racks is None:
                 missing = "host_w_per_gpu" if load.unit == "kW" else "kg"
                 needed = "racks" if domain.racks is None else missing
-                yield f"network.hall.{key}: {name} does not state its {needed}, needs `{needed}`"
+                yield (
+                    f"network.hall.{key}: {name} does not state its {needed}, needs `{needed}` in"
+                    " its table"
+                )
             elif math.isinf(load.racks(domain.racks)):
                 in_rack = load.amount / max(domain.racks, 1.0)
                 yield (
