@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import Wan
 from coopt.instance.hardware import Optic, Switch
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.optics import core_links_of_module, core_switch, links_to_core
@@ -64,8 +65,9 @@ def link_counts(instance: Instance, gpus: int) -> range:
         )
         for name in (site.name for site in instance.site)
     ]
-    rate = Fraction(repr(instance.network.gbit_s_into(switch)))
-    of_nics = gpus * rate // Fraction(repr(switch.port_gbit_s))
+    # a rate that several GPUs share has no last digit
+    ports_of_gpu = instance.network.gbit_s_into(switch) / switch.port_gbit_s
+    of_nics = math.floor(gpus * ports_of_gpu * (1.0 + EQUAL))
     return range(fewest, max(fewest, min(max(modules), of_nics)) + 1)
 
 

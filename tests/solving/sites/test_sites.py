@@ -12,8 +12,8 @@ import coopt
 from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
-from coopt.network.borders import channel_end
-from coopt.network.optics import measures_of
+from coopt.network.borders import channel_end, link_counts
+from coopt.network.optics import core_switch, measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.words import rendered
@@ -305,6 +305,17 @@ def test_a_channel_of_three_times_the_rate_of_a_port_takes_three_modules() -> No
     link = instance.wan[0].having(gbit_s=99.9, optics=optics)
     instance = instance.having(network={"switches": boxes})
     assert [end_of(instance, link).modules for end_of in (channel_end, checked_end)] == [3, 3]
+
+
+@pytest.mark.parametrize("gpus_per_nic", [1, 3, 9, 18])
+def test_links_into_a_border_are_as_many_as_nics_that_gpus_share_fill(gpus_per_nic: int) -> None:
+    """A ninth of 400 Gbit/s has no last digit."""
+    instance = Instance.model_validate(bordered())
+    (nic,), box = instance.network.nics, core_switch(instance)
+    assert nic.gbit_s == box.port_gbit_s
+    shared = instance.having(network={"gpus_per_nic": (gpus_per_nic,)})
+    assert [link_counts(shared, n * gpus_per_nic)[-1] for n in (1, 2, 3)] == [1, 2, 3]
+    assert link_counts(shared, 3 * gpus_per_nic - 1)[-1] == max(2, link_counts(shared, 3 * gpus_per_nic - 1)[0])
 
 
 def test_borders_with_too_few_links_for_the_channels_are_named() -> None:
