@@ -35,6 +35,9 @@ from coopt.network.space import EndsByModule, Parts, Space
 
 Product = TypeVar("Product", bound=Entry)
 
+MOST_COUNTED = 50_000
+"""Networks of a question that are kept at different prices of optics, of 2.5 kB each."""
+
 
 class PricedFamily(NamedTuple):
     """A family in its context, and what it is worth in the unit of the objective."""
@@ -118,13 +121,22 @@ class CountedNetworks:
         """
         for parts, levels in space.parts(gpus, hb, domains, space.nic_options):
             key = self._key(space, parts, levels)
-            if key not in self._counted:
+            found = self._counted.get(key)
+            if found is None:
                 listed = []
                 for family in self.counted(space.instance, space.fitted(parts, levels)):
                     check()
                     listed.append(family)
-                self._counted[key] = tuple(listed)
-            yield from self._counted[key]
+                found = self._kept(key, tuple(listed))
+            yield from found
+
+    def _kept(self, key: Hashable, found: tuple[CountedFamily, ...]) -> tuple[CountedFamily, ...]:
+        """Keep a list; of prices that never end only the last ones."""
+        if sum(map(len, list(self._counted.values()))) > MOST_COUNTED:
+            self._counted.clear()
+            self._products.clear()
+        self._counted[key] = found
+        return found
 
     def counted(self, instance: Instance, families: Iterable[Family]) -> Iterator[CountedFamily]:
         """Families with their bills."""
@@ -157,10 +169,11 @@ class CountedNetworks:
 
     def _number(self, product: Entry) -> int:
         """The number of a product, the same at each of its prices."""
-        if product not in self._products:
+        number = self._products.get(product)
+        if number is None:
             number = self._unpriced.setdefault(product.unpriced, next(self._next))
             self._products[product] = number
-        return self._products[product]
+        return number
 
 
 @lru_cache(maxsize=4)  # each may be long

@@ -18,7 +18,7 @@ from coopt.network.parts import cost_of, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
-from coopt.solving.families import every_family, repriced
+from coopt.solving.families import counted_networks, every_family, repriced
 from coopt.solving.fronts import designs
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
@@ -295,3 +295,19 @@ def test_networks_listed_at_other_prices_are_those_of_a_new_list(listing, seed):
             (current,) = repriced(other, [family])
             cost = cost_of(other, current, uplinks).of(other.objective.minimize)
             assert worth.at(family, uplinks) == pytest.approx(cost)
+
+
+def test_networks_of_many_prices_are_not_all_kept(monkeypatch):
+    """Each price of electricity weighs optics anew; lists of earlier ones make room."""
+    monkeypatch.setattr("coopt.solving.families.MOST_COUNTED", 50)
+    asked = question(2, link_ends="any").having(objective={"minimize": "tco"})
+    held, networks = [], counted_networks(Space(instance=asked))
+    for n in range(6):
+        other = asked.having(objective={"usd_per_kwh": 0.1 + n})
+        space = Space(instance=other)
+        assert counted_networks(space) is networks
+        found = [one.family for one in every_family(space, space.all_sites(), lambda: None)]
+        assert list(repriced(other, found)) == list(families(other))
+        held.append(sum(map(len, networks._counted.values())))
+    assert len(found) > 1
+    assert max(held) <= 50 + len(found)
