@@ -173,7 +173,7 @@ def needed_m(ways_m: Ints, links: int, switches: int, per_module: int) -> Ints:
     together = per_module // math.gcd(per_module, bundle)
     if rest and per_module > 1:
         together = len(ways_m)  # uneven bundles fill modules of each switch otherwise
-    order = np.argsort(-ways_m)
+    order = np.argsort(-ways_m, kind="stable")
     needed = np.empty_like(ways_m)
     needed[order] = ways_m[order[np.arange(len(order)) // together * together]]
     return needed
