@@ -392,8 +392,8 @@ class Switch(Entry):
         for mode in self.modes:
             if rates.count(mode.port_gbit_s) > 1:
                 raise ValueError(
-                    f"modes: two of them have ports of {mode.port_gbit_s:g} Gbit/s, needs one"
-                    " mode per port rate"
+                    f"modes: ports of {mode.port_gbit_s:g} Gbit/s come twice (port_gbit_s is a"
+                    " mode too), needs one mode per port rate"
                 )
         return self
 

@@ -575,7 +575,7 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
                 f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs"
-                " 'capex', 'power' or 'tco', with the time of the plan as the bound of its workload"
+                " 'capex', 'power' or 'tco', with a time as the bound of its workload"
             )
 
 

@@ -132,7 +132,7 @@ def _as_row(
     if fabric["nic"]["shared_by"] > 1 or fabric["pod_bundle"] > 1:
         raise InstanceError(
             f"{origin}: GPUs share NICs, or pods have parallel links, which [[existing]]"
-            " cannot describe, needs another network"
+            " cannot describe, needs a plan with neither"
         )
     rate = _rate(nic, origin, key) / planes
     return {
@@ -197,7 +197,7 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     if rest or hb["size"] % rails:
         raise InstanceError(
             f"{origin}: a leaf serves {down // domains} of {ends} rails, which [[existing]]"
-            " cannot describe, needs another network"
+            " cannot describe, needs a plan whose leaves serve whole rails"
         )
     return {**bundles, "rails": rails, "leaf_domains": domains}
 

@@ -192,8 +192,9 @@ class Transformer(Attention, Entry):
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs at least {mixers} (the layers with mixers) and"
-                f" ffn_layers = {self.with_ffn}, and at most the sum of both",
+                f"layers = {self.layers}: needs {max(mixers, self.with_ffn)} to"
+                f" {mixers + self.with_ffn}, from the larger of {mixers} layers with mixers and"
+                f" ffn_layers = {self.with_ffn} up to both together",
             ),
         )
 

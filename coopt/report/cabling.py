@@ -148,7 +148,8 @@ def slurm_topology(instance: Instance, plan: Plan, part: str | None = None) -> s
     family = network.family
     if not family.tiers:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain and has no switches, needs one of several"
+            f"{instance.name}: the plan is one HB domain and has no switches, needs a plan of"
+            " several"
         )
     domains, leaf = family.domains, min(max(family.leaf_span, 1), family.domains)
     if family.fabric == "clos" and family.leaf_span == 0:

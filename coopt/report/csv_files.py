@@ -75,7 +75,7 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     if plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that"
-            " builds one"
+            " builds something"
         )
     parts = plan.parts if part is None else [part_named(instance, plan, part)]
     bills = [(shown.name, shown.cost.items) for shown in parts]

@@ -45,7 +45,7 @@ ADDED = {
     ),
     "halving": (
         "Gradients are reduced by halving and doubling across domains: the first exchange"
-        " carries half of the data, each further one half of the one before."
+        " carries half of the data and each later one half as much, then the same in reverse."
     ),
 }
 """How gradients are added, where not round a ring."""

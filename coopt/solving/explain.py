@@ -343,8 +343,8 @@ def _workload(
         fewer = ", fewer copies" if copies > 1 else ""
         yield (
             f"{place_of}: every mapping takes at least {need_bytes / GIB:.2f} GiB of a GPU{held},"
-            f" but {gpu.name} has {gpu.usable_bytes / GIB:.2f} GiB: needs more GPUs, more"
-            f" memory{fewer} or wider mapping lists"
+            f" but of {gpu.name} only {gpu.usable_bytes / GIB:.2f} GiB may be used: needs more"
+            f" GPUs, more memory{fewer} or more values in the lists of its mapping"
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:

@@ -145,8 +145,8 @@ def _not_compared(design: PublishedDesign) -> str:
     tiers = tier_ports(design, design.id)
     if any(tier.down_split > 1 or tier.up_split > 1 or tier.ratio != 1 for tier in tiers):
         return (
-            "not compared: its cables have several rates, but coopt compares networks of one"
-            " cable rate"
+            "not compared: its switch ports are split, or its cables have several rates, and"
+            " coopt compares networks whose cables all run at the rate of a port"
         )
     return (
         "not compared: its last tier reserves uplinks for a further tier"

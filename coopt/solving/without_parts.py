@@ -434,7 +434,9 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
             remedy = "restarted with a spare domain in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
-        ", in every domain so that rails stay aligned" if family.fabric == "rail-only" else ""
+        ", and other domains swap the same GPU, so that rails stay aligned"
+        if family.fabric == "rail-only"
+        else ""
     )
     return _fault(family, Loss(part="GPU", count=family.gpus), running).model_copy(
         update={

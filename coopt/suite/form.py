@@ -254,8 +254,7 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     absent = [str(name) for name in dict.fromkeys(needed_columns) if name not in present]
     if absent:
         raise InstanceError(
-            f"{file.name}: view {view.name!r} names the column {', '.join(absent)}, which is"
-            " missing, needs it in the file"
+            f"{file.name}: lacks columns ({', '.join(absent)}), needs them for view {view.name!r}"
         )
     return tuple(
         {name: _cell(text) for name, text in row.items() if name is not None} for row in reader

@@ -109,7 +109,7 @@ def domain_of(row: Measurement, usual: HbDomain, assumptions: list[str]) -> int:
 
 def _degrees(row: Measurement, assumptions: list[str]) -> tuple[int, int, int, int]:
     if row.gpus is None:
-        raise UnusableError("the parallel degrees or the GPU count are not published")
+        raise UnusableError("the number of GPUs is not given")
     p, c = row.pp or 1, row.cp or 1
     t = _tensor_parallel(row, p * c, assumptions)
     if row.gpus % (t * p * c):
@@ -131,7 +131,7 @@ def _tensor_parallel(row: Measurement, other_degrees: int, assumptions: list[str
     elif row.zero == SHARDED:
         t = 1
     else:
-        raise UnusableError("the parallel degrees or the GPU count are not published")
+        raise UnusableError("TP is not given, and does not follow from the GPU count and DP")
     assumptions.append(f"TP {t}")
     return t
 
@@ -184,7 +184,7 @@ def _recompute(
     row: Measurement, model: Transformer, framework: Framework, assumptions: list[str]
 ) -> int:
     if row.offloads and not row.offload_percent:
-        assumptions.append("activations are offloaded to host memory, but the share is not known")
+        assumptions.append("no offloading counts, as the share of activations is not given")
     kind = _named_kind(row.recompute, model) if row.recompute else "none"
     kind = framework.recompute.get(kind, kind)
     if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):

@@ -163,8 +163,8 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     checks = _part_by_part(ledger.of_plan, plan)
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
-            f"{instance.name}: the parts of the plan do not match this instance, needs a"
-            " plan that `coopt verify` accepts on its own instance"
+            f"{instance.name}: networks and workloads of the plan do not match this instance,"
+            " needs a plan that `coopt verify` accepts for it"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
@@ -461,8 +461,9 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
         claim in choices,
         claim.text,
         tuple(candidate.text for candidate in choices),
-        f"The plan states the choice {claim.text or 'nothing'}, but the instance leaves no such"
-        " choice open.",
+        f"The plan chooses {claim.text!r}, which the instance does not leave open."
+        if claim.text
+        else "The instance leaves a choice open, and the plan does not say what it chooses.",
     ):
         for choice in [claim, *(candidate for candidate in choices if candidate != claim)]:
             yield _of_choice(instance, choice)

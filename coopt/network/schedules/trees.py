@@ -44,7 +44,7 @@ def trees_in_turn(board: Board) -> Schedule:
     step = 0
     while grown.grow(step):
         step += 1
-    return schedule_of(board, "multitree", grown.hops, found_by="trees grown one after the other")
+    return schedule_of(board, "multitree", grown.hops, found_by="trees grown in turn")
 
 
 class _Growth:

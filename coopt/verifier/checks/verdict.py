@@ -645,7 +645,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "rival-none",
         (
-            "no cluster with switches is feasible where the plan says so, by enumeration of all"
+            "where the plan says that no cluster with switches is feasible, none is among all"
             " designs"
         ),
     ),
@@ -749,7 +749,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "part-losses",
-        "a plan of several networks states the losses of every part that trains a workload",
+        "a plan of several networks says what failures cost each network that trains a workload",
     ),
     (
         "cheapest-orders",

@@ -327,7 +327,7 @@ def check_cores(
             claimed_places == places,
             claimed_text,
             places_text,
-            f"The plan states cores: {claimed_text}; the islands share cores: {places_text}.",
+            f"The plan has cores: {claimed_text}; its islands need: {places_text}.",
         )
         or switch is None
     ):

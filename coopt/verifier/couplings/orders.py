@@ -346,5 +346,5 @@ def _check_dated(ledger: Ledger, growth: Sequence[PhaseSpending], cost: Cost) ->
         cost.items == lines,
         len(cost.items),
         len(lines),
-        "The bill differs from what the phases buy, each line with its year.",
+        "The bill does not list what each phase buys, with its year.",
     )

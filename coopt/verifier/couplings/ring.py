@@ -15,7 +15,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.instance.texts import counted
+from coopt.instance.texts import both, counted
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
 from coopt.plan.parts import Design
@@ -376,8 +376,8 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
             not faults,
             tuple(faults),
             (),
-            f"Link {link.name} may have 1 to {link.most} channels with the instance's figures;"
-            f" the plan differs in {faults}.",
+            f"Link {link.name} differs from the instance in {both(faults)}; it may have 1"
+            f" to {link.most} channels.",
         )
     return links
 
@@ -416,7 +416,12 @@ def check_exchanges(
             claim.exchange_s,
             wait_s,
             f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s, but"
-            f" the plan says {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s.",
+            " the plan "
+            + (
+                f"states {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s."
+                if workload.name in claims
+                else "lists no exchange for it."
+            ),
             TOLERANCE,
         )
         waits_s[workload.name] = wait_s

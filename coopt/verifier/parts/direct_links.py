@@ -89,8 +89,8 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             "links",
             False,
             claim.links,
-            "domains and NICs of the instance",
-            "There are no HB domains to connect.",
+            "several HB domains, and NICs of the instance",
+            "Without several HB domains and their NICs, no links can be checked.",
         )
     assert nic is not None
     nics = LinkNics(nic, claim.nic.per_gpu)

@@ -263,7 +263,7 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
     nearer = (name for name, one in runs.items() if key(one) < furthest)
     unnamed = [name for name in nearer if name not in {run.id for run in claimed}]
     return (
-        f"Published run {unnamed[0]} is nearer to the plan than those that it names."
+        f"Published run {unnamed[0]} is nearer to the plan than one that the plan names."
         if unnamed
         else ""
     )

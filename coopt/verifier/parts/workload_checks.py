@@ -192,8 +192,8 @@ def _routes(
         not wrong,
         texts[0],
         texts[1],
-        f"The plan understates how much shared links slow traffic of {subject}:"
-        f" {', '.join(wrong)}.",
+        f"The plan {'understates' if pinned else 'states, without pinned routes,'} how much shared"
+        f" links slow {', '.join(wrong)} of {subject}.",
         TOLERANCE,
     ):
         return

@@ -166,9 +166,9 @@ def workloads_of_part(
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
-            f"{instance.name}: {part.name} in the plan trains"
-            f" {', '.join(map(repr, claimed_names)) or 'nothing'}, and the instance {names} there,"
-            " needs the plan of this instance"
+            f"{instance.name}: {part.name} of the plan trains"
+            f" {', '.join(map(repr, claimed_names)) or 'nothing'}, but the instance trains {names}"
+            " there, needs the plan of this instance"
         )
     return list(zip(workloads, part.workloads, strict=True))
 
@@ -194,9 +194,8 @@ def _placed_run(
     if place is None:
         reason = (
             fault
-            or f"On {active_gpus} active GPUs of an HB domain, its placement must multiply to the"
-            " degrees of its mapping, and must keep every expert and every copy of the parameters"
-            " inside one domain."
+            or f"Its placement does not fit HB domains of {active_gpus} active GPUs: parts inside a"
+            " domain times parts across domains must be the degrees of its mapping."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
