@@ -122,8 +122,8 @@ def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     change = "less" if plan_usd <= baseline_usd else "more"
     share = words.percent(abs(baseline_usd - plan_usd) / baseline_usd)
     return (
-        f"Its switches and optics alone cost {words.money(plan_usd)}, {share} {change} than"
-        f" {words.money(baseline_usd)} of that network."
+        f"The plan's switches and optics alone cost {words.money(plan_usd)}, {share} {change} than"
+        f" the {words.money(baseline_usd)} of the full-bandwidth network."
     )
 
 
