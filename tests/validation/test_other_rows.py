@@ -22,7 +22,7 @@ from tests.validation.conftest import EXPERTS
         ({"iter_time_s": 2.0}, "implies 3,680 TFLOP/s"),
         ({"layers": 40, "ffn": None}, "(ffn), and"),
         ({"kv_heads": 7}, "kv_heads = 7"),
-        ({"tp": None, "dp": None}, "parallel degrees"),
+        ({"tp": None, "dp": None}, "TP is not given"),
         ({"gpu": "H100 PCIe"}, "accelerator H100 PCIe"),
         ({"recompute": "selective+some"}, "recomputation 'some': needs some of none, selective, core_attn"),
         (
