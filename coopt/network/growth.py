@@ -17,9 +17,10 @@ from functools import lru_cache
 from coopt.instance.schema import Instance
 from coopt.instance.variants import years_of
 from coopt.network.family import Family, next_even
+from coopt.network.filling import EndPoints, pod_span
 from coopt.network.optics import cages_of
 from coopt.network.parts import owned_usd, usd_per_w
-from coopt.network.space import EndPoints, families, pod_span
+from coopt.network.space import families
 from coopt.plan.couplings import PhaseSpending, Stored
 from coopt.plan.parts import Item, line
 

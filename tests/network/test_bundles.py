@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from coopt.columns.loads import serving_uplinks
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, common_links, levels
+from coopt.network.filling import EndPoints, wirings
 from coopt.network.graphs import whole_graph
-from coopt.network.space import EndPoints, families, wirings
+from coopt.network.space import families
 from coopt.verifier.parts.layouts import pod_splits
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, switch, value_of
 from tests.network.even_bundles import least_spines, offered, on_gpus, up_ports, with_bundles

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.instance.schema import Instance, SwitchedKind
-from coopt.network.space import EndPoints, families, wirings
+from coopt.network.filling import EndPoints, wirings
+from coopt.network.space import families
 from coopt.verifier.parts.layouts import chains
 from tests.conftest import ask, example_count, switch
 from tests.verifier.test_layouts import family

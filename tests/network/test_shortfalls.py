@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
+from coopt.network.filling import EndPoints, wirings
 from coopt.network.shortfalls import nearest_shortfall
-from coopt.network.space import EndPoints, Wiring, families, wirings
+from coopt.network.space import Wiring, families
 from tests.conftest import ask, example_count, switch
 
 PINNED = {

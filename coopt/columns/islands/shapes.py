@@ -22,7 +22,8 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Network, SwitchedKind
 from coopt.instance.workload import Workload
 from coopt.network.family import Wiring, common_links
-from coopt.network.space import EndPoints, Ports, one_by_one, wirings
+from coopt.network.filling import EndPoints, wirings
+from coopt.network.space import Ports, one_by_one
 from coopt.perf.kernels import device_of
 from coopt.perf.layer import layer_s
 from coopt.perf.mapping import RECOMPUTE, Bools, Floats, Ints, Mappings
