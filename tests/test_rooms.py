@@ -13,7 +13,7 @@ import networkx as nx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "availability", "solving")
+STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
     "instance": set(),
     "plan": {"instance"},
@@ -21,13 +21,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"instance", "plan"},
     "traffic": {"instance", "plan", "perf", "network"},
     "columns": {"instance", "plan", "perf", "network"},
-    "availability": {"instance", "perf"},
-    "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "availability", "formulations"},
+    "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "formulations"},
     "explain": {"instance", "plan", "perf", "network", "columns", "solving"},
     "formulations": set(),
     "verifier": {"instance", "plan"},
     "validation": {"instance", "plan", "perf", "columns"},
-    "models": {"instance"},
     "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "explain", "report", "verifier"},
@@ -40,7 +38,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "report",
         "suite",
         "serve",
-        "models",
         "coopt",
     },
     "coopt": {*STAIRS, "explain", "formulations", "verifier", "report"},  # coopt/__init__.py, the public names

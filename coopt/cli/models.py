@@ -34,7 +34,7 @@ def import_(
     of them), YAML of Megatron Bridge or NeMo, or TOML of TorchTitan. Nothing is downloaded. To use
     the entry, list its file in `catalog.files` of an instance, and name the model in a workload.
     """
-    from coopt.models.documents import imported
+    from coopt.instance.models.documents import imported
     from coopt.report.catalog import entries_toml
     from coopt.report.models import parameter_figures, parameter_report
     from coopt.report.words import rendered

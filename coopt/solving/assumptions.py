@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
 
-from coopt.availability.uptime import enough_domains
 from coopt.columns.grid import context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import Pool, in_orders, place
@@ -22,6 +21,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.network.space import outages_of
+from coopt.perf.uptime import enough_domains
 from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Assumption, Plan

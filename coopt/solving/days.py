@@ -19,7 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from coopt.availability.uptime import (
+from coopt.columns.grid import Context, context_of
+from coopt.columns.pools import Pool, timely_pool
+from coopt.columns.table import Columns
+from coopt.columns.times import of_family, table_times_s, uplinks_by_context
+from coopt.instance.hardware import Gpu, HbDomain
+from coopt.instance.reserves import Availability
+from coopt.instance.schema import Instance, days_in_turn
+from coopt.instance.workload import Workload
+from coopt.network.family import Family, levels
+from coopt.perf.mapping import Floats
+from coopt.perf.uptime import (
     DAY_S,
     HOUR_S,
     NEVER,
@@ -31,16 +41,6 @@ from coopt.availability.uptime import (
     promise,
     waiting_variance_s,
 )
-from coopt.columns.grid import Context, context_of
-from coopt.columns.pools import Pool, timely_pool
-from coopt.columns.table import Columns
-from coopt.columns.times import of_family, table_times_s, uplinks_by_context
-from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.reserves import Availability
-from coopt.instance.schema import Instance, days_in_turn
-from coopt.instance.workload import Workload
-from coopt.network.family import Family, levels
-from coopt.perf.mapping import Floats
 from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.solving.arrays import fastest_row, pace_of, workload_plan
 

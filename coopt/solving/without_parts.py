@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 
-from coopt.availability.uptime import throughput_without
 from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.times import delayed
@@ -22,6 +21,7 @@ from coopt.network.plan_networks import PartNetwork
 from coopt.perf.collectives import KINDS
 from coopt.perf.iterations import Iteration
 from coopt.perf.mapping import Bools
+from coopt.perf.uptime import throughput_without
 from coopt.plan.couplings import Ring, SharedCore, WanPlan
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan

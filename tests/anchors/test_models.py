@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from coopt.instance.catalog import entries
+from coopt.instance.models.documents import imported
 from coopt.instance.transformer import Transformer
-from coopt.models.documents import imported
 from coopt.perf.mapping import model_parameters
 from tests.models.configs import CATALOGUED, MODELS
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from coopt.instance.models.huggingface import FAMILIES, model_of
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import Transformer
-from coopt.models.huggingface import FAMILIES, model_of
 from coopt.perf.mapping import model_parameters
 from tests.judges.judge import Bench, Judge, agree
 

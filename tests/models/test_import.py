@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from coopt.instance.models.documents import imported
+from coopt.instance.models.megatron import leaves
 from coopt.instance.texts import InstanceError
-from coopt.models.documents import imported
-from coopt.models.megatron import leaves
 from coopt.perf.mapping import further_parameters, model_parameters
 from coopt.report.catalog import entries_toml
 from tests.conftest import accepted, ask, question

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from coopt.instance.catalog import find
+from coopt.instance.models.documents import NO_SHAPE, imported
 from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
-from coopt.models.documents import NO_SHAPE, imported
 from coopt.report import bridge, megatron, nemo, torchtitan
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.conftest import small_model

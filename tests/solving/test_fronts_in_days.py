@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.availability.test_outages import RATES
 
 import coopt
 from coopt.instance.numerics import SEARCHED
@@ -28,7 +29,6 @@ from coopt.report.fronts.text import front_notes, front_report
 from coopt.report.words import digits, rendered
 from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver
-from tests.availability.test_outages import RATES
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
 from tests.solving.fleet_oracle import Job, TooManyError, enumerated

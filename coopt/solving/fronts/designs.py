@@ -25,7 +25,6 @@ import highspy
 import numpy as np
 import pyomo.core as pyo
 
-from coopt.availability.uptime import HOUR_S
 from coopt.columns.table import Columns
 from coopt.columns.times import bound_shares, unbounded
 from coopt.instance.numerics import EQUAL
@@ -36,6 +35,7 @@ from coopt.network.laying import laid
 from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, resources, within_limits
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
+from coopt.perf.uptime import HOUR_S
 from coopt.plan.couplings import one_network
 from coopt.plan.schema import Alternative, Plan
 from coopt.solving.arrays import SharedProblem

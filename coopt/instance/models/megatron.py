@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from coopt.instance.models.huggingface import Values, model_of
 from coopt.instance.texts import InstanceError
-from coopt.models.huggingface import Values, model_of
 
 SHAPE_NAMES = {
     "num_layers": "num_hidden_layers",

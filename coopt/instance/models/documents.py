@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from coopt.instance.catalog import entries, sentences
+from coopt.instance.models.huggingface import Values, model_of
+from coopt.instance.models.megatron import arguments_of, leaves, megatron_model
 from coopt.instance.texts import InstanceError, alternatives, check_digits, read_text, toml_of
 from coopt.instance.transformer import Transformer
-from coopt.models.huggingface import Values, model_of
-from coopt.models.megatron import arguments_of, leaves, megatron_model
 
 FORMATS = (
     "a config.json of Hugging Face, arguments of Megatron-LM, YAML of Megatron Bridge or NeMo, or"

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from coopt.instance.models.keys import Keys
 from coopt.instance.texts import InstanceError, alternatives
-from coopt.models.keys import Keys
 
 Values = dict[str, Any]
 NESTED = ("text_config", "llm_config", "language_config")

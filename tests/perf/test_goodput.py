@@ -9,7 +9,10 @@ from statistics import NormalDist
 import pytest
 
 import coopt
-from coopt.availability.uptime import (
+from coopt.instance.catalog import FailureRates, find
+from coopt.instance.hardware import HbDomain
+from coopt.instance.reserves import Availability
+from coopt.perf.uptime import (
     PartCounts,
     best_interval_s,
     binomial_up_to,
@@ -22,9 +25,6 @@ from coopt.availability.uptime import (
     variance_s,
     waiting_variance_s,
 )
-from coopt.instance.catalog import FailureRates, find
-from coopt.instance.hardware import HbDomain
-from coopt.instance.reserves import Availability
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.uptime import lost_domain, lost_of, running_share
 from coopt.verifier.simulation.interruptions import RunTerms, run_s, terms_of
