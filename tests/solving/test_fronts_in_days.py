@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.availability.test_outages import RATES
 
 import coopt
 from coopt.instance.numerics import SEARCHED
@@ -31,6 +30,7 @@ from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
+from tests.perf.test_outages import RATES
 from tests.solving.fleet_oracle import Job, TooManyError, enumerated
 from tests.solving.fleets import fleets
 from tests.solving.interrupted import ITERATIONS, failures, in_days, least_s, promised
