@@ -27,7 +27,6 @@ from coopt.cli.arguments import (
     check_place,
     instance_argument,
     note,
-    part_option,
     with_settings,
     write_file,
 )
@@ -99,11 +98,11 @@ def solve(
     """Find the best design for INSTANCE and prove it.
 
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen;
-    --full prints all of it. Options replace values of [solver] and [objective], --set replaces any
-    value of INSTANCE; the plan records what was replaced. Ctrl-C ends the search with the best plan
-    so far; a better plan in PLAN.json is not overwritten. --top works for one switched network and
-    capex, power or tco, not with sharing.mode = 'partition', sites, phases, [robust] or direct
-    links.
+    --full prints all of it. Options such as --gap replace values of [solver] and [objective], --set
+    replaces any value of INSTANCE; the plan records what was replaced. Ctrl-C ends the search with
+    the best plan so far; a better plan in PLAN.json is not overwritten. --top works for one
+    switched network and capex, power or tco, not with sharing.mode = 'partition', sites, phases,
+    [robust] or direct links.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
     contradicted by the witness.
@@ -207,7 +206,10 @@ def _keeps_front(folder: str, front: Front) -> bool:
     "--slowest",
     metavar="X",
     type=PACE,
-    help="Slowest iteration, as a multiple of the bounds.  [no limit]",
+    help=(
+        "Slowest iteration, as a multiple of the bounds.  [no limit; 10 times the fastest with"
+        " [availability]]"
+    ),
 )
 @click.option(
     "--over",
@@ -215,8 +217,8 @@ def _keeps_front(folder: str, front: Front) -> bool:
     multiple=True,
     help=(
         "Scale the bound of this workload only; repeatable. `days` shows the least cost at"
-        " evenly spaced dates, `budget` the fastest design at evenly spaced budgets.  [all of"
-        " them]"
+        " evenly spaced dates, `budget` the fastest design at evenly spaced budgets.  [all"
+        " workloads]"
     ),
 )
 @click.option(
@@ -245,9 +247,9 @@ def pareto(
     """Find the least cost for every iteration time.
 
     Points run from the fastest design of INSTANCE to the cheapest; each is proven, and knees are
-    marked. All time bounds are scaled by the same factor; the limits of INSTANCE hold at every
-    point. With [availability], days include interruptions. Ctrl-C keeps the points proven so far.
-    Instances with several networks are solved for one factor after another.
+    marked. All time bounds, or those of --over, are scaled by the same factor; the limits of
+    INSTANCE hold at every point. With [availability], days include interruptions. Ctrl-C keeps the
+    points proven so far.
 
     Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before all points were
     proven.
@@ -295,17 +297,17 @@ def explain(
     time_limit_s: float | None,
     as_json: bool,
 ) -> None:
-    """Explain which bounds decide a plan or make it infeasible.
+    """Explain which bounds decide a plan, or rule out every plan.
 
     For a plan (PLAN.json, or the best one): the slack of each bound and what a tighter or looser
     one costs, the best plan with each other HB domain, fabric, NIC and switch, the range of each
     price within which the plan stays optimal, and the runner-up. If no plan meets the bounds: the
-    limits that conflict, and the smallest changes that allow a plan, of one limit or several, each
-    confirmed by solving again; of many possible numbers of GPUs, multiples of a stated step are
-    tried. The time limit (150 s, or 60 s if no plan meets the bounds) covers all of this; what was
-    not examined is listed.
+    limits that conflict, and the smallest changes that allow a plan, each confirmed by solving
+    again; of many possible numbers of GPUs, multiples of a stated step are tried. The time limit
+    (150 s, or 60 s if no plan meets the bounds) covers all of this; what was not examined is
+    listed.
 
-    Exit codes: 0 explained, 4 stopped before proof, or before everything was examined.
+    Exit codes: 0 explained, 4 stopped before everything was examined.
     """
     from coopt.explain.answer import explain
     from coopt.explain.gpus import settings_to_compare
@@ -351,7 +353,7 @@ def explain(
     type=TOP,
     help="Rank mappings on this network; show the N fastest.",
 )
-@part_option
+@click.option("--part", metavar="NAME", help="With --mappings: the part of the plan to use.")
 @click.option("--json", "as_json", is_flag=True, help="Print the evaluation as one JSON document.")
 def evaluate(
     instance: str,

@@ -125,8 +125,7 @@ def check_place(output: str, *others: str) -> None:
         ]
         refusals = {
             f"is a folder, needs the name of a file (such as {file / 'plan.json'})": file.is_dir(),
-            "is not a regular file, needs the name of a file (without one the answer goes to"
-            " stdout)": file.exists() and not file.is_file(),
+            "is not a regular file, needs the name of one": file.exists() and not file.is_file(),
             f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
             " writes too, needs another name": bool(same),
         }

@@ -51,12 +51,14 @@ def _list_checks(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     help="List every check with its meaning.",
 )
 @click.option(
-    "--routes", metavar="FILE.csv", help="Also check these routes (network.routing = 'pinned')."
+    "--routes",
+    metavar="FILE.csv",
+    help="Also check the routes in this file (needs network.routing = 'pinned').",
 )
 @click.option(
     "--part",
     metavar="NAME",
-    help="With --routes: their part, if there are several.",
+    help="With --routes: their part of the plan, if it has several.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
@@ -126,11 +128,10 @@ def prove(
 ) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    Only plans whose workloads have networks of their own (islands), or whose HB domains have direct
-    links, need one. A proof for islands is a tree of cases with multipliers of limits and
-    purchases; one for direct links has link lengths and cuts. `coopt certify INSTANCE PLAN.json
-    --proof PROOF.json` checks it in exact arithmetic, without a solver. If time runs out, or with
-    --gap, the proof shows a weaker bound, which it states.
+    Three kinds of plans may need one: islands (workloads with networks of their own), direct links
+    between HB domains, and [[phase]] or [robust] together with some other tables. `coopt certify
+    INSTANCE PLAN.json --proof PROOF.json` checks the proof in exact arithmetic, without a solver.
+    If time runs out, or with --gap, the proof shows a weaker bound, which it states.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import proof_json
@@ -153,7 +154,7 @@ def prove(
 @click.option(
     "--proof",
     metavar="PROOF.json",
-    help="Proof of a bound for islands or direct links, as `coopt prove` writes it.",
+    help="Proof of the bound, as `coopt prove` writes it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what is proven as one JSON document.")
 @click.pass_context
@@ -168,8 +169,8 @@ def certify(
     """Prove the bound of PLAN.json in exact arithmetic.
 
     Every design of INSTANCE that would cost less is priced in exact fractions and shown to miss a
-    bound or a limit. For one network all designs are enumerated, also with phases, losses, regret
-    or several sites. For islands or direct links, every case of a proof is checked.
+    bound or a limit. Without --proof, all designs of one network are enumerated, also with phases,
+    losses, regret or several sites. With it, the proof is checked.
 
     Exit codes: 0 the claimed bound is proven, 5 it is not, or only in part.
     """

@@ -68,7 +68,7 @@ def _checked(
         for key in table:
             if key not in options:
                 raise InstanceError(
-                    f"{place}: {name}.{key}: coopt {name} has no such option, needs one of"
+                    f"{place}: {name}.{key}: this command has no such option, needs one of"
                     f" {', '.join(options)}"
                 )
         defaults[name] = {options[key]: value for key, value in table.items()}

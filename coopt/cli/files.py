@@ -144,8 +144,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
 @click.option(
     "--workload",
     metavar="NAME",
-    help="launch files, ranks, routes, ns3-flows, chakra: the workload to write, if there are"
-    " several.",
+    help="The workload to write, if there are several (formats of one workload).",
 )
 @click.option(
     "--part",
@@ -156,7 +155,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
     "--program",
     type=int,
     metavar="K",
-    help="lp, mps: number of the program, if the answer is the best of several.",
+    help="lp, mps: number of the program (1, 2, ...), if there are several.",
 )
 def export(
     instance: str, settings: Settings, plan: str, name: str, output: str | None, **options: Any
@@ -269,12 +268,12 @@ def cabling(
 @click.option(
     "--no-front",
     is_flag=True,
-    help="Leave out cost against time, to save time.",
+    help="Leave out cost against time.",
 )
 @click.option(
     "--no-sensitivity",
     is_flag=True,
-    help="Leave out sensitivity, to save time.",
+    help="Leave out what `coopt explain` shows.",
 )
 @click.pass_context
 def report(
@@ -291,7 +290,7 @@ def report(
 
     One file, readable offline, has the decision, drawings of the networks, the bill with its
     sources, times, verification and provenance. For a single network it also has traffic, cost
-    against time and sensitivity; for other plans, `coopt pareto` and `coopt explain` show these. If
+    against time and sensitivity; for other plans, see `coopt traffic`, `pareto` and `explain`. If
     no plan meets the bounds, the page shows which changes would allow one. SOURCE_DATE_EPOCH sets
     the date on the page.
 
@@ -373,8 +372,8 @@ def serve(
 
     The page shows a question and its answer; each edit starts a new search. It begins with
     INSTANCE, or with the instance that `coopt new` writes. The command prints the page's address;
-    Ctrl-C ends it. Edits stay in the browser: no file is written, and only INSTANCE and its catalog
-    files are read.
+    Ctrl-C ends it. Edits stay in the browser: no file is written, and only INSTANCE and the files
+    that it names are read.
     """
     from importlib.util import find_spec
 
@@ -415,8 +414,8 @@ def schema(which: str) -> None:
 def new(file: str) -> None:
     """Write a commented instance to start from.
 
-    `coopt solve` accepts it as it is. Its first line names instance.schema.json, written beside it,
-    with which editors complete keys and catalog names. An existing FILE is not overwritten.
+    `coopt solve` accepts FILE as it is. Its first line names instance.schema.json, written beside
+    it, from which editors complete keys and catalog names. An existing FILE is not overwritten.
     """
     from coopt.plan.json_schema import is_schema, schema_json
 

@@ -118,7 +118,7 @@ def traffic(
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    help="Failed top switches of each rail or plane.",
+    help="Failed top-tier switches in each rail or plane.",
 )
 @click.option(
     "--seed", metavar="N", type=click.IntRange(min=0), default=0, help="Seed of random choices."
@@ -150,9 +150,9 @@ def route(
 ) -> None:
     """Route the traffic of PLAN.json above the leaves.
 
-    Flows are sprayed over all paths, pinned to one each, or drawn at random, as `network.routing`
-    says. Shows how much the busiest link slows each collective, a lower bound for any routing, and
-    the iteration time with these routes.
+    As `network.routing` says, flows are sprayed over all paths, pinned to one each, or each sent on
+    a random one (ecmp). Shows for every collective how much its busiest link slows it and the least
+    slowdown of any routing, then the iteration time with these routes.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan
@@ -196,8 +196,8 @@ def route(
 def faults(instance: str, settings: Settings, plan: str, part: str | None, as_json: bool) -> None:
     """Take away every link, switch, GPU and domain in turn.
 
-    Shows how many such parts there are, how long an iteration of every workload then takes, how
-    training continues, and which spares the plan has.
+    Shows for each kind of part how many there are, how long an iteration of every workload takes
+    without one, and how training continues; then the plan's spares.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import decided, read_plan

@@ -133,8 +133,9 @@ def main() -> None:
     proof.
 
     Exit codes: 0 done, 1 refused input, 2 misuse, 3 proven infeasible, 4 stopped before proof, 5
-    rejected (verify: the plan is wrong; certify: its bound is not proven; simulate: a time bound is
-    missed; validate: an error exceeds the limit; reproduce: a count differs).
+    rejected (verify, report: the plan is wrong; certify: its bound is not proven; simulate: a time
+    bound is missed; validate: an error exceeds the limit; reproduce: a count differs; doctor:
+    something is missing).
     """
 
 

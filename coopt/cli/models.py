@@ -19,7 +19,9 @@ def model() -> None:
 @click.argument("file", metavar="FILE", shell_complete=a_file)
 @click.option("-o", "--output", metavar="TOML", help="Write the catalog entry to this file.")
 @click.option(
-    "--name", metavar="NAME", help="Name in the catalog.  [the name of the file's folder]"
+    "--name",
+    metavar="NAME",
+    help="Name in the catalog.  [that of FILE; of its folder for config.json]",
 )
 @click.option(
     "--seq", metavar="N", type=click.IntRange(1, 10_000_000), help="Tokens in a sequence."

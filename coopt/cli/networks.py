@@ -46,7 +46,7 @@ ROOTS = click.Choice(["even", "free"])
     "--algorithm",
     type=ALGORITHMS,
     default="best",
-    help="Algorithm.  [best, the fastest of all]",
+    help="All-reduce algorithm.  [best: the fastest of them]",
 )
 @click.option(
     "--bytes",
@@ -73,19 +73,19 @@ ROOTS = click.Choice(["even", "free"])
     "--roots",
     type=ROOTS,
     default="even",
-    help="Shards of equal size, or of any size (multitree).  [even]",
+    help="Shards of the trees: equal (even) or of any size (free, multitree only).  [even]",
 )
 @click.option(
     "--seed", metavar="N", type=SEED, default=0, help="Seed of randomised constructions.  [0]"
 )
 @click.option("--schedule", metavar="FILE.json", help="Write the schedule to this file.")
 @click.option("--export", metavar="FILE", help="Write the graph to this file (.graphml, .dot).")
-@click.option("--nic", metavar="NAME", help="For a price: NIC at each end of a link.")
-@click.option("--optic", metavar="NAME", help="For a price: transceiver at each end of a link.")
+@click.option("--nic", metavar="NAME", help="To price GRAPH: NIC at each end of a link.")
+@click.option("--optic", metavar="NAME", help="To price GRAPH: transceiver at each end of a link.")
 @click.option(
-    "--panel", metavar="NAME", help="For a price: panel (patch-panel, ocs), two ports a link."
+    "--panel", metavar="NAME", help="To price GRAPH: panel (patch-panel, ocs), two ports a link."
 )
-@click.option("--switch", metavar="NAME", help="For a price: switch.")
+@click.option("--switch", metavar="NAME", help="To price GRAPH: its switch.")
 @click.option(
     "--train",
     metavar="INSTANCE PLAN.json",
@@ -125,7 +125,7 @@ def collective(
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(
             f"--roots free: the algorithm {options['algorithm']} cannot choose the roots of its"
-            " trees, needs --algorithm multitree."
+            " trees, needs --algorithm multitree or best."
         )
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None
@@ -191,8 +191,8 @@ def bom(
     """Print the parts of networks and their cost.
 
     Reads a plan, an instance whose lists allow only one network, or designs without a workload
-    (docs/designs.md); products that a design does not name have no price. With an instance and its
-    plan, lengths of cables are shown, too.
+    (docs/designs.md); parts whose product a design does not name have no price. With an instance
+    and its plan, cable lengths are shown, too.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import read_plan
@@ -265,7 +265,7 @@ def catalog() -> None:
 def list_(kind: str | None) -> None:
     """List the entries of every kind, or of one KIND.
 
-    KIND is gpu, hb_domain, nic, switch, optic, panel, model or another one that the list names.
+    KIND is gpu, hb_domain, nic, switch, optic, panel, model or another kind of the list.
     """
     from coopt.instance.catalog import KINDS, entries
     from coopt.report.catalog import list_report
@@ -282,7 +282,7 @@ def list_(kind: str | None) -> None:
     "--toml",
     "form",
     flag_value="toml",
-    help="Print the entry as a catalog file of your own holds it.",
+    help="Print the entry in the form of a catalog file.",
 )
 @click.option("--json", "form", flag_value="json", help="Print the entry as one JSON document.")
 def show(name: str, form: str | None) -> None:

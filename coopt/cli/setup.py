@@ -30,7 +30,7 @@ COMPLETE = "_COOPT_COMPLETE"
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as one JSON document.")
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Check the installation: versions, solver, extras, cores.
+    """Check the installation: versions, solver, packages, cores.
 
     Exit codes: 0 everything needed is there, 5 something needed is missing or the solver fails.
     """
@@ -144,7 +144,7 @@ SHELL = click.option(
 def install(shell: str) -> None:
     """Write the completion script to where the shell looks for it.
 
-    bash uses the package bash-completion; for zsh, a line to add to ~/.zshrc is printed.
+    bash needs the package bash-completion; for zsh, a line to add to ~/.zshrc is printed.
     """
     data = folder_of("XDG_DATA_HOME", ".local/share")
     place = {
@@ -161,9 +161,13 @@ def install(shell: str) -> None:
             " write to"
         ) from None
     write_text(place, script)
-    note(f"completion script written to {place}; new shells will use it")
     if shell == "zsh":
-        note(f"add this line to ~/.zshrc before compinit: fpath+=({place.parent})")
+        note(
+            f"completion script written to {place}; for new shells to use it, add this line to"
+            f" ~/.zshrc before compinit: fpath+=({place.parent})"
+        )
+    else:
+        note(f"completion script written to {place}; new shells will use it")
 
 
 @completion.command()

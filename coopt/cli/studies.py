@@ -62,7 +62,9 @@ def suite() -> None:
     help="Number of local processes.  [one for each core]",
 )
 @click.option(
-    "--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers solve the cases."
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Address of a Dask scheduler; its workers solve the cases.",
 )
 @click.option(
     "--resume", is_flag=True, help="Continue in a folder that holds results of this suite."
@@ -82,7 +84,7 @@ def run(
     """Run every case of SUITE, a TOML file (docs/suites.md).
 
     The answers are kept in DIR: results.parquet with a row for each case, and cases/ with a file
-    for each. --resume continues a run that ended early, for whatever reason; answered cases are not
+    for each. --resume continues a run that ended early; answered cases are not
     solved again.
 
     Exit codes: 0 every case has a row, 4 ended before that.
@@ -145,7 +147,7 @@ def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
     "--fail-over",
     metavar="PERCENT",
     type=PERCENT,
-    help="Exit 5 if a source's mean error is larger.",
+    help="Exit 5 if a source's mean error is above this.",
 )
 @click.option(
     "--curse",
@@ -174,8 +176,8 @@ def validate(
     CSV has a row for each measured run, with the columns of benchmarks/published.csv
     (docs/measurements.md describes them); rows that lack needed figures are skipped.
 
-    Exit codes: 0 compared, 5 with --fail-over: a source's mean error is larger, or no row could be
-    predicted.
+    Exit codes: 0 compared, 5 with --fail-over: a source's mean error is above it, or no row could
+    be predicted.
     """
     from coopt.instance.quotes import own_catalog
     from coopt.report.pictures import check_picture, draw_scatter
@@ -222,8 +224,8 @@ def validate(
 @click.option(
     "--posterior",
     is_flag=True,
-    help="Start from the catalog's values and their uncertainty, and print intervals; a log"
-    " implies it.",
+    help="Start from the catalog's values and their uncertainty, and print intervals; a log or a"
+    " trace implies it.",
 )
 @click.option(
     "--set",
@@ -260,13 +262,13 @@ def calibrate(
 ) -> None:
     """Fit hardware parameters to measurements.
 
-    Prints fitted values, their error on rows that the fit used and on other rows, and lines to
-    paste into the catalog or an instance; the catalog itself is not changed.
+    Prints fitted values, their errors on fitted and on other rows, and lines to paste into the
+    catalog or an instance; the catalog itself is not changed.
 
     FILE is a CSV as for `coopt validate`, a log of training software (docs/measurements.md lists
     which), the output of nccl-tests, a trace of PyTorch's profiler (.json, .json.gz), or `nsys
-    stats --report nvtx_sum`. With a log or a trace, the fit starts from the catalog's values and
-    their uncertainty, and also prints intervals and the mapping to run next.
+    stats --report nvtx_sum`. With a log, a trace or such a summary, the fit starts from the
+    catalog's values and their uncertainty, and also prints intervals and the mapping to run next.
     """
     from coopt.instance.quotes import own_catalog
     from coopt.validation.own_runs import measurements_of, table_of
@@ -339,7 +341,11 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
         ("--cp", whole, "Context parallel degree."),
         ("--ep", whole, "Expert parallel degree."),
         ("--micro-batch", whole, "Sequences in a micro-batch; 1 if left out."),
-        ("--interleave", whole, "Model chunks per GPU; 1 if left out."),
+        (
+            "--interleave",
+            whole,
+            "Model chunks per GPU; 1 without a layout.",
+        ),
         ("--recompute", click.Choice(RECOMPUTE), "Which activations are recomputed."),
         ("--zero", click.IntRange(0, 3), "ZeRO stage."),
         (
@@ -370,7 +376,7 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens in a sequence.")
 @click.option("--precision", metavar="NAME", help="Precision: bf16, fp16, fp8 or fp4.  [bf16]")
-@click.option("--software", metavar="NAME", help="Training framework.  [megatron-core]")
+@click.option("--software", metavar="NAME", help="Training framework of a MODEL.  [megatron-core]")
 @_mapping_options
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -390,10 +396,10 @@ def fits(
     """Show which mappings fit into memory, and what fills it.
 
     Give a MODEL of the catalog with --gpu and --gpus, or an INSTANCE (.toml). With --tp and --pp
-    the memory of one mapping is shown by component, otherwise the mappings that fit. No prices,
-    network or times are needed.
+    the memory of one mapping is shown by component, otherwise the mappings that fit. Needs no
+    prices, network or times.
 
-    Exit codes: 0 a mapping fits, 3 no mapping fits.
+    Exit codes: 0 at least one mapping fits, 3 none fits.
     """
     from coopt.report.fits import fits_report
     from coopt.report.words import rendered

@@ -124,7 +124,7 @@ def _day(value: Any) -> Any:
     except ValueError as error:
         raise ValueError(f"{error}, needs a day such as 2027-01-15") from None
     if day.isoformat() != value:  # weeks and days without dashes are ISO too
-        raise ValueError("not written as YYYY-MM-DD, needs a day such as 2027-01-15")
+        raise ValueError("is not written as YYYY-MM-DD, needs a day such as 2027-01-15")
     return day
 
 
@@ -157,7 +157,8 @@ def series_of(*meanings: str) -> BeforeValidator:
         entries = tuple(value) if isinstance(value, list | tuple) else (value,)
         if len(entries) == len(meanings):
             return entries
-        given = f"{len(entries)} entries, " if isinstance(value, list | tuple) else ""
+        noun = "entry" if len(entries) == 1 else "entries"
+        given = f"{len(entries)} {noun}, " if isinstance(value, list | tuple) else ""
         raise ValueError(f"{given}needs a list of {len(meanings)}, [{', '.join(meanings)}]")
 
     return BeforeValidator(read)

@@ -72,9 +72,9 @@ class CableList:
         if not servers:
             found = both(map(repr, sorted({*models.values()})))
             raise InstanceError(
-                f"{origin}: none of the models {found} is an HB domain, needs cables to servers,"
-                " and"
-                f' {key}.names for models of other names, such as {{ dgx = "hgx-h100-8" }}'
+                f"{origin}: no model of its devices ({found}) is an HB domain, needs cables to"
+                f" servers, and {key}.names if the catalog has their model under another name,"
+                ' such as { dgx = "hgx-h100-8" }'
             )
         self.graph: nx.Graph[str] = nx.Graph()
         for row in rows:
@@ -85,7 +85,7 @@ class CableList:
         if uncabled:
             raise InstanceError(
                 f"{origin}: {uncabled[0]!r} has no cable ({len(uncabled)} of {len(servers)} HB"
-                f" domains have none), needs cables to switches, or no line in {key}.devices"
+                " domains have none), needs cables to switches, or to be left out"
             )
         self.hb_domain = self._single(servers, models, "HB domains")
         self.size, self.servers = hb_domains[self.hb_domain], servers
@@ -108,9 +108,14 @@ class CableList:
             for end in row.ends:
                 line = taken.setdefault(end[:2], row.line)
                 if line != row.line or row.ends[0][:2] == row.ends[1][:2]:
+                    has = (
+                        f"already has the cable of line {line}"
+                        if line != row.line
+                        else "has both ends of the cable"
+                    )
                     raise InstanceError(
                         f"{self.origin}: line {row.line}: port {end.port!r} of {end.device!r}"
-                        f" already has the cable of line {line}, needs another port"
+                        f" {has}, needs another port"
                     )
 
     def _by_tier(self) -> list[list[CableRow]]:
@@ -168,13 +173,13 @@ class CableList:
         least, most = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
         if counts[least] != counts[most]:
             raise InstanceError(
-                f"{self.origin}: {least!r} has {counts[least]} cables and {most!r}"
+                f"{self.origin}: {least!r} has {counted(counts[least], 'cable')} and {most!r}"
                 f" {counts[most]}, needs the same number for every HB domain"
             )
         if counts[most] % self.size:
             raise InstanceError(
-                f"{self.origin}: {most!r} has {counts[most]} cables, needs a multiple of the"
-                f" {self.size} GPUs of {self.hb_domain!r}"
+                f"{self.origin}: {most!r} has {counted(counts[most], 'cable')}, needs a multiple of"
+                f" the {self.size} GPUs of {self.hb_domain!r}"
             )
         return counts[most]
 
@@ -267,8 +272,9 @@ class CableList:
         least, most = min(links, key=links.__getitem__), max(links, key=links.__getitem__)
         if links[most] - links[least] > bundle:
             raise InstanceError(
-                f"{self.origin}: {lower} has {links[most]} cables to {most!r} and {links[least]}"
-                f" to {least!r}, needs an even spread (numbers that differ by {bundle} at most)"
+                f"{self.origin}: {lower} has {counted(links[most], 'cable')} to {most!r} and"
+                f" {links[least]} to {least!r}, needs an even spread (numbers that differ by"
+                f" {bundle} at most)"
             )
 
     def _is_even(self) -> bool:
@@ -341,15 +347,15 @@ def design_of_cables(
     table = _table(folder, row["cables"], f"{key}.cables")
     form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None
     if form is None:
-        columns = "; ".join(", ".join(_columns(form)) for form in FORMS)
+        columns = "; or ".join(", ".join(_columns(form)) for form in FORMS)
         raise InstanceError(f"{origin}: lists no cables, needs the columns {columns}")
     rows = [_cable(line, values, form, origin) for line, values in table]
     models = _models(row, table, rows, folder, key)
     unknown = [model for model, name in names.items() if name and model not in models.values()]
     if unknown:
         raise InstanceError(
-            f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device has this model, needs"
-            f" one of {alternatives(map(repr, sorted({*models.values()})))}"
+            f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device is of model"
+            f" {unknown[0]!r}, needs one of {alternatives(map(repr, sorted({*models.values()})))}"
         )
     known = {device: names.get(model, model) for device, model in models.items()}
     for cable in rows:

@@ -30,7 +30,7 @@ from pydantic import (
 from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
 from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import REORDERED
-from coopt.instance.texts import InstanceError, alternatives, both, cut, shortened
+from coopt.instance.texts import InstanceError, alternatives, both, counted, cut, shortened
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
 
 Yearly = Annotated[float, Field(ge=0, le=1000)]
@@ -382,7 +382,8 @@ def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:
     """Return one sentence per error, without repetition, then the number of those left out."""
     faults = [item for item in error.errors(include_url=False) if not _is_told_twice(item["loc"])]
     items = _nearest_branches(faults[:MOST_FAULTS])
-    more = [f"and {len(faults) - MOST_FAULTS:,} more errors"] if len(faults) > MOST_FAULTS else []
+    over = len(faults) - MOST_FAULTS
+    more = [f"and {counted(over, 'more error')}"] if over > 0 else []
     needs: dict[str, list[str]] = {}
     rules: set[str] = set()  # their requirements all apply; they are not alternative types
     for item in items:

@@ -247,7 +247,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
         ) from None
     ids = Counter(design.id for design in designs)
     repetitions = [
-        f"{file.name}: design {name!r}: this id appears twice, needs another one"
+        f"{file.name}: design {name!r}: this id appears twice, needs different ids"
         for name in ids
         if ids[name] > 1
     ]
@@ -292,8 +292,8 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         ),
         (
             has % design.planes,
-            f"planes = {design.planes}: does not divide the ports of a NIC, needs a divisor of"
-            f" nic_ports = {has}",
+            f"planes = {design.planes}: does not divide the network ports of a GPU, needs a divisor"
+            f" of nic_ports = {has}",
         ),
         (
             design.gpus_per_domain % design.gpus_per_cage,
@@ -340,11 +340,14 @@ def _tier_contradictions(key: str, tier: TierForm) -> Iterator[str]:
             " needs that rate or one that it breaks out to"
         )
     elif tier.ports > product.radix * split:
-        has = f"{product.radix * split:g} of {rate:g} Gbit/s"
+        most = f"{product.radix * split:g}"
         parts = -(-tier.ports // product.radix)
         finer = (
             f", or gbit_s = {product.port_gbit_s / parts:g} for breakout ports"
             if parts in {2, 4, 8}
             else ""
         )
-        yield f"{key}.ports = {tier.ports}: {product.name} has {has}, needs at most that{finer}"
+        yield (
+            f"{key}.ports = {tier.ports}: {product.name} has {most} ports of {rate:g} Gbit/s, needs"
+            f" at most {most}{finer}"
+        )

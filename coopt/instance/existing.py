@@ -13,7 +13,7 @@ from coopt.instance.catalog import named
 from coopt.instance.designs import PublishedDesign, contradictions
 from coopt.instance.hardware import HbDomain, Optic, Switch
 from coopt.instance.network import Network, SwitchedKind
-from coopt.instance.texts import alternatives, both, broken
+from coopt.instance.texts import alternatives, both, broken, counted
 
 GIVEN = "network.given = true"
 UNNAMED = "not named"
@@ -109,13 +109,15 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     if network.get("given") is not True:
         if rows and "switches" not in network:
             raise ValueError(
-                "existing: nothing says what may be bought, needs lists in [network], or"
-                f" {GIVEN} to buy nothing"
+                "existing: network.switches is missing, which says what may be bought beside the"
+                f" existing network, needs the lists of [network], or {GIVEN} to buy nothing"
             )
         return table
     rows = [rows] if isinstance(rows, Mapping) else rows
     if not isinstance(rows, list | tuple) or len(rows) != 1:
-        raise ValueError(f"{GIVEN}: needs one [[existing]] table that describes the network")
+        raise ValueError(
+            f"{GIVEN}: needs exactly one [[existing]] table, which describes the network"
+        )
     stands = rows[0]
     if not isinstance(stands, Mapping):
         return table
@@ -139,7 +141,7 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     }
     if lists["hb_domains"] is None:
         raise ValueError(
-            "existing[0].hb_domain: is missing, needs the name of its HB domains, or exactly one"
+            "existing[0].hb_domain: is missing, needs the name of the existing HB domains, or an"
             " entry in network.hb_domains"
         )
     workloads, objective = table.get("workload"), table.get("objective", {})
@@ -189,8 +191,8 @@ def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Itera
     for key, listed, entry in products:
         if entry is None:
             yield (
-                f"{key}: is missing, needs the name of the product, since networks of several"
-                " workloads share its units"
+                f"{key}: is missing, needs the name of the product, since the networks of several"
+                " workloads divide its units among them"
             )
         elif entry.name not in {product.name for product in getattr(network, listed)}:
             yield (
@@ -256,24 +258,25 @@ def existing_complaints(question: Any) -> Iterator[str]:
         yield f"{row}: domains refers to the HB domains of a plan, needs a number"
         return
     if domain is None:
-        sizes = both(f"{hb.name!r} with {hb.size}" for hb in network.hb_domains)
+        sizes = both(f"{hb.name!r} with {hb.size} GPUs" for hb in network.hb_domains)
         yield (
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: network.hb_domains has {sizes},"
-            " needs one entry of that size, or existing[0].hb_domain"
+            f" needs exactly one entry with {stands.gpus_per_domain} GPUs, or"
+            " existing[0].hb_domain"
         )
         return
     yield from broken(
         (
             stands.gpus_per_domain != domain.size,
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: {domain.name!r} has"
-            f" {domain.size}, needs that, or another hb_domain",
+            f" {domain.size} GPUs, needs {domain.size}, or another hb_domain",
         ),
         *(
             (
                 is_given and not stands.holds(count),
-                f"cluster.gpus = {count}: {row} has {stands.domains:,} HB domains of"
-                f" {domain.size} GPUs each, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,}"
-                " (more than half of them)",
+                f"cluster.gpus = {count}: {row} has {counted(stands.domains, 'HB domain')} of"
+                f" {domain.size} GPUs, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,} (more than"
+                " half of them)",
             )
             for count in question.cluster.gpus
         ),

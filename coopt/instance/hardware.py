@@ -386,7 +386,7 @@ class Switch(Entry):
     def _one_box(self) -> Self:
         if self.cages is not None and (self.modes or self.radix % self.cages):
             raise ValueError(
-                f"cages = {self.cages}: needs a divisor of radix = {self.radix}, without modes"
+                f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes"
             )
         rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
         for mode in self.modes:

@@ -141,19 +141,21 @@ def layout_fault(
     if drawn != (layers, predictions):
         return (
             f"it has {counted(drawn[0], 'layer')} t and {counted(drawn[1], 'layer')} m, needs"
-            f" {layers} and {predictions} as the model has"
+            f" {layers} and {predictions}, as the model has"
         )
     count, most = len(layout), layers + predictions + 2
     if count > most:  # what can be alone in a chunk
-        return f"it has {counted(count, 'chunk')}, needs at most {most}, none of them empty"
+        return (
+            f"it has {counted(count, 'chunk')}, needs at most {most}, one for each layer, the"
+            " embedding and the loss"
+        )
     if not any(chunks_of_stage(layout, p, stages, chunks) for p in range(1, count + 1)):
         limits = {"pp": stages, "interleave": chunks}
         listed = both(f"{key} = {list(values)}" for key, values in limits.items() if values)
         return (
-            f"it has {counted(count, 'chunk')}, needs a number of stages times chunks per"
-            " stage"
-            + (f" as in {listed}" if listed else "")
-            + ", with layers m in the last chunk of a stage"
+            f"it has {counted(count, 'chunk')}, needs as many as stages times chunks per stage"
+            + (f" ({listed})" if listed else "")
+            + (", with layers m in the last chunk of their stage" if predictions else "")
         )
     return ""
 

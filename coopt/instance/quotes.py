@@ -396,7 +396,7 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
     names = [name.strip() for name in head]
     if lacking := [repr(name) for name in catalog.columns if name not in names]:
         raise InstanceError(
-            f"{file.name}: has no column {both(lacking)} (catalog.columns), needs one of"
+            f"{file.name}: has no column {both(lacking)}, which catalog.columns names, needs one of"
             f" {', '.join(map(repr, names))}"
         )
     known = {column for form in KINDS.values() for column in (*APART, "extends", *_figures(form))}
@@ -420,9 +420,12 @@ def _in_our_words(
     name = catalog.names.get(part, part)
     kinds = [kind for kind in KINDS if name in entries(kind) or name in book[kind]]
     if not row["kind"] and len(kinds) != 1:
+        given = "" if name == part else f" (for {part!r} in catalog.names)"
         raise InstanceError(
-            f"{place}: the catalog has no product {part!r}, needs its catalog name in"
-            f' catalog.names ("" leaves the line out), or a column kind'
+            f"{place}: {name!r} is the name of a {both(kinds)} in the catalog, needs a column kind"
+            if kinds
+            else f"{place}: the catalog has no product {name!r}{given}, needs its catalog name in"
+            ' catalog.names ("" leaves the line out), or a column kind'
         )
     kept = {key: cell for key, cell in row.items() if not str(key).startswith(LEFT_OUT)}
     number = {"part_number": part} if part != name else {}

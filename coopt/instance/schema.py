@@ -410,8 +410,8 @@ def _place(node: Any, part: str, key: str, file: str) -> tuple[Any, Any]:
         return node, int(part)
     if not isinstance(node, dict):
         raise InstanceError(
-            f"{file}: override {key}: {part!r} lies below a value that is no table, needs the"
-            " key of a table"
+            f"{file}: override {key}: {part!r} lies below a value that is not a table, needs"
+            " the key of a table"
         )
     return node, part
 
@@ -434,9 +434,9 @@ def _check_index(rows: Sequence[Any], part: str, key: str, file: str) -> None:
         key, part = (
             text if len(text) <= LONGEST_KEY else f"{text[:LONGEST_KEY]}..." for text in (key, part)
         )
-        raise InstanceError(
-            f"{file}: override {key}: there is no index {part}, needs 0 to {len(rows) - 1}"
-        )
+        most = len(rows) - 1
+        need = f"0 to {most}" if most > 0 else "0" if rows else "a list with entries"
+        raise InstanceError(f"{file}: override {key}: there is no index {part}, needs {need}")
 
 
 UNITS = {

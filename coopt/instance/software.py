@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from coopt.instance.base import Count, Entry, Name, Table
 from coopt.instance.catalog import Book, find
-from coopt.instance.texts import alternatives
+from coopt.instance.texts import alternatives, both
 from coopt.instance.transformer import Software
 
 Dispatcher = Literal["all-to-all", "deepep", "hybridep", "nvlink"]
@@ -64,7 +64,8 @@ class Composition(Table):
             own["dispatch_multiprocessors"] = self.dispatcher_multiprocessors
         if twice := [f"options.{key}" for key in own if key in options]:
             raise ValueError(
-                f"software and {', '.join(twice)} set the same value, needs only one of them"
+                f"software: {both(twice)} {'set' if len(twice) > 1 else 'sets'} the same, needs"
+                " only one of the two"
             )
         return {**options, **own}
 

@@ -56,7 +56,8 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     lists = [name for name in LISTS if name in row]
     if "plan" in row and lists:
         raise InstanceError(
-            f"{key}: has {both(['plan', *lists])}, needs a plan or a list of cables"
+            f"{key}: has {both(['plan', *lists])}, needs either plan or the keys of a list of"
+            " cables"
         )
     if lists and "cables" not in row:
         raise InstanceError(
@@ -107,14 +108,26 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
 def _design(plan: Any, part: Any, origin: str, key: str) -> dict[str, Any]:
     """The design of a plan, or of one of its parts."""
     parts = {one["name"]: one.get("design") for one in plan["parts"]}
+    if not parts:
+        raise InstanceError(
+            f"{origin}: the plan has no network, needs one in which a design was found"
+        )
+    if part is not None and part not in [*parts]:  # which may be a list
+        raise InstanceError(
+            f"{key}.part = {part!r}: {origin} has no such part, needs one of"
+            f" {', '.join(map(repr, parts))}"
+        )
     if part is None and len(parts) != 1:
         raise InstanceError(
             f"{origin}: the plan has {len(parts)} parts, needs {key}.part with one of"
             f" {', '.join(map(repr, parts))}"
         )
-    design = parts[part] if part in parts else next(iter(parts.values())) if part is None else None
+    design = next(iter(parts.values())) if part is None else parts[part]
     if not design or not design["fabric"]["tier"]:
-        raise InstanceError(f"{origin}: has no switched network there, needs a part with one")
+        raise InstanceError(
+            f"{origin}: the {'part' if part else 'plan'} has no switched network, needs one that"
+            " has"
+        )
     return dict(design)
 
 
@@ -196,8 +209,8 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     rails, rest = divmod(ends, down // domains)
     if rest or hb["size"] % rails:
         raise InstanceError(
-            f"{origin}: a leaf serves {down // domains} of {ends} rails, which [[existing]]"
-            " cannot describe, needs a plan whose leaves serve whole rails"
+            f"{origin}: a leaf has {down // domains} of the {ends} ports of an HB domain, which"
+            " [[existing]] cannot describe, needs a plan whose leaves divide them evenly"
         )
     return {**bundles, "rails": rails, "leaf_domains": domains}
 

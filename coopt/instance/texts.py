@@ -317,7 +317,7 @@ def _syntax_complaint(name: str, text: str, error: str) -> str:
     Invalid value, in 'gpus = ='`.
     """
     if text.lstrip().startswith("{"):
-        return f"{name}: holds JSON like a plan, needs TOML like an instance"
+        return f"{name}: holds JSON, as plans do, needs TOML"
     lines = text.splitlines() or [""]
     reason, _, place = error.rpartition(" (at ")
     numbers = re.findall(r"\d+", place)
@@ -419,7 +419,7 @@ def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]
         raise
     except OSError as error:
         raise InstanceError(
-            f"{path}: cannot be written ({error.strerror}), needs a place for a file"
+            f"{path}: cannot be written ({error.strerror}), needs a path that can be written to"
         ) from None
     finally:
         temporary.unlink(missing_ok=True)

@@ -176,9 +176,12 @@ class Transformer(Attention, Entry):
         mixers += max(self.with_attention, 0)
         return broken(
             (
-                (of_mamba and not has_mamba) or (of_hybrids and not is_hybrid),
-                f"{', '.join(of_mamba + of_hybrids)}: describe a hybrid, needs mamba_layers > 0 or"
-                " mixers",
+                of_mamba and not has_mamba,
+                f"{', '.join(of_mamba)}: for models with Mamba-2 layers, needs mamba_layers > 0",
+            ),
+            (
+                of_hybrids and not is_hybrid,
+                f"{', '.join(of_hybrids)}: for hybrids, needs mamba_layers > 0 or mixers",
             ),
             (
                 has_mamba and missing_names,
@@ -193,8 +196,8 @@ class Transformer(Attention, Entry):
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
                 f"layers = {self.layers}: needs {max(mixers, self.with_ffn)} to"
-                f" {mixers + self.with_ffn}, from the larger of {mixers} layers with mixers and"
-                f" ffn_layers = {self.with_ffn} up to both together",
+                f" {mixers + self.with_ffn}: at least the larger of {mixers} layers with mixers and"
+                f" ffn_layers = {self.with_ffn}, at most their sum",
             ),
         )
 

@@ -520,10 +520,11 @@ class Workload(Table):
             return self
         if self.loss is not None and self.compute_flop is not None:
             raise ValueError("loss and compute_flop are both given, needs only one of them")
+        key = "compute_flop" if self.loss is None else "loss"
         if not self.model.has_scaling_law:
             raise ValueError(
-                f"no scaling law is known for {self.model.name}, needs a dense model or"
-                " train_tokens"
+                f"{key}: no scaling law is known for {self.model.name}, needs a dense model, or"
+                f" train_tokens in place of {key}"
             )
         size, law = float(self.model.parameters), self.law
         tokens = (
@@ -535,11 +536,11 @@ class Workload(Table):
             self.train_tokens, tokens, rel_tol=EQUAL
         ):
             raise ValueError(
-                f"train_tokens = {self.train_tokens:g}: loss or compute_flop already imply"
-                f" {tokens:.6g} tokens, needs only one of these keys"
+                f"train_tokens = {self.train_tokens:g}: {key} already implies {tokens:.6g} tokens,"
+                " needs only one of these keys"
             )
         if not tokens <= 1e20:
-            raise ValueError(f"loss or compute_flop imply {tokens:.3g} tokens, needs at most 1e20")
+            raise ValueError(f"{key} implies {tokens:.3g} tokens, needs at most 1e20")
         self.__dict__["train_tokens"] = tokens
         return self
 
@@ -554,7 +555,7 @@ class Workload(Table):
     def _one_bound(self) -> Self:
         keys = [key for key in BOUNDS if getattr(self, key) is not None]
         if len(keys) > 1:
-            raise ValueError(f"{both(keys)} given, needs {ONE_BOUND}")
+            raise ValueError(f"{both(keys)} are given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
             key = "train_days" if self.by is None else f"by = {self.by}"
             raise ValueError(f"{key}: the number of tokens is missing, needs train_tokens")
@@ -606,8 +607,8 @@ class Workload(Table):
     def _narrow_head(self) -> Self:
         if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
             raise ValueError(
-                f"fp8_head: with precision = {self.precision!r} the layers are in 16 bits, needs"
-                " precision = 'fp8' or 'fp4'"
+                f"options.software.fp8_head: with precision = {self.precision!r} the layers"
+                " are in 16 bits, needs precision = 'fp8' or 'fp4'"
             )
         return self
 

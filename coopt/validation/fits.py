@@ -116,6 +116,11 @@ def fits_of(
         listed = cluster.generations or (cluster.gpu,)
         kinds = [_gpu(asked["gpu"])] if "gpu" in asked else listed
         gpus = asked.get("gpus", max(cluster.gpus))
+        if "software" in asked:
+            raise InstanceError(
+                "--software: applies to a MODEL, needs --set workload.0.options.software=NAME for"
+                " an INSTANCE"
+            )
         workloads, margin = (
             [_changed(one, asked) for one in instance.workload],
             instance.kept_margin,

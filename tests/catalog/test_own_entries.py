@@ -109,7 +109,7 @@ PARTS = {"MCX7-NEAT": "cx7-400g", "FREIGHT": ""}
     ("columns", "names", "says"),
     [
         (VENDOR, PARTS, ""),
-        (VENDOR, PARTS | {"FREIGHT": "freight"}, "line 3: the catalog has no product 'FREIGHT'"),
+        (VENDOR, PARTS | {"FREIGHT": "freight"}, "no product 'freight' .for 'FREIGHT' in catalog.names"),
         ({**VENDOR, "Price": "usd"}, PARTS, "has no column 'Price'"),
         ({**VENDOR, "Unit Price": "us"}, PARTS, "= 'us': .*closest: usd"),
     ],

@@ -109,7 +109,7 @@ SETTINGS = {
     "network.fabricz=clos": "tiny.toml with overrides: network.fabricz: unknown key",
     "workload.3.mapping.tp=8": "workload.3.mapping.tp: there is no index 3",
     "workload.-1.name=other": "workload.-1.name: there is no index -1",
-    f"workload.{'9' * 5000}.x=1": "0 to 0",
+    f"workload.{'9' * 5000}.x=1": "needs 0",
     "workload.mapping.tp=eight": "workload[0].mapping.tp[0] = 'eight'",
     "cluster.gpu.usd=5": "cluster.gpu.usd: 'usd' lies",
 }

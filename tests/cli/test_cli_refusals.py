@@ -23,7 +23,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "entry-of-a-list": ('gpu = "h100-sxm"', OWN_GPU, "cluster.gpu[1].hbm_gib: unknown key"),
     "turned-range": ("= 64\n", "= { least = 64, most = 8, step = 8 }\n", "step = 8: needs most >= least"),
     "long-range": ("= 64\n", "= { least = 1, most = 99999, step = 1 }\n", "step = 1: needs at most 10,000 numbers"),
-    "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "holds JSON like a plan, needs TOML"),
+    "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "holds JSON, as plans do, needs TOML"),
     "unknown-table": ("[network]", "[netwrk]", "netwrk: unknown key, needs a known key (closest: network)"),
     "missing-key": ("gpus = 64", "", "cluster.gpus: is missing"),
     "missing-table": ("[cluster]", "[network.x]", "cluster: is missing"),
@@ -48,7 +48,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     ),
     "half-an-entry": ('"cx7-400g"', '{ name = "x", gbit_s = 400 }', "usd: is missing, needs a value, or extends"),
     "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears twice"),
-    "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no switch has ports of a NIC's rate (800 Gbit/s)"),
+    "no-ports": ('"cx7-400g"', '"cx8-800g"', "network.nics: no listed switch has ports of a NIC's rate (800 Gbit/s)"),
     "nan": ("time_s = 1.0", "time_s = nan", "workload[0].max_iteration_time_s = nan: needs a finite number"),
     "infinite": ("time_s = 1.0", "time_s = inf", "workload[0].max_iteration_time_s = inf: needs a finite number"),
     "overflow": ("time_s = 1.0", "time_s = 1e999", "workload[0].max_iteration_time_s = inf: needs a finite number"),
@@ -70,7 +70,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
 }
 IN_WORKLOAD = {  # keys in place of the bound, or after it where they begin with a line of their own
-    "two-bounds": ("\nmin_tokens_per_s = 5", "max_iteration_time_s and min_tokens_per_s given, needs exactly one"),
+    "two-bounds": ("\nmin_tokens_per_s = 5", "max_iteration_time_s and min_tokens_per_s are given, needs exactly one"),
     "days-alone": ("train_days = 3", "workload[0]: train_days: "),
     "few-tokens": ("train_days = 60\ntrain_tokens = 15", "train_tokens = 15: "),
     "partly-synchronised": (

@@ -51,12 +51,12 @@ def test_flops_are_those_that_megatron_bridge_counts() -> None:
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"mamba_heads": 8}, "mamba_heads: describe a hybrid"),
-        ({"ffn_layers": 4}, "ffn_layers: describe a hybrid"),
+        ({"mamba_heads": 8}, "mamba_heads: for models with Mamba-2 layers, needs mamba_layers > 0"),
+        ({"ffn_layers": 4}, "ffn_layers: for hybrids, needs mamba_layers > 0 or mixers"),
         ({"mamba_layers": 2}, "needs mamba_heads, mamba_head_dim, mamba_groups, mamba_state"),
         (HYBRID | {"mamba_groups": 7}, "mamba_groups = 7: "),
         (HYBRID | {"attention_layers": 6}, "needs 9 to 13"),
-        (HYBRID | {"attention_layers": 0}, "up to both together"),
+        (HYBRID | {"attention_layers": 0}, "layers = 8: needs 4 to 7"),
         (HYBRID | {"window": 512, "window_layers": 2}, "more windowed layers"),
         ({"expert_latent": 64}, "expert_latent = 64: "),
         (HYBRID, "no scaling law"),

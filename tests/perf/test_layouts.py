@@ -153,7 +153,7 @@ def test_periods_that_repeat_end_when_each_of_them_does(
         ("Et*6m|mL", {"predictions": 2}, "in several chunks"),
         ("Et*6L|", {}, "needs E in the first chunk"),
         (f"Et*6{'|' * 8}L", {}, "it has 9 chunks, needs at most 8"),
-        ("Et*3|t*3|L", {"pp": 2}, r"has 3 chunks, needs .* pp = \[2\]"),
+        ("Et*3|t*3|L", {"pp": 2}, r"has 3 chunks, needs .* .pp = \[2\]"),
         ("E(t*9999999)*99L", {}, "error, it has 990,000,794 letters, needs at most"),
     ],
 )

@@ -176,9 +176,9 @@ def test_lists_that_go_with_nothing_are_refused(build: Callable[..., Any], chang
 
 
 def test_what_is_wrong_with_every_choice_is_said_once() -> None:
-    with pytest.raises(ValueError, match=r"^[^']*network\.nics: no switch") as refused:
+    with pytest.raises(ValueError, match=r"^[^']*network\.nics: no listed switch") as refused:
         left_open(network__nics=[{"name": "n", "gbit_s": 333, "usd": 1, "w": 1}])
-    assert str(refused.value).count("no switch has ports") == 1
+    assert str(refused.value).count("no listed switch has ports") == 1
 
 
 @pytest.mark.parametrize("mixed", [False, True])

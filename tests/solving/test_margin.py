@@ -356,7 +356,7 @@ def test_hosts_stand_on_the_line_of_their_domain_and_count_in_caps() -> None:
     ("include", "figures", "why"),
     [
         (("host", "nic"), {}, "'hb' beside 'host'"),
-        (WHOLE, {"host_w_per_gpu": None}, "'hgx-h100-8' says nothing about its hosts"),
+        (WHOLE, {"host_w_per_gpu": None}, "'hgx-h100-8' does not state the power of its hosts"),
     ],
 )
 def test_hosts_that_cannot_count_are_refused(include: tuple[str, ...], figures: dict[str, Any], why: str) -> None:

@@ -29,7 +29,7 @@ PHASES: dict[str, tuple[dict[str, Any], str]] = {
         "needs train_tokens",
     ),
     "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "cluster.gpus = 32: "),
-    "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "one largest ratio"),
+    "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "the largest ratio"),
     "a budget": (
         {"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}},
         "limits.capex_usd: ",
@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"efficiency": [1.0, 0.9]}, r"robust.efficiency = \[1, 0.9\]: needs the smaller factor first"),
             (
                 {"efficiency": [1.0, 1.6]},
-                r"\[1, 1.6\]: exceeds the peak rate of h100-sxm, needs at most 1.459",
+                r"\[1, 1.6\]: the larger factor exceeds the peak rate of h100-sxm, needs at most 1.459",
             ),
             ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
             ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),

@@ -147,8 +147,8 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
             f"{way.name!r} {way.port_gbit_s:g} Gbit/s" for way in network.switch_modes
         )
         return (
-            f"network.nics: no switch has ports of a NIC's rate ({rates} Gbit/s), needs one that"
-            f" has; listed are {switches}"
+            f"network.nics: no listed switch has ports of a NIC's rate ({rates} Gbit/s), needs one"
+            f" that has; listed are {switches}"
         )
     modules = dict.fromkeys(
         _module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs
@@ -158,7 +158,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         for optic in network.optics
     )
     return (
-        "network.optics: no optic joins a NIC to switch ports of its rate, needs one of"
+        "network.optics: no listed optic joins a NIC to switch ports of its rate, needs one of"
         f" {alternatives(modules)} that reaches at least {reach_m:g} m; listed are {optics}"
     )
 
@@ -202,7 +202,7 @@ def _planes(instance: Question) -> Iterator[str]:
             (
                 gpus > 1 and (1 not in network.nics_per_gpu or all(size % gpus for size in sizes)),
                 f"network.gpus_per_nic = {gpus}: needs 1 in network.nics_per_gpu and a divisor of"
-                f" the HB domain's GPUs ({numbers(sizes)})",
+                f" the GPUs of some HB domain ({numbers(sizes)})",
             )
             for gpus in network.gpus_per_nic
         ),
@@ -255,8 +255,8 @@ def _discipline(instance: Question) -> Iterator[str]:
         ),
         (
             by_ratio and network.routing in ("pinned", "ecmp"),
-            f"network.routing = {network.routing!r}: network.charge = 'ratio' supports only a"
-            " number here, needs a number or network.charge = 'loads'",
+            f"network.routing = {network.routing!r}: network.charge = 'ratio' does not follow"
+            " single flows, needs 'spray', a number, or network.charge = 'loads'",
         ),
         (
             network.routing == "pinned" and network.bundles == "any",
@@ -500,11 +500,11 @@ def _domains(instance: Question) -> Iterator[str]:
         *(
             (
                 hosts and getattr(domain, key) is None,
-                f"objective.include: HB domain {domain.name!r} says nothing about its hosts, needs"
-                f" `{key}` in its table",
+                f"objective.include: HB domain {domain.name!r} does not state"
+                f" {words} of its hosts, needs `{key}` in its table",
             )
             for domain in instance.network.hb_domains
-            for key in ("host_usd_per_gpu", "host_w_per_gpu")
+            for key, words in (("host_usd_per_gpu", "the price"), ("host_w_per_gpu", "the power"))
         ),
     )
 

@@ -138,9 +138,9 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             *(
                 (
                     content,
-                    f"sharing.{key}: applies only to workloads with networks of their own"
-                    " (islands), needs sharing.mode = 'partition'"
-                    f"{', or [[wan]] between sites' if key == 'core' else ''}",
+                    f"sharing.{key}: applies only to islands (workloads with networks of their own)"
+                    f"{' and to [[wan]] channels' if key == 'core' else ''}, needs sharing.mode ="
+                    f" 'partition'{', or [[wan]] between sites' if key == 'core' else ''}",
                 )
                 for key, content in tables.items()
             ),
@@ -289,14 +289,14 @@ def _border(instance: Question) -> Iterator[str]:
         ),
         (
             instance.existing,
-            f"{place}: channels in ports of a core are not supported with [[existing]], needs"
-            " neither, or one of them",
+            f"{place}: channels in ports of a core are not supported with [[existing]], needs an"
+            " instance without one of the two",
         ),
     )
     for w, wan in enumerate(instance.wan):
         fitting = wan.optics_in(switch, mates=network.mates)
         reaches_km = [optic.reach_m / 1000 for optic in fitting]
-        need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics for its km"
+        need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics that reaches its km"
         yield from broken(
             (
                 wan.km is None,
@@ -324,11 +324,14 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
     )
     rate_optics = [optic for optic in network.optics if optic.links_of(rate)]
     core_optics = [optic for optic in rate_optics if _fits_core(instance, optic, switch)]
-    ends = (("links from NIC to leaf", rate_optics), ("links to the core", core_optics))
-    for reach_m, (stretch, optics) in zip(network.link_reach_m[::2], ends, strict=True):
+    ends = (
+        ("links from NIC to leaf", "", rate_optics),
+        ("links to the core", " that fits the core", core_optics),
+    )
+    for reach_m, (stretch, fit, optics) in zip(network.link_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
-                f"{place}: no optic of {rate:g} Gbit/s reaches {reach_m:g} m, the length of"
+                f"{place}: no optic of {rate:g} Gbit/s{fit} reaches {reach_m:g} m, the length of"
                 f" {stretch}, needs one in network.optics or another network.link_reach_m"
             )
     core_names = {optic.name for optic in core_optics if optic.reach_m >= network.link_reach_m[-1]}
@@ -336,7 +339,8 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
     if core_names and core.optic is not None and core.optic not in core_names:
         yield (
             f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that"
-            f" reaches {network.link_reach_m[-1]:g} m, or no value"
+            f" fits {core.switch} and reaches {network.link_reach_m[-1]:g} m"
+            f"{'' if instance.wan else ', or no value'}"
         )
 
 
@@ -443,7 +447,7 @@ def _not_phased(instance: Question) -> Iterator[str]:
         (
             instance.network.ratios is not None,
             "network.oversubscription: a list of ratios is not supported with [[phase]], needs"
-            " one largest ratio",
+            " one number, the largest ratio",
         ),
         (
             instance.network.end_to_end_oversubscription is not None,
@@ -452,8 +456,8 @@ def _not_phased(instance: Question) -> Iterator[str]:
         ),
         (
             instance.limits.capex_usd is not None,
-            "limits.capex_usd: is not supported with [[phase]], needs power_mw or racks, which"
-            " apply in each phase",
+            "limits.capex_usd: is not supported with [[phase]], needs limits.power_mw or"
+            " limits.racks, which apply in each phase",
         ),
         (
             instance.objective.minimize == "power",
@@ -564,7 +568,7 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
         (low > high, f"{interval}: needs the smaller factor first"),
         (
             high * share > 1,
-            f"{interval}: exceeds the peak rate of {gpu.name}, needs at most"
+            f"{interval}: the larger factor exceeds the peak rate of {gpu.name}, needs at most"
             f" {math.floor(1000 / share) / 1000:g}",
         ),
         *(

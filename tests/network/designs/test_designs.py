@@ -171,7 +171,7 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     ),
     "a switch of fewer ports": (
         (LAST, '{ ports = 128, switch = "qm9700" }]'),
-        r"tiers\[1\].ports = 128: qm9700 has 64 of 400 Gbit/s.* gbit_s = 200",
+        r"tiers\[1\].ports = 128: qm9700 has 64 ports of 400 Gbit/s.* gbit_s = 200",
     ),
     "a switch of another rate": (
         (LAST, '{ ports = 64, gbit_s = 800, switch = "qm9700" }]'),

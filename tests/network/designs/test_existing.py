@@ -129,7 +129,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
     ("changes", "sentence"),
     [
         ({"network.given": False}, "existing: "),
-        ({"existing": []}, "needs one [[existing]]"),
+        ({"existing": []}, "needs exactly one [[existing]]"),
         ({"network.fabrics": ["direct"]}, "network.fabrics = ['direct']: an existing network has switches"),
         ({"existing.nic": None}, "existing[0].nic: is missing"),
         ({"existing.hb_domain": None}, "existing[0].hb_domain: is missing"),

@@ -65,7 +65,7 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
         assert again == design, seed
         stood |= {family.tiers, family.fabric, f"{family.nic_planes} planes"}
     assert stood >= {1, 2, 3, "clos", "rail-only", "rail-optimized", "2 planes"}
-    _assert_refusals(refused, STEPS | {9: "a leaf serves 3 of 8 rails"})
+    _assert_refusals(refused, STEPS | {9: "a leaf has 3 of the 8 ports of an HB domain"})
 
 
 def test_a_list_of_cables_stands_as_it_lists(tmp_path):
@@ -156,10 +156,10 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
         ({"devices": f"{SPARE}\ns1,qm9700"}, "line 6: 's1' is of model 'qm9700', and of 'dgx' on line 3, needs one"),
         ({"cables": "nope.csv"}, "instance: existing[0].cables = 'nope.csv': no such file, needs a list"),
         ({"cables": ""}, "existing[0].cables = '': cannot be read (Is a directory), needs a CSV file"),
-        ({"names": NAMES | {"typo": "qm9700"}}, "existing[0].names.typo = 'qm9700': no device has this model, needs"),
-        ({"names": {}}, "none of the models 'dgx' and 'qm9700' is an HB domain, needs"),
+        ({"names": NAMES | {"typo": "qm9700"}}, "existing[0].names.typo = 'qm9700': no device is of model 'typo'"),
+        ({"names": {}}, "no model of its devices ('dgx' and 'qm9700') is an HB domain, needs"),
         ({"names": {"dgx": 8}}, "existing[0].names.dgx = 8: needs a catalog name"),
-        ({"plan": "built.json"}, "existing[0]: has plan, cables and names, needs a plan or a list of cables"),
+        ({"plan": "built.json"}, "existing[0]: has plan, cables and names, needs either plan or the keys"),
     ],
 )
 def test_lists_that_leave_no_network(tmp_path, keys, sentence):
@@ -203,7 +203,7 @@ def _wired(*pairs):
         ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y'"),
         (CABLES[:-1], "'s1' has 7 cables and 's0' 8"),
         (CABLES[:1] + CABLES[2:9:2], "'s0' has 4 cables, needs a multiple of the 8 GPUs"),
-        (CABLES[:1], "lists no cables, needs the columns a_device, a_port, b_device, b_port; side_a_device"),
+        (CABLES[:1], "lists no cables, needs the columns a_device, a_port, b_device, b_port; or side_a_device"),
         ([line.replace("qm9700", "qm97") for line in CABLES], "the catalog has no switch of this name"),
     ],
 )
@@ -220,8 +220,9 @@ def test_a_list_that_is_no_network(tmp_path, lines, sentence):
         ("{}", "holds no plan"),
         ("no json", "holds no plan"),
         ("[" * 200_000, "holds no plan"),
+        ('{"parts": []}', "the plan has no network, needs one in which a design was found"),
         ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[1].part"),
-        ('{"parts": [{"name": "a", "design": null}]}', "has no switched network there"),
+        ('{"parts": [{"name": "a", "design": null}]}', "the plan has no switched network"),
     ],
 )
 def test_a_file_that_holds_no_network(tmp_path, text, sentence):
