@@ -23,10 +23,11 @@ class Client:
     """Who asks a server."""
 
     port: int
+    host: str = "127.0.0.1"
 
-    def connection(self, timeout_s: float = 60.0) -> http.client.HTTPConnection:
+    def connection(self) -> http.client.HTTPConnection:
         """A connection of its own."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_s)
+        return http.client.HTTPConnection(self.host, self.port, timeout=60.0)
 
     def ask(self, path: str, given: object = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers and body; a POST where something is given."""
@@ -39,9 +40,9 @@ class Client:
             answer = connection.getresponse()
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
 
-    def document(self, path: str, given: object) -> Any:
+    def document(self, path: str, given: object, **headers: str) -> Any:
         """The document that answers another."""
-        status, _, body = self.ask(path, given)
+        status, _, body = self.ask(path, given, **headers)
         assert status == 200, body
         return json.loads(body)
 

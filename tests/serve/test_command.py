@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import http.client
 import importlib.util
-import json
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -16,33 +15,42 @@ import pytest
 from click.testing import CliRunner
 
 from coopt.cli.main import main
-from coopt.serve.running import desk_of, listener_at
-from tests.serve.conftest import INSTANCES, TINY
+from coopt.serve.guard import Door
+from coopt.serve.running import address, desk_of, listener_at
+from tests.serve.conftest import INSTANCES, TINY, Client
+
+ELSEWHERE = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
+"""An address that a server of 127.0.0.1 alone does not hear."""
 
 
-def test_it_prints_the_address_serves_the_question_and_ends_with_an_interrupt():
+def test_it_prints_the_address_serves_whoever_has_its_token_and_ends_with_an_interrupt():
     words = [sys.executable, "-m", "coopt", "serve", str(INSTANCES / "tiny-64.toml"), "--port", "0", "--workers", "1"]
+    words += ["--host", "0.0.0.0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        address = urlsplit(process.stdout.readline().strip())
-        with closing(http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)) as connection:
-            connection.request("GET", "/start")
-            assert json.loads(connection.getresponse().read())["text"] == TINY
+        place = urlsplit(process.stdout.readline().strip())
+        assert place.port is not None
+        assert place.query.startswith("token=")
+        client = Client(host=ELSEWHERE, port=place.port)
+        for path in ("/", "/start", "/page/app.js", "/?token=", f"/?{place.query[:-1]}"):
+            assert client.ask(path)[0] == 401
+        cookie = client.ask(f"/?{place.query}")[1]["set-cookie"].split(";")[0]
+        assert client.document("/start", None, cookie=cookie)["text"] == TINY
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 0
     assert told == ("coopt: open this address in a browser; Ctrl-C stops the server\ncoopt: the server has stopped\n")
 
 
-def test_a_port_that_is_taken_is_refused_in_a_sentence():
-    listener = listener_at("127.0.0.1", 0)
-    try:
+def test_a_server_of_this_machine_alone_is_not_heard_elsewhere_and_needs_a_port_that_is_free():
+    with closing(listener_at("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
+        assert address(Door(host="127.0.0.1", token=None), listener) == f"http://127.0.0.1:{port}/"
+        if sys.platform == "linux":
+            with pytest.raises(ConnectionRefusedError):
+                socket.create_connection((ELSEWHERE, port))
         done = CliRunner().invoke(main, ["serve", "--port", str(port)])
-    finally:
-        listener.close()
-    assert done.exit_code == 1
-    assert f"port {port} " in done.output
+    assert (done.exit_code, f"127.0.0.1 port {port} " in done.output) == (1, True)
 
 
 def test_a_host_that_is_not_of_this_machine_is_refused():

@@ -59,9 +59,9 @@ def test_what_is_no_question_is_refused_in_a_sentence(client, body, status):
     assert json.loads(answer)["sentence"].endswith(".")
 
 
-def test_a_request_that_does_not_arrive_is_not_waited_for(monkeypatch):
+def test_a_request_that_does_not_arrive_is_not_waited_for(client, monkeypatch):
     monkeypatch.setattr("coopt.serve.app.BODY_S", 0.2)
-    with served() as client, closing(client.connection()) as connection:
+    with closing(client.connection()) as connection:
         connection.putrequest("POST", "/question")
         connection.putheader("content-type", "application/json")
         connection.putheader("content-length", "1000")
@@ -75,10 +75,10 @@ HALF = b"GET /start HTTP/1.1\r\nhost: localhost\r\n"
 
 
 @pytest.mark.parametrize(("whole", "begun"), [(0, b""), (0, b"GET / HT"), (0, HALF), (1, b"GET"), (1, HALF)])
-def test_headers_that_do_not_arrive_are_not_waited_for(monkeypatch, whole, begun):
+def test_headers_that_do_not_arrive_are_not_waited_for(client, monkeypatch, whole, begun):
     """Neither those of the first request of a connection nor, once they have begun, those of another."""
     monkeypatch.setattr("coopt.serve.running.HEADERS_S", 0.3)
-    with served() as client, socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
         for _ in range(whole):
             connection.sendall(HALF + b"\r\n")
             answer = HTTPResponse(connection)
@@ -94,10 +94,10 @@ def test_headers_that_do_not_arrive_are_not_waited_for(monkeypatch, whole, begun
         assert time.monotonic() - started < 2
 
 
-def test_a_slow_body_and_a_slow_search_outlast_the_headers(monkeypatch):
+def test_a_slow_body_outlasts_the_headers(client, monkeypatch):
     monkeypatch.setattr("coopt.serve.running.HEADERS_S", 0.2)
     body = json.dumps(QUESTION).encode()
-    with served() as client, closing(client.connection()) as connection:
+    with closing(client.connection()) as connection:
         connection.putrequest("POST", "/question")
         connection.putheader("content-type", "application/json")
         connection.putheader("content-length", str(len(body)))
@@ -117,7 +117,7 @@ def test_an_address_that_others_reach_has_a_token():
 
 
 def test_without_the_token_nothing_is_told():
-    with served(door=Door(host="0.0.0.0", token="secret-token")) as client:
+    with served(door=Door(host="0.0.0.0", token="secret-token"), workers=1) as client:
         for path in ("/", "/start", "/page/app.js", "/?token=", "/?token=secret-tokem"):
             status, _, body = client.ask(path)
             assert (status, b"token" in body) == (401, True)
