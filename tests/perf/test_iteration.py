@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import coopt
 from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, DomainSet, mappings
 from coopt.columns.pools import Pool, place
@@ -13,38 +12,6 @@ from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from tests.conftest import ask
 from tests.perf.training import mapped, run, training
-
-KORTHIKANTI = [  # arXiv 2205.05198, table 5: model, GPUs, p, v, b, B, seconds with selective recomputation, MFU, HFU
-    ("gpt-22b", 8, 1, 1, 4, 4, 1.10, 41.7, 43.8),
-    ("gpt-175b", 64, 8, 3, 1, 64, 13.75, 51.4, 52.8),
-    ("gpt-530b", 280, 35, 3, 1, 280, 37.83, 56.0, 57.0),
-    ("gpt-1t", 512, 64, 1, 1, 512, 71.49, 56.3, 57.0),
-]
-
-
-def published_run(model: str, gpus: int, p: int, v: int, b: int, batch: int) -> Instance:
-    mapping = {"tp": 8, "pp": p, "micro_batch": b, "interleave": v, "recompute": "selective", "zero": 0}
-    mapping["sequence_parallel"] = True
-    workload = {"name": "w", "model": model, "global_batch": batch, "precision": "fp16", "max_iteration_time_s": 100.0}
-    workload |= {"mapping": mapping, "options": {"attention": "unfused"}}
-    return ask(
-        cluster={"gpu": "a100-80g", "gpus": gpus},
-        workload=[workload],
-        network__hb_domains="hgx-a100-8",
-        network__fabrics="rail-optimized",
-        network__nics="cx6-200g",
-        network__switches="40x200g",
-        network__optics="200g-aoc",
-        network__oversubscription=1.0,
-    )
-
-
-@pytest.mark.parametrize(("model", "gpus", "p", "v", "b", "batch", "measured_s", "mfu", "hfu"), KORTHIKANTI)
-def test_utilisation_follows_the_published_convention(model, gpus, p, v, b, batch, measured_s, mfu, hfu) -> None:
-    """MFU and HFU of a run are functions of its time; at the measured time they are the published ones."""
-    run = coopt.evaluate(published_run(model, gpus, p, v, b, batch)).workloads[0]
-    scale = run.iteration_time_s / measured_s
-    assert (100 * run.mfu * scale, 100 * run.hfu * scale) == pytest.approx((mfu, hfu), abs=0.06)
 
 
 def small_pool(instance: Instance, hb: int = 0, active: int = 8) -> tuple[Pool, Context]:

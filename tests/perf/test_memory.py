@@ -1,4 +1,4 @@
-"""Memory against the published figures of arXiv 2205.05198, Fig. 1, and by hand where the model is wider."""
+"""Memory by hand where models are wider than those of tests/anchors, and beside what was measured."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import pytest
 from coopt.instance.catalog import find
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import ACT, FULL, NONE, NORM_ACT, NORM_FFN, SELECTIVE, Mappings, layer_parameters
+from coopt.perf.mapping import ACT, FULL, NONE, NORM_ACT, NORM_FFN, Mappings, layer_parameters
 from coopt.perf.memory import (
     GIB,
-    chunks_in_flight,
     communication_bytes,
     layer_activation_bytes,
     memory_bytes,
@@ -24,28 +23,9 @@ from coopt.perf.mixers import DeltaLaw, laws_of
 from tests.conftest import small_model
 from tests.perf.training import training
 
-FIG_1 = [  # model, t, p, v, B, parameters and optimizer, activations without and with SP and selective recomputation
-    ("gpt-22b", 8, 1, 1, 4, 4, 45.5625, 59.25, 9.5625),
-    ("gpt-175b", 8, 8, 3, 1, 64, 45.5625, 66.84375, 12.3515625),
-    ("gpt-530b", 8, 35, 3, 1, 280, 31.640625, 114.0234375, 23.076171875),
-    ("gpt-1t", 8, 64, 1, 1, 512, 32.958984375, 131.25, 26.5625),
-]
-
 
 def one(**changes: Any) -> Mappings:
     return Mappings.of(**{name: [value] for name, value in ({"tp": 1} | changes).items()})
-
-
-@pytest.mark.parametrize(("name", "t", "p", "v", "b", "batch", "states", "plain", "small"), FIG_1)
-def test_figure_1(name, t, p, v, b, batch, states, plain, small) -> None:
-    workload = training(name, batch, attention="unfused", software="megatron-2022")
-    model = workload.model
-    assert 18 * model.layers / p * layer_parameters(model, t) / GIB == states
-    for recompute, sp, published in ((NONE, False, plain), (SELECTIVE, True, small)):
-        rows = one(tp=t, pp=p, micro_batch=b, interleave=v, recompute=recompute, sequence_parallel=sp)
-        chunk = layer_activation_bytes(workload, rows) * model.layers / (p * v)
-        first, *_ = chunks_in_flight(rows, batch)
-        assert float((chunk * first)[0]) / GIB == published
 
 
 RESERVE = 1.5 * GIB

@@ -40,6 +40,7 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
     assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
     assert shown["sections"]
+    assert shown["bill_csv"].startswith("item,")
     assert any(said.startswith("Times: ") and "ff by " in said for said in shown["remarks"])
     grown = instance.phase[-1].year - instance.phase[0].year if instance.phase else 0
     assert shown["figures"][2]["note"] == f"total cost over {4 + grown:g} years"

@@ -61,16 +61,6 @@ def test_the_first_byte_does_not_wait_for_the_search(client):
         answer.read()
 
 
-@pytest.mark.parametrize("name", ["phased-128", "direct-32"])
-def test_a_plan_of_any_kind_has_its_bill_times_and_margins(client, name):
-    plan = dict(client.events("/plan", {"text": (INSTANCES / f"{name}.toml").read_text("utf-8")}))["plan"]
-    assert plan["bill"]["rows"]
-    assert plan["runs"]
-    assert {row[-1]["text"] for row in plan["margins"]["rows"]} <= {"yes", "close"}
-    assert len(plan["figures"]) == 5 + min(6, len(plan["runs"]))
-    assert plan["bill_csv"].startswith("item,")
-
-
 def test_what_is_infeasible_says_what_would_give(client):
     plan = dict(client.events("/plan", {"text": DEADLINE}))["plan"]
     assert (plan["status"], plan["figures"]) == ("infeasible", [])
