@@ -62,28 +62,16 @@ def test_published_counts(radix: int, kind: FabricKind, switches: int, transceiv
 
 
 @pytest.mark.parametrize(
-    ("gpus", "size", "counts"),
+    ("fill", "gpus", "size", "counts"),
     [
-        (64, 8, [8]),
-        (72, 16, [6, 8]),
-        (64, 10, [8]),
-        (8, 16, [1]),
-        (6, 16, [1]),
-        (12, 16, [1]),
-        (7, 4, []),
-        (7, 1, [7]),
+        *(("even", 64, 8, [8]), ("even", 72, 16, [6, 8]), ("even", 64, 10, [8]), ("even", 8, 16, [1])),
+        *(("even", 6, 16, [1]), ("even", 12, 16, [1]), ("even", 7, 4, []), ("even", 7, 1, [7])),
+        *(("fewest", 64, 8, [8]), ("fewest", 100, 8, [13, 15, 17, 20]), ("fewest", 72, 16, [5, 6, 8])),
+        ("fewest", 1000, 72, [14, 15, 16, 17, 18, 19, 20, 25]),
     ],
 )
-def test_domains_that_hold_as_many_gpus_each(gpus: int, size: int, counts: list[int]) -> None:
-    assert domain_counts(gpus, size) == counts
-
-
-@pytest.mark.parametrize(
-    ("gpus", "size", "counts"),
-    [(64, 8, [8]), (100, 8, [13, 15, 17, 20]), (1000, 72, [14, 15, 16, 17, 18, 19, 20, 25]), (72, 16, [5, 6, 8])],
-)
-def test_uneven_domains_are_filled_where_fewer_do(gpus: int, size: int, counts: list[int]) -> None:
-    assert domain_counts(gpus, size, "fewest") == counts
+def test_domains_hold_as_many_gpus_each_or_are_filled_unevenly_where_fewer_do(fill, gpus, size, counts) -> None:
+    assert domain_counts(gpus, size, fill) == counts
 
 
 def test_blocks_of_stages_take_whole_domains_each() -> None:

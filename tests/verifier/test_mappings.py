@@ -25,7 +25,7 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3),
 }
-GPUS = example_count(48, usual=24)
+GPUS = example_count(48, usual=12)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {

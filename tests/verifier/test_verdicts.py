@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ import pytest
 from coopt.instance.schema import Instance, load
 from coopt.instance.texts import exact
 from coopt.plan.schema import InstanceId, ObjectiveClaim, Plan
-from coopt.plan.store import read_plan
 from coopt.report.explanation import verdict_headline
-from coopt.report.page.contents import Origin, PageCase, opening
+from coopt.report.page.contents import PageCase, opening
 from coopt.serve.contents import verdict_contents
 from coopt.solving.answer import solve
 from coopt.solving.fastest import fastest_design
@@ -20,31 +18,9 @@ from coopt.verifier.audit import verify
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Ledger, UndecidedRival, Verdict
 from tests.changes import with_part
 from tests.conftest import ask
+from tests.verifier.test_claims import ORIGIN
 
 CASES = Path(__file__).parents[1] / "data" / "verdicts"
-ORIGIN = Origin(
-    command="coopt report",
-    instance_file="instance.toml",
-    plan_file="plan.json",
-    written=datetime(2026, 1, 1, tzinfo=UTC),
-)
-
-
-def verdict_on(question: Path, answer: Path) -> Verdict:
-    """The verdict on a document; a hash of an instance changes with the keys it may have."""
-    instance, plan = load(question), read_plan(answer)
-    return verify(
-        instance, plan.model_copy(update={"instance": InstanceId(name=instance.name, sha256=instance.sha256)})
-    )
-
-
-@pytest.mark.parametrize(
-    ("case", "check"),
-    [("gap_target", "gap-target"), ("gap_target", "status"), ("objective_swap", "objective-kind")],
-)
-def test_a_plan_answers_what_the_instance_asks(case: str, check: str) -> None:
-    verdict = verdict_on(CASES / case / "instance.toml", CASES / case / "plan.json")
-    assert check in {one.name for one in verdict.failures}
 
 
 def in_exactly(bound_s: float) -> Instance:
@@ -128,15 +104,3 @@ def test_a_runner_up_that_is_undecided_leaves_the_plan_its_gap() -> None:
     ledger = Ledger()
     ledger.note_rival(300.0, 300.0)
     assert ledger.verdict(ObjectiveClaim(kind="capex", value=300.0, bound=300.0, gap=0.0)).undecided is None
-
-
-def test_what_a_run_was_asked_in_place_of_the_instance_is_said_first() -> None:
-    instance = load(CASES / "gap_target" / "instance.toml")
-    plan = solve(instance, objective="power", gap=0.25)
-    assert (plan.overrides.objective, plan.overrides.gap) == ("power", 0.25)
-    verdict = verify(instance, plan)
-    assert verdict.accepted
-    asked = "the plan was solved for power in place of capex and a gap of 25.0000% in place of 0.0000%"
-    assert f"; {asked}" in verdict_headline(verdict)
-    silent = Plan.model_validate(plan.model_dump(mode="json", by_alias=True) | {"overrides": {}})
-    assert {check.name for check in verify(instance, silent).failures} >= {"objective-kind", "gap-target"}

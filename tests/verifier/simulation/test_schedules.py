@@ -35,11 +35,11 @@ def test_interleaving_divides_the_bubble_by_the_chunks(p: int, v: int, m: int) -
     assert seconds(PipelineShape(p, v, m)) == pytest.approx((m * v + p - 1) * 3.0)
 
 
-@pytest.mark.parametrize("v", [6, 12])
-def test_messages_of_eight_stages_that_meet_wait_a_fifth_longer_than_charged(v: int) -> None:
+def test_messages_of_eight_stages_that_meet_wait_a_fifth_longer_than_charged() -> None:
     """The closed form charges m·(H - 1) + Q hops, as when all messages one way leave first. Drawn, some leave in three
     rounds in place of two; in a rhythm in which they all do there would be a third more."""
-    shape, hop = PipelineShape(8, v, 64), 0.02
+    v, hop = 6, 0.02
+    shape = PipelineShape(8, v, 64)
     drawn = {seconds(shape, hop=hop, logits=1.0, seed=seed) for seed in range(4)}
     waited = [(whole_s - seconds(shape, logits=1.0)) / hop for whole_s in drawn]
     assert len(drawn) > 1
@@ -128,7 +128,7 @@ def test_schedules_that_split_the_backward_pass_are_those_of_another_simulation(
     assert Pipeline(**asked).run() == pytest.approx(other, rel=1e-2 if hop and schedule == "dualpipe" else 1e-9)
 
 
-@pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("logits", [0.0, 1.0])
 @pytest.mark.parametrize(("hop", "off"), [(0.05, 0.008), (0.2, 0.03), (0.5, 0.06), (1.0, 0.1)])
 def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(
     logits: float, hop: float, off: float
