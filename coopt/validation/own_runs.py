@@ -38,7 +38,9 @@ from coopt.validation.shapes import transformer_of
 Cells = dict[str, str]
 
 STEP = re.compile(r"ProfilerStep#(\d{1,9})$")
-GPU_NAME = re.compile(r"\b(GB300|GB200|B300|B200|H200|H100|H800|A100|MI300X|MI325X|MI350X|MI355X)\b")
+GPU_NAME = re.compile(
+    r"\b(GB300|GB200|B300|B200|H200|H100|H800|A100|MI300X|MI325X|MI350X|MI355X)\b"
+)
 # head of `nsys stats --report nvtx_sum`, as a table or as CSV, in any unit of time
 SUMMARY = re.compile(r"\bMed \((ns|us|ms|s|nsec|usec|msec|sec)\).*\bRange\b")
 OTHER_REPORT = re.compile(r"Total Time \(\w+\).*\b(?:Instances|Num Calls|Count)\b")

@@ -24,6 +24,7 @@ PEAKS = {  # TFLOP/s dense in 16, 8 and 4 bits
     "gb200": (2450, 4900, 9800),  # DGXC
     "gb300": (2450, 4900, 14_700),  # DGXC
     "mi300x": (1307, 2615, 0),  # AMD data sheet, recalled
+    "mi325x": (1307, 2615, 0),  # the dies of the MI300X
     "mi350x": (2300, 4600, 9200),  # 2.2 GHz in place of 2.4 (Hot Chips 2025, as quoted by Wccftech)
     "mi355x": (2500, 5000, 10_000),  # 5 PFLOP/s of FP8 (AMD at ISSCC 2026, as quoted), half and twice that
     "vr200": (4000, 1.2e6 / 72, 2.5e6 / 72),  # 1.2 and 2.5 EFLOP/s a rack of 72 (NVIDIA, as quoted)
@@ -39,6 +40,7 @@ MEMORY = {  # bytes of HBM, bytes/s of it
     "gb200": (189_471 * MIB, 8.0 * TB),
     "gb300": (284_208 * MIB, 8.0 * TB),
     "mi300x": (192e9, 5.3 * TB),  # MLPerf system description
+    "mi325x": (256e9, 6.0 * TB),  # AMD data sheet, recalled
     "mi350x": (288e9, 8.0 * TB),
     "mi355x": (288e9, 8.0 * TB),  # Tom's Hardware on AMD's data
     "vr200": (288e9, 22 * TB),  # NVIDIA at CES 2026, as quoted
@@ -54,6 +56,7 @@ POWER_AND_PRICE = {  # W of a board, USD on the street
     "gb200": (1200, 3.1e6 / 72 - 9563),  # SemiAnalysis: a rack of 3.1 M USD, of which NVLink is 9,563 a GPU
     "gb300": (1400, 3.5e6 / 72 - 9563),  # DGXC; Sesterce: a rack of 3.5 M USD
     "mi300x": (750, 15_000),  # MLPerf; Hugging Face hardware page
+    "mi325x": (1000, 20_000),  # AMD data sheet, recalled; estimate
     "mi350x": (1000, 25_000),  # Tom's Hardware; estimate
     "mi355x": (1400, 25_000),  # Tom's Hardware; estimate
     "vr200": (1800, 55_000),  # low end of 1,800 to 2,300 W; estimate
@@ -69,6 +72,7 @@ UNITS = {  # SMs (compute units of AMD), GB/s to the host one way
     "gb200": (148, 410 / 2),  # STREAM in the memory of one Grace, which two GPUs share
     "gb300": (148, 410 / 2),
     "mi300x": (8 * 38, None),  # 8 dies of 38 compute units
+    "mi325x": (8 * 38, None),
     "mi350x": (8 * 32, None),  # ROCm, GPU specifications
     "mi355x": (8 * 32, None),  # AMD at ISSCC 2026: 8 dies of 32
     "vr200": (224, None),
@@ -90,15 +94,20 @@ ATTENTION = {  # share of peak and slowness of softmax; 0.62 and 1 of cuDNN on a
     **dict.fromkeys(("b200", "gb200", "vr200"), (0.71, 2.9)),  # aiconfigurator-core 0.12.0, benchmarks/measured.csv
     **dict.fromkeys(("b300", "gb300"), (0.71, 1.45)),  # the same with exponentials twice as fast
 }
-FITTED = {  # eg, em and seconds between kernels that `coopt calibrate` reports, for Blackwell of a GB200
+FITTED = {  # eg, em and seconds between kernels that `coopt calibrate` reports of FITTED_ON, those of AMD eg alone
     ("ampere", "bf16"): (0.866, 0.70, 0.0),
     ("hopper", "bf16"): (0.685, 0.604, 5.17e-6),
     ("hopper", "fp8"): (0.626, 0.588, 7.24e-6),
     ("blackwell", "bf16"): (0.557, 0.556, 5.48e-6),
     ("blackwell", "fp8"): (0.584, 0.639, 8.10e-6),
     ("blackwell", "fp4"): (0.5608, 0.628, 8.38e-6),
+    ("cdna3", "bf16"): (0.557, 0.604, 5.17e-6),
+    ("cdna3", "fp8"): (0.438, 0.604, 5.17e-6),
+    ("cdna4", "bf16"): (0.557, 0.604, 5.17e-6),
+    ("cdna4", "fp8"): (0.464, 0.604, 5.17e-6),
 }
-MEASURED_LIKE = {"cdna3": "hopper", "cdna4": "hopper", "rubin": "blackwell"}  # carried over, not measured there
+FITTED_ON = {"blackwell": "gb200", "cdna3": "mi325x", "cdna4": "mi355x"}
+MEASURED_LIKE = {"cdna3": "hopper", "cdna4": "hopper", "rubin": "blackwell"}  # of links, carried over
 
 
 def gpu(name: str) -> Gpu:
@@ -157,18 +166,19 @@ def test_shares_reached_are_those_of_the_generation(name: str) -> None:
 
 @pytest.mark.parametrize("name", PEAKS)
 def test_products_and_kernels_reach_what_the_calibration_found(name: str) -> None:
-    """Blackwell's products rise with watts for a FLOP, to the power of 2/3, from those of the GB200."""
+    """Products rise with watts for a FLOP, to the power of 2/3, from those of the GPU that was fitted."""
     product = gpu(name)
-    generation = MEASURED_LIKE.get(product.generation, product.generation)
+    generation = "blackwell" if product.generation == "rubin" else product.generation
     tables = {"bf16": product.efficiency, "fp8": product.efficiency.fp8, "fp4": product.efficiency.fp4}
     for precision in ("bf16", "fp8", "fp4"):
         table, fitted = tables[precision], FITTED.get((generation, precision))
         if table is None or fitted is None:
             continue
         gemm, hbm, kernel_s = fitted
-        if product.generation == "blackwell":
-            flop_per_w = gpu("gb200").peak_flop_s(precision) / product.peak_flop_s(precision)
-            gemm *= (product.w / gpu("gb200").w * flop_per_w) ** (2 / 3)
+        if product.generation in FITTED_ON:
+            known = gpu(FITTED_ON[product.generation])
+            flop_per_w = known.peak_flop_s(precision) / product.peak_flop_s(precision)
+            gemm *= (product.w / known.w * flop_per_w) ** (2 / 3)
         assert table.gemm == pytest.approx(gemm, abs=6e-4)
         assert (table.hbm, table.kernel_s) == (hbm, kernel_s)
 
@@ -177,7 +187,7 @@ def test_own_figures_of_narrow_precisions_are_where_runs_were_published() -> Non
     eight = {name for name in PEAKS if gpu(name).efficiency.fp8}
     four = {name for name in PEAKS if gpu(name).efficiency.fp4}
     assert four == {"b200", "b300", "gb200", "gb300"}
-    assert eight == four | {"h100-sxm", "h100-96g-500w", "h200"}
+    assert eight == four | {"h100-sxm", "h100-96g-500w", "h200", "mi300x", "mi325x", "mi350x", "mi355x"}
 
 
 @pytest.mark.parametrize("name", PEAKS)
