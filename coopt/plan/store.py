@@ -77,7 +77,7 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
     if same:
         check_same_sha(instance, plan)
     if plan.cost is None:
-        require_decided(instance, "this file, which holds no plan,")
+        require_decided(instance, "a plan file that holds no plan")
     if plan.chosen not in choices_of(instance):
         raise InstanceError(
             f"{instance.name}: the plan chose {plan.chosen.text!r}, needs a choice of this instance"

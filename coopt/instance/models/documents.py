@@ -112,10 +112,8 @@ def _of_json(text: str, place: str) -> tuple[Values, list[str]]:
         table = json.loads(text)
     except json.JSONDecodeError as error:
         raise InstanceError(
-            f"{place}: line {error.lineno}, column {error.colno}: {error.msg}, needs valid JSON"
+            f"{place}: {error.msg}: line {error.lineno}, column {error.colno}; needs valid JSON"
         ) from None
-    if not isinstance(table, dict):
-        raise InstanceError(f"{place}: holds a {type(table).__name__}, needs a JSON object")
     if "zero_optimization" in table or "train_micro_batch_size_per_gpu" in table:
         raise InstanceError(
             f"{place}: a DeepSpeed configuration does not describe a model, needs the config.json"
@@ -155,7 +153,7 @@ def _of_toml(text: str, place: str) -> tuple[Values, list[str]]:
     table = toml_of(text, place)
     model: Any = table.get("model")
     if not isinstance(model, dict) or not {"name", "flavor"} <= model.keys():
-        raise InstanceError(f"{place}: model.name and model.flavor are missing, needs {FORMATS}")
+        raise InstanceError(f"{place}: model.name or model.flavor is missing, needs {FORMATS}")
     key = f"{model['name']} {model['flavor']}"
     if key not in FLAVORS:
         raise InstanceError(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from coopt.instance.models.keys import Keys
-from coopt.instance.texts import InstanceError, alternatives
+from coopt.instance.texts import InstanceError, alternatives, both
 
 Values = dict[str, Any]
 NESTED = ("text_config", "llm_config", "language_config")
@@ -79,13 +79,15 @@ FAMILIES: dict[str, ModelFamily] = {
     "longcat_flash": ModelFamily(
         why_not="a model with one mixer in each layer and without zero-computation experts"
     ),
-    "ernie4_5_vl_moe": ModelFamily(why_not="a model whose experts in a layer have one size"),
-    "ernie4_5_moe_vl": ModelFamily(why_not="a model whose experts in a layer have one size"),
-    "gemma3n": ModelFamily(
-        why_not="a model with one embedding per token and its own keys and values in each layer"
+    **dict.fromkeys(
+        ("ernie4_5_vl_moe", "ernie4_5_moe_vl"),
+        ModelFamily(why_not="a model whose experts in a layer are all of the same size"),
     ),
-    "gemma3n_text": ModelFamily(
-        why_not="a model with one embedding per token and its own keys and values in each layer"
+    **dict.fromkeys(
+        ("gemma3n", "gemma3n_text"),
+        ModelFamily(
+            why_not="a model with one embedding per token and its own keys and values in each layer"
+        ),
     ),
     "lfm2": ModelFamily(
         why_not="a model of attention or known linear mixers (convolutions are not supported)"
@@ -94,6 +96,9 @@ FAMILIES: dict[str, ModelFamily] = {
 }
 SEQ = 4096
 """Tokens of a sequence where a file says none."""
+COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
+HEADS = ("num_attention_heads", "n_head", "n_heads")
 ATTENTION, SPARSE, WINDOWED = "attention", "sparse", "windowed"
 LINEAR, MAMBA, NONE = "linear", "mamba-2", "none"
 LAYER_TYPES = {
@@ -160,10 +165,8 @@ class Reader:
         self._outer, self._text, self._family = outer, text, family
         self._kind = str(text.value("model_type", default=""))
         blocks = text.value("layers_block_type", default=[])
-        self._layers = text.number(
-            "num_hidden_layers", "n_layer", "n_layers", "num_layers", default=len(blocks)
-        )
-        self._hidden = text.number("hidden_size", "n_embd", "d_model", "dim")
+        self._layers = text.number(*COUNTS, default=len(blocks))
+        self._hidden = text.number(*WIDTHS)
         self._notes = list[str]()
         self._own_ffn: list[str] | None = None
         """what a pattern says that layers have, each a mixer or a feed-forward part"""
@@ -171,8 +174,9 @@ class Reader:
     def values(self) -> tuple[Values, list[str]]:
         """Return the keys of the model, and notes."""
         text = self._text
-        if not self._layers or not self._hidden:
-            raise text.refuse("num_hidden_layers", "a number of layers and a hidden size above 0")
+        for value, names in ((self._layers, COUNTS), (self._hidden, WIDTHS)):
+            if not value:
+                raise text.refuse(text.has(*names) or names[0], "a number above 0")
         values: Values = {"layers": self._layers, "hidden": self._hidden}
         values |= self._mixers()
         values |= self._feed_forward() | {
@@ -190,8 +194,8 @@ class Reader:
         if unknown:
             raise text.refuse(
                 unknown[0],
-                f"a key that coopt knows for model_type = {self._kind!r}, as it may change the"
-                " shape",
+                f"to be a key that coopt knows for model_type = {self._kind!r}, because an unknown"
+                " key may change the shape of the model",
             )
         if has_residual_attention:
             self._notes.append(
@@ -223,9 +227,9 @@ class Reader:
 
     def _attention(self, text: Keys) -> Values:
         """Return the keys of attention that a table holds."""
-        heads = text.number("num_attention_heads", "n_head", "n_heads")
+        heads = text.number(*HEADS)
         if not heads:
-            raise text.refuse("num_attention_heads", "a number of at least 1")
+            raise text.refuse(text.has(*HEADS) or HEADS[0], "a number of at least 1")
         latent = text.number("kv_lora_rank", default=0)
         rope, nope = (
             text.number("qk_rope_head_dim", default=0),
@@ -250,9 +254,8 @@ class Reader:
             }
         else:
             if not size and self._hidden % heads:
-                raise text.refuse(
-                    "num_attention_heads", f"a divisor of hidden_size = {self._hidden}"
-                )
+                divisor = f"a divisor of hidden_size = {self._hidden}"
+                raise text.refuse(text.has(*HEADS) or HEADS[0], divisor)
             values["head_dim"] = size or self._hidden // heads
         values["value_dim"] = text.number("v_head_dim", default=0)
         values["q_rank"] = text.number("q_lora_rank", "share_q_dim", default=0)
@@ -327,17 +330,15 @@ class Reader:
         blocks = (
             text.value("layers_block_type", default=None) if self._kind == "nemotron_h" else None
         )
-        letters = text.value("hybrid_override_pattern", "hybrid_layer_pattern", default=blocks)
-        if not isinstance(letters, str) and letters is not blocks:
+        raw = text.value("hybrid_override_pattern", "hybrid_layer_pattern", default=blocks)
+        if raw is None or not (isinstance(raw, str) or raw is blocks):
             return None
-        if letters is None:
-            return None
-        letters = [BLOCKS.get(block, block) for block in letters if block != "|"]
+        letters = [BLOCKS.get(block, block) for block in raw if block != "|"]
         unknown = next((letter for letter in letters if letter not in PATTERN), None)
         if unknown is not None or len(letters) != self._layers:
             name = text.has("hybrid_override_pattern", "hybrid_layer_pattern", "layers_block_type")
-            need = f"one of M, *, - and E for each of {self._layers} layers"
-            raise text.refuse(str(name), need)
+            known = both(PATTERN if isinstance(raw, str) else BLOCKS)
+            raise text.refuse(str(name), f"one of {known} for each of {self._layers} layers")
         self._own_ffn = [PATTERN[letter][1] for letter in letters if PATTERN[letter][1]]
         return [PATTERN[letter][0] for letter in letters]
 
@@ -633,7 +634,8 @@ class Reader:
             hidden = vision.number("embed_dim")
         heads = vision.number("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
         if not heads or hidden % heads:
-            raise vision.refuse("hidden_size", f"a multiple of its number of heads, {heads}")
+            name = vision.has("embed_dim", "hidden_size", "width", "vt_hidden_size")
+            raise vision.refuse(str(name), f"a multiple of its number of heads, {heads}")
         ratio = vision.value("mlp_ratio", default=4)
         ffn_names = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
         merge_names = ("spatial_merge_size", "merge_size")
@@ -642,12 +644,14 @@ class Reader:
         )
         patch = vision.number("patch_size", "vt_patch_size", default=14)
         side = vision.value("image_size", "init_pos_emb_height", default=0)
+        if isinstance(side, list) and side and side.count(side[0]) == len(side):
+            side = side[0]
         side = side if isinstance(side, int) else 0
         tokens = (side // patch) ** 2 if side > patch else 1024
         if not side:
             self._notes.append(
-                f"{vision.place} gives no image size: 1,024 patches per image and one image per"
-                " sequence are assumed"
+                f"{vision.place} gives no size of square images: 1,024 patches per image and one"
+                " image per sequence are assumed"
             )
         merge = merge or (4 if self._kind.startswith(MERGING) else 1)
         deep = vision.numbers("deepstack_visual_indexes")

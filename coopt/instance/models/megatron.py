@@ -207,7 +207,9 @@ def _is_on(said: Mapping[str, Any], *names: str) -> bool:
 
 def _shape(place: str, name: str, value: Any) -> Any:
     if isinstance(value, str) and "pattern" not in name:
-        raise InstanceError(f"{place}: {name} = {value!r}: needs a number instead of a variable")
+        raise InstanceError(
+            f"{place}: {name} = {value!r}: needs a number (variables are not replaced)"
+        )
     return value
 
 
@@ -223,7 +225,9 @@ def _layers(
     window = said.get("window_size")
     reach = re.fullmatch(r"[\[(]?(\d+)(, *\d+)*[\])]?", str(window or 0).strip())
     if not reach:
-        raise InstanceError(f"{place}: window_size = {window!r}: needs whole numbers")
+        raise InstanceError(
+            f"{place}: window_size = {window!r}: needs whole numbers, such as 4095,0"
+        )
     if window and said.get("hybrid_attention_pattern"):
         found["sliding_window"] = int(reach[1])
     elif window:
