@@ -22,7 +22,7 @@ from coopt._version import __version__
 from coopt.instance.catalog import KINDS, entries
 from coopt.plan.json_schema import instance_schema
 from coopt.serve.guard import Door, Guard
-from coopt.serve.questions import OwnCatalog
+from coopt.serve.questions import LAST_ANSWER, OwnCatalog
 from coopt.serve.workers import STARTED, BusyError, Event, WorkerDiedError, Workers
 
 LARGEST_BYTES = 2_000_000
@@ -60,11 +60,9 @@ class Desk:
 
 
 ENDED_EARLY: dict[type[Exception], str] = {
-    TimeoutError: "The search reached the server's time limit; the last answer is still shown.",
-    WorkerDiedError: "The search process died; the last answer is still shown.",
-    BusyError: (
-        "Too many searches are waiting; the last answer is still shown. Try again in a moment."
-    ),
+    TimeoutError: f"The search reached the server's time limit; {LAST_ANSWER}.",
+    WorkerDiedError: f"The search process died; {LAST_ANSWER}.",
+    BusyError: f"Too many searches are waiting; {LAST_ANSWER}. Try again in a moment.",
 }
 """What a page hears of a search that ends without an answer."""
 

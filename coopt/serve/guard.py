@@ -148,7 +148,7 @@ class Guard:
         if _holds([connection.cookies.get(COOKIE, "")], token):
             return None
         return PlainTextResponse(
-            "The address lacks the server's token; open the address that coopt printed.", 401
+            "The server's token is missing or wrong; open the address that coopt printed.", 401
         )
 
 

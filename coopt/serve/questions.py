@@ -22,6 +22,7 @@ NAME = "question"
 """How complaints call the text, as they call a file by its name."""
 
 BUILT_IN = "built-in"
+LAST_ANSWER = "any answer shown is the last one received"
 MOST_KEYS = 20_000
 """Keys of a question, in all its tables."""
 
@@ -197,7 +198,7 @@ def edited(text: str, changes: Iterable[tuple[Path, Any]]) -> str:
             _put(document, path, value)
         except tomlkit.exceptions.ConvertError:
             raise InstanceError(
-                f"{NAME}: {'.'.join(map(str, path))}: holds nothing, needs a value of TOML"
+                f"{NAME}: {'.'.join(map(str, path))}: contains null, needs a TOML value"
             ) from None
     return tomlkit.dumps(document)
 

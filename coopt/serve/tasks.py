@@ -32,6 +32,7 @@ from coopt.serve.contents import (
     verdict_contents,
 )
 from coopt.serve.questions import (
+    LAST_ANSWER,
     NAME,
     OwnCatalog,
     edited,
@@ -249,5 +250,5 @@ def _do(task: Task, catalog: OwnCatalog, document: Document, send: Send) -> None
         send("refused", {"complaints": _placed(error.complaints, _table_of(document))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
-        sentence = f"The task failed ({type(error).__name__}); the last answer is still shown."
+        sentence = f"The task failed ({type(error).__name__}); {LAST_ANSWER}."
         send("failed", {"sentence": sentence})

@@ -63,7 +63,7 @@ def test_a_list_of_one_that_is_written_as_a_table_can_be_edited_and_grows():
     [
         *((path, 1, "no (such )?key") for path in ((), ("workload", 7, "name"), ("name", "deeper"), ("phase", 0))),
         (("workload", "name", "x"), 1, "no (such )?key"),
-        *((("cluster", "gpus"), value, "holds nothing") for value in ([1, None], {"tp": {"dp": None}})),
+        *((("cluster", "gpus"), value, "contains null") for value in ([1, None], {"tp": {"dp": None}})),
     ],
 )
 def test_a_place_that_is_not_there_and_a_value_that_toml_cannot_hold_are_refused(path, value, says):

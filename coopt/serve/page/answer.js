@@ -24,18 +24,18 @@ export function showDecision(root, plan, verdict, apply) {
 function choice(picks, apply) {
   const pick = (event) => apply(picks[event.target.value].changes);
   const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
-  return h("label", { class: "pick" }, "Best of the listed choices; select another to fix it in the question ", h("select", { id: "choice", change: pick },
+  return h("label", { class: "pick" }, "Chosen from the listed choices; select another to fix it in the question ", h("select", { id: "choice", change: pick },
     none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 
 /** What may be said of an answer: a plan is verified or not; that there is none is no success. */
 function badgeOf(plan, verdict) {
   const infeasible = plan.status === "infeasible";
-  if (plan.status === "unknown") return { look: "plain", title: "No plan found.", text: "The search ended early, so a plan may still exist." };
+  if (plan.status === "unknown") return { look: "plain", title: "No plan found.", text: "A plan may still exist: infeasibility is not proven." };
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this answer.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Infeasibility is not proven.", text: verdict.headline };
-  if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design meets every bound; the verifier agrees. ${verdict.headline}` };
+  if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design is possible; the verifier agrees. ${verdict.headline}` };
   const best = verdict.trusted ? "Verified; the lower bound rests on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
   return { look: "good", title, text: verdict.headline };
@@ -47,9 +47,9 @@ export function showEvidence(root, plan, verdict) {
   const part = (name, title, open, ...content) =>
     h("details", { class: "part", "data-name": name, open: opened.get(name) ?? open }, h("summary", {}, h("h2", {}, title)), content);
   show(root,
-    plan.runs?.length ? part("times", "Times compared with their bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
+    plan.runs?.length ? part("times", "Times and bounds", true, times(plan.runs), plan.margins ? table(plan.margins) : "") : "",
     plan.whole ? part("whole", "The plan as one picture", true, figure(plan.whole, true)) : "",
-    plan.timelines?.length ? part("timelines", "An iteration, stage by stage", false, h("p", { class: "remark" }, "Grey: a stage waits in the pipeline schedule. Point at a colour to see what it means."), plan.runs.map((run, place) => [h("h3", {}, run.name), framed(plan.timelines[place], "Timeline")])) : "",
+    plan.timelines?.length ? part("timelines", "An iteration, stage by stage", false, h("p", { class: "remark" }, "Light grey: a stage waits in the pipeline schedule. Point at a colour to see what it means."), plan.runs.map((run, place) => [h("h3", {}, run.name), framed(plan.timelines[place], "Timeline")])) : "",
     plan.remarks?.length ? part("remarks", "What to know before you build", true, h("ul", { class: "reasons" }, plan.remarks.map((sentence) => h("li", {}, tied(sentence))))) : "",
     plan.bill ? part("bill", "The bill", true, table(plan.bill)) : "",
     plan.origins ? part("origins", "Where prices come from", false, table(plan.origins)) : "",
@@ -63,7 +63,7 @@ function times(runs) {
   const most = Math.max(100, ...runs.map((run) => run.segments.reduce((sum, one) => sum + one.share, 0)));
   const colours = new Map(runs.flatMap((run) => run.segments.map((one) => [one.name, one.colour])));
   return [
-    h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the line at its right is the bound" : ""}.`),
+    h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the vertical line is the bound" : ""}.`),
     h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { class: "segment", width: 11, height: 11, rx: 2, fill: colour })), name))),
     h("div", { class: "runs" }, runs.map((run) => h("div", { class: "run" },
       h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`, run.close ? h("span", { class: "warn" }, " close") : ""),
@@ -114,7 +114,7 @@ export function showReasons(root, found, apply) {
   if (!found) return show(root);
   const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
   const ways = found.relaxations.map((one) => h("li", {},
-    one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
+    "Changing ", one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
     h("span", { class: "help" }, ` would allow a plan of ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
   const title = infeasible ? "What would have to change" : "Why this plan, and what would change it";
@@ -127,5 +127,5 @@ export function showReasons(root, found, apply) {
 /** What is wrong with the question, beside its answer: `lead(path)` brings its field into view. */
 export function showComplaints(root, complaints, lead) {
   show(root, complaints.map(({ sentence, path }) =>
-    h("li", {}, sentence, " ", h("button", { type: "button", class: "try", click: () => lead(path) }, path ? "Show the field" : "Show it in the file"))));
+    h("li", {}, sentence, " ", h("button", { type: "button", class: "try", click: () => lead(path) }, path ? "Show the field" : "Show it in the text"))));
 }

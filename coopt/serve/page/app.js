@@ -108,7 +108,7 @@ function showQuestion() {
   front.place(paceOf(answer.front, table));
   if (complaints.length) {
     stop();
-    tell("question", `The question has errors${answer.plan ? "; the answer below is to the last question without errors" : ""}.`);
+    tell("question", `The question has errors${answer.plan ? "; the answer below is to an earlier question" : ""}.`);
   } else if (running.search?.text !== text && (text !== answer.text || !answer.verdict)) {
     seek();
   } else if (!running.search) {
@@ -163,7 +163,7 @@ function cancel() {
   running.stopped = Boolean(running.search || retry.pending);
   stop();
   const below = !answer.plan || (answer.text === question.text && answer.verdict) ? ""
-    : answer.text === question.text ? "; the plan below is not verified" : "; the answer below is to the question before the change";
+    : answer.text === question.text ? "; the plan below is not verified" : "; the answer below is to an earlier question";
   if (running.stopped) tell("question", `The search was stopped${below}.`);
   showSought();
   mark();
@@ -189,7 +189,7 @@ async function find() {
       Object.assign(answer, { plan, verdict: null, text: mine.text, table: mine.table });
       mine.found = true;
       showAnswer();
-      tell("search", "Verifying the plan.");
+      tell("search", "Verifying the answer.");
     },
     verdict: (verdict) => {
       if (answer.text !== mine.text) return;
@@ -230,9 +230,11 @@ const EXTRAS = {
   explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
     "What each bound costs, and what would change the plan, is still being computed."],
 };
+const CHANGES = ["What would have to change", "Looking for changes that allow a plan", "The changes that would allow a plan are still being computed."];
+const wordsOf = (name) => (name === "explanation" && answer.plan?.status === "infeasible" ? CHANGES : EXTRAS[name]);
 
 async function extra(name) {
-  const { text, table } = answer, control = new AbortController(), [, told] = EXTRAS[name];
+  const { text, table } = answer, control = new AbortController(), [, told] = wordsOf(name);
   extras.set(name, control);
   tell(name, `${told}.`);
   showSought();
@@ -292,7 +294,7 @@ function showSought() {
   const otherwise = told && (told.status === "infeasible") !== infeasible;
   if (fresh && told?.of !== answer.text && (otherwise || !extras.has("explanation"))) answer.reasons = null;
   if (fresh && !isLive() && !extras.has("front")) answer.front = null;
-  const pending = (name) => extras.has(name) && h("section", { class: "part pending" }, h("h2", {}, EXTRAS[name][0]), h("p", { class: "remark" }, EXTRAS[name][2]));
+  const pending = (name) => extras.has(name) && h("section", { class: "part pending" }, h("h2", {}, wordsOf(name)[0]), h("p", { class: "remark" }, wordsOf(name)[2]));
   if (!answer.front) {
     front.update(null);
     show(byId("front"), pending("front"));
@@ -309,7 +311,7 @@ function showOffers(offered) {
   const again = offered && running.stopped && !question.complaints.length;
   const button = (id, text, action) => h("button", { type: "button", id, click: action }, text);
   show(byId("offers"), again ? button("ask-plan", "Search again", find)
-    : names.length ? [h("span", { class: "help" }, "These take longer to compute than the plan:"), names.map((name) => button(`ask-${name}`, EXTRAS[name][0], () => extra(name)))] : "");
+    : names.length ? [h("span", { class: "help" }, "Not computed yet:"), names.map((name) => button(`ask-${name}`, wordsOf(name)[0], () => extra(name)))] : "");
 }
 
 // Bounds: a slider moves one; the front moves all, from where they were when it was traced.

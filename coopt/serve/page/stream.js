@@ -14,7 +14,7 @@ async function ask(path, given, signal) {
     response = await fetch(path, request);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Lost("The connection to coopt is lost; what you see is the last answer.");
+    throw new Lost("The connection to coopt is lost; any answer shown is the last one received.");
   }
   if (!response.ok) throw new Refused(await sentenceOf(response));
   return response;
@@ -57,7 +57,7 @@ export async function search(path, given, hear, signal) {
       else hear[name]?.(JSON.parse(data));
     }
   }
-  if (!ended) throw new Lost("The connection to coopt broke off; what you see is the last answer.");
+  if (!ended) throw new Lost("The connection to coopt broke off; any answer shown is the last one received.");
 }
 
 const told = new Map();
