@@ -69,7 +69,7 @@ def _lock(handle: int, place: str | Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InstanceError(
-            f"{place}: another run uses this folder, needs its end or another folder"
+            f"{place}: another run is using this folder, needs that run to end, or another folder"
         ) from None
 
 
@@ -112,7 +112,7 @@ class RunFolder:
         name = read_kept_study(self.root).suite.name
         if name != study.suite.name:
             raise InstanceError(
-                f"{self.root}: holds suite {name!r}, needs the folder of {study.suite.name!r}"
+                f"{self.root}: holds suite {name!r}, needs the folder of suite {study.suite.name!r}"
             )
 
     def _holds_something(self) -> bool:

@@ -27,7 +27,7 @@ from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.catalog import sentences
 from coopt.instance.quotes import validated
 from coopt.instance.schema import Instance, overridden
-from coopt.instance.texts import InstanceError, read_text, read_toml
+from coopt.instance.texts import InstanceError, alternatives, read_text, read_toml
 from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS
 
@@ -193,15 +193,17 @@ class Suite(Table):
             return [f"{view.name}: grid = {view.grid!r}: no such grid, needs one of {names}"]
         axes = [column_of(axis) for axis in grids[view.grid].vary]
         names = ", ".join(axes)
+        an_axis = f"an axis ({names}) or " if axes else ""
         return [
             *(
-                f"{view.name}: column {column!r} is not there, needs an axis ({names}) or a column"
-                " of docs/suites.md"
+                f"{view.name}: column {column!r} does not exist, needs {an_axis}a column of"
+                " docs/suites.md"
                 for column in columns_named(view)
                 if column not in (*axes, *COLUMNS)
             ),
             *(
-                f"{view.name}: share_of.{key}: is no axis of the grid, needs one of {names}"
+                f"{view.name}: share_of.{key}: is no axis of the grid, needs"
+                f" {f'one of {names}' if axes else 'a grid with vary'}"
                 for key in getattr(view, "share_of", {})
                 if key not in axes
             ),
@@ -254,7 +256,7 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     absent = [str(name) for name in dict.fromkeys(needed_columns) if name not in present]
     if absent:
         raise InstanceError(
-            f"{file.name}: lacks columns ({', '.join(absent)}), needs them for view {view.name!r}"
+            f"{file.name}: has no column {alternatives(absent)}, needs it for view {view.name!r}"
         )
     return tuple(
         {name: _cell(text) for name, text in row.items() if name is not None} for row in reader

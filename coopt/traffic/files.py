@@ -157,8 +157,8 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
     chosen_part = part_named(instance, plan, part)
     if chosen_part.links is not None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} joins domains by direct links, which SimAI has"
-            " no form for, needs a plan with switches"
+            f"{instance.name}: {chosen_part.name} joins domains by direct links, which SimAI cannot"
+            " represent, needs a plan with switches"
         )
     graph = network_graph(instance, plan, part=part)
     kinds = dict(graph.nodes(data="kind"))
@@ -179,8 +179,8 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
         )
         if kinds[a] == kinds[b] == "gpu" and a != b:
             raise InstanceError(
-                f"{instance.name}: GPUs of {chosen_part.name} share NICs, which SimAI has no form"
-                " for, needs a NIC for each GPU"
+                f"{instance.name}: GPUs of {chosen_part.name} share NICs, which SimAI cannot"
+                " represent, needs a NIC for each GPU"
             )
         if a != b:
             rates[a, b] += edge["links"] * edge["gbit_s"]
@@ -215,7 +215,7 @@ def ns3_flows(
     family, all_demands = demands(instance, plan, workload=workload, part=part)
     if family is None or family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: the plan has no switches between domains, needs a plan with some"
+            f"{instance.name}: the plan has no switches between domains, needs a plan with switches"
         )
     flows = list(_flows(family, single_demand(all_demands, "--format ns3-flows")))
     return "\n".join([str(len(flows)), *flows]) + "\n"
