@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
@@ -24,6 +25,8 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     """Values with intervals, errors before and after, and the mappings that are worth a run."""
     posteriors = calibration.posteriors
     runs = words.counted(sum(len(posterior.rows) for posterior in posteriors), "run")
+    tests = words.counted(sum(not link.why for link in calibration.links), "result")
+    used = [runs] * bool(posteriors) + [f"{tests} of nccl-tests"] * bool(calibration.links)
     values = [
         (
             posterior.name,
@@ -48,7 +51,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     offered = [posterior for posterior in posteriors if not posterior.unphysical]
     has_links = any(not link.why for link in calibration.links)
     return pieces(
-        Text(f"{runs} of your own; the catalog is unchanged.", style="bold"),
+        Text(f"Fitted to {both(used) or runs}; the catalog is unchanged.", style="bold"),
         *(_predictions(calibration) if calibration.rows else ()),
         *_links(calibration.links),
         figures(
@@ -67,7 +70,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         *map(_next_run, calibration.next_runs),
         Text(f"{TO_PASTE}\n", style="bold")
         if offered or has_links
-        else "No value changed enough to be worth copying.\n",
+        else "There are no new values to copy.\n",
     )
 
 
@@ -94,6 +97,7 @@ def _links(links: Sequence[LinkFit]) -> list[RenderableType]:
 def link_lines(links: Sequence[LinkFit]) -> str:
     """TOML as in `coopt/catalog/gpu.toml`, with the mean share of each parameter."""
     reached: dict[str, dict[str, list[float]]] = {}
+    used = Counter(link.generation for link in links if not link.why)
     for link in links:
         if not link.why:
             shares = reached.setdefault(link.generation, {})
@@ -107,7 +111,7 @@ def link_lines(links: Sequence[LinkFit]) -> str:
             generation,
             "16-bit",
             {name: fmean(values) for name, values in shares.items()},
-            f"{words.counted(len(links), 'result')} of nccl-tests by `coopt calibrate`",
+            f"{words.counted(used[generation], 'result')} of nccl-tests by `coopt calibrate`",
         )
     )
 
@@ -139,17 +143,18 @@ def _predictions(calibration: OwnCalibration) -> list[RenderableType]:
 def _doubts(posterior: Posterior) -> list[RenderableType]:
     """How far the catalog is taken to be off, and whether these runs fit that."""
     return pieces(
-        f"{posterior.name}: the fit assumes that the catalog is off by"
-        f" {words.percent(posterior.common_error)} on all runs together, and by"
-        f" {words.percent(posterior.own_error)} on each mapping (standard errors, from published"
+        f"{posterior.name}: the fit assumes that predictions with the catalog are off by"
+        f" {words.percent(posterior.common_error)} for all runs alike, and by a further"
+        f" {words.percent(posterior.own_error)} for each mapping (standard errors, from published"
         " runs that the catalog's fit did not use).",
         f"{posterior.name}: to match these runs, {both(posterior.unphysical)} would have to be"
-        " at a physical limit. Check their model, GPU and mapping."
+        " at a physical limit, so no values are offered. Check the model, GPU and mapping of the"
+        " runs."
         if posterior.unphysical
         else None,
-        f"{posterior.name}: predictions for these runs are further off than for nine of ten"
-        " published runs. Check what logs leave out: GPUs in a domain (gpus_per_node), network,"
-        " recomputation."
+        f"{posterior.name}: predictions for these runs are off by more than the assumed errors"
+        " explain in nine of ten cases. Check what logs leave out: GPUs in a domain"
+        " (gpus_per_node), network, recomputation."
         if posterior.surprising
         else None,
     )

@@ -76,8 +76,8 @@ def check_picture(path: str, option: str) -> None:
         raise InstanceError(f"{option}: matplotlib is not installed, needs `{INSTALL}`")
     if Path(path).suffix.lower() not in FORMATS:
         raise InstanceError(
-            f"{path}: format of the picture not known, needs a name that ends in"
-            f" {', '.join(FORMATS)}"
+            f"{path}: unknown picture format, needs a name that ends in"
+            f" {words.alternatives(FORMATS)}"
         )
 
 
@@ -101,7 +101,7 @@ def made_folder(folder: str | Path) -> Path:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InstanceError(
-            f"{folder}: cannot be made ({error.strerror}), needs a place for a folder"
+            f"{folder}: cannot be created ({error.strerror}), needs another place for the folder"
         ) from None
     return place
 
@@ -156,8 +156,8 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
         ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
         count = words.counted(len(comparison.rows), "row")
         raise InstanceError(
-            f"--plot: none of {count} could be predicted ({reason}), needs at least one row"
-            " that can"
+            f"--plot: none of {count} could be predicted ({reason}), needs at least one"
+            " predicted row"
         )
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)

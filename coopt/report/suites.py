@@ -54,7 +54,7 @@ def summary_report(summary: Summary) -> list[RenderableType]:
         "worked on": summary.worked,
         "answered in an earlier run": summary.kept,
         "answered by an equal case": max(0, repeated),
-        "answered anew, as their file was damaged": summary.damaged,
+        "answered anew because of a damaged file": summary.damaged,
     }
     questions = [f"{n:,} {text}" for text, n in counts.items() if n or text == "worked on"]
     outcomes = [f"{count:,} {name}" for name, count in summary.statuses.items()]
@@ -123,7 +123,7 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[Renderabl
     first = numbers[0] if numbers else fitting
     omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
     if len(all_rows) > LONGEST:
-        omitted.append(f"{words.count(len(all_rows) - LONGEST)} further rows")
+        omitted.append(words.counted(len(all_rows) - LONGEST, "further row"))
     left_out = (
         f"Left out for lack of space: {', '.join(omitted)}; --json and results.parquet have them."
     )
@@ -190,8 +190,8 @@ def _without_answer(rows: Sequence[Row]) -> RenderableType | None:
         (status, words.count(number), text or "-")
         for (status, text), number in reasons.most_common(SHOWN)
     ]
-    of_all = f", {SHOWN} of {len(reasons)}" if len(reasons) > SHOWN else ""
-    title, columns = f"Cases without an answer{of_all}", ("status", "cases", "why")
+    of_all = f", {SHOWN} of {len(reasons)} reasons" if len(reasons) > SHOWN else ""
+    title, columns = f"Cases without a plan{of_all}", ("status", "cases", "why")
     return figures(title, columns, (), body) if body else None
 
 
@@ -332,9 +332,9 @@ def draw_figures(
         check_picture(str(file), "-o")
         curves = lines(rows, view)
         if not curves:
-            both = f"in both {view.x!r} and {view.y!r}"
             raise InstanceError(
-                f"{view.name}: no case of grid {view.grid!r} has numbers {both}, needs some to draw"
+                f"{view.name}: no case of grid {view.grid!r} gives a point, needs one with numbers"
+                f" in {view.x!r} and {view.y!r}"
             )
         _draw(study, view, curves, file)
         yield file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pprint
 from collections.abc import Iterator
 from importlib.resources import files
@@ -205,7 +206,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             and tp_of_experts(mapping.tp, options.expert_tp)
             != (1 if mapping.ep > 1 else mapping.tp)
         ),
-        f"ep = {mapping.ep}: needs a divisor of {shards}, the GPUs of sharded DP, CP and TP": (
+        f"ep = {mapping.ep}: needs a divisor of {shards} (sharded DP ranks x CP x TP)": (
             model.experts > 0 and shards % mapping.ep > 0
         ),
     }
@@ -220,13 +221,15 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     workload = split.workload
     model, options, software = workload.model, workload.options, workload.options.software
     kinds = [key for key in UNSAID if getattr(model, key) != type(model).model_fields[key].default]
-    tokens = (mapping.tp if mapping.sequence_parallel else 1) * (
-        2 * mapping.cp if mapping.cp > 1 else 1
-    )
     moves = mapping.ep > 1 and options.dispatch == "once"
+    tokens = math.lcm(
+        mapping.tp if mapping.sequence_parallel else 1,
+        2 * mapping.cp if mapping.cp > 1 else 1,
+        mapping.tp * mapping.cp if moves else 1,
+    )
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: this format has no setting, needs a model without:"
-        " attention is ordinary or latent, layers are dense or have experts": bool(kinds),
+        f"{', '.join(kinds)} of {model.name}: this format has no such keys, needs a model with"
+        " ordinary or latent attention and with dense layers or experts": bool(kinds),
         "gated = false: the framework has only gated feed-forward layers, needs gated = true": (
             not model.gated
         ),
@@ -238,8 +241,8 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             " attention, needs kv_rank"
         ): (model.q_rank > 0 and not model.kv_rank),
         (
-            f"tied_embeddings with pp = {mapping.pp}: no pipeline stage has both embedding"
-            " tables, needs pp = 1"
+            f"tied_embeddings with pp = {mapping.pp}: the first pipeline stage has the input"
+            " embedding and the last the output, needs pp = 1"
         ): (model.tied_embeddings and mapping.pp > 1),
         (f"gradient_bytes = {software.gradient_bytes}: FSDP2 reduces gradients in fp32, needs 4"): (
             software.gradient_bytes != 4
@@ -250,12 +253,12 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             f"parameter_bytes = {software.parameter_bytes}: FSDP2 gathers parameters in 16 bits,"
             " needs 2"
         ): (software.parameter_bytes != 2),
-        "zero = 1: FSDP2 shards gradients with the states, needs zero = 0, 2 or 3": (
+        "zero = 1: FSDP2 shards gradients with optimizer states, needs zero = 0, 2 or 3": (
             mapping.zero == 1
         ),
         (
             f"recompute = {mapping.recompute}: the framework has no such recomputation, needs"
-            " none or full, or selective with flash attention"
+            " none, full, or with flash attention selective"
         ): (
             mapping.recompute not in ("none", "full")
             and not (mapping.recompute == "selective" and options.attention == "flash")
@@ -283,11 +286,10 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             not model.kv_rank and model.kv_heads % mapping.tp > 0
         ),
         f"seq = {model.seq}: needs a multiple of {tokens} for its TP and CP ranks": (
-            model.seq % tokens > 0 or (moves and model.seq % (mapping.tp * mapping.cp) > 0)
+            model.seq % tokens > 0
         ),
-        f"pipeline_layout = {mapping.pipeline_layout}: a chunk is empty, needs a layer in each": (
-            Chunk(0, 0, embeds=False, loss=False) in workload.layout
-        ),
+        f"pipeline_layout = {mapping.pipeline_layout}: a chunk is empty, needs a layer in every"
+        " chunk": (Chunk(0, 0, embeds=False, loss=False) in workload.layout),
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
     }
     yield from (reason for reason, holds in reasons.items() if holds)
@@ -299,7 +301,7 @@ def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoi
     return [
         f"# {title}: {tool} on {split.ranks} GPUs, DP {mapping.dp}.",
         "# Data, tokenizer, learning rate and steps stand for yours.",
-        *(f"# Not set by this file: {remark}." for remark in _remarks(split, mapping)),
+        *(f"# Note: {remark}." for remark in _remarks(split, mapping)),
     ]
 
 

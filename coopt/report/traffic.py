@@ -33,7 +33,7 @@ COLLECTIVES = {
     "dp": "data parallel",
     "embedding": "tied embedding",
 }
-NOTHING_TRAINS = "No workload trains on this part."
+NOTHING_TRAINS = "No workload trains on this part of the plan."
 COUNTING = (
     "A message counts at the highest level it crosses: inside the HB domain, on a leaf that both"
     " ends share, or above the leaves. A message forwarded around a ring, or to a GPU on another"
@@ -100,7 +100,7 @@ def routing_report(routing: Routing) -> list[RenderableType]:
             ],
         ),
         "Flows: those that leave their leaf. Alpha: flows per link of the busiest bundle; bound:"
-        " the lowest alpha of any routing. Efficiency: max-min fair rate of a group's flows over"
+        " no routing has a lower alpha. Efficiency: max-min fair rate of a group's flows over"
         " the NIC rate, averaged over groups. Stretch: time with these routes over time at the NIC"
         " rate; charged: the stretch that the plan assumes. Routing: the value of network.routing"
         " that charges this stretch; 1 where the plan charges enough.",

@@ -165,7 +165,11 @@ def _claims(curse: Curse) -> RenderableType:
     )
     numbers = ("questions", "median", "90th percentile", "over 15%")
     return figures(
-        "Speed-up that the model claims over published mappings", ("model",), numbers, rows, total
+        "Predicted speed-up of coopt's mappings over published ones",
+        ("model",),
+        numbers,
+        rows,
+        total,
     )
 
 
@@ -179,15 +183,15 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     ):
         yield (
             f"Mappings: in {words.counted(order.groups, 'group')} of runs only the mapping differs."
-            f" Of {words.counted(order.pairs, 'pair')} of these runs"
+            f" Of the {words.counted(order.pairs, 'pair')} of runs within a group,"
             f" {words.percent(order.in_order)} are predicted in the measured order (rank"
             f" correlation {order.spearman:.2f}). The mapping predicted to be fastest takes"
             f" {words.percent(order.regret_mean)} longer than the fastest measured one on average,"
             f" {words.percent(order.regret_max)} at most."
         )
     exhausted = (
-        f"; of {words.counted(memory.ran_out, 'row')} that ran out of memory,"
-        f" {words.count(memory.accepted_that_ran_out)} are predicted to fit"
+        f"; predicted to fit: {words.count(memory.accepted_that_ran_out)} of"
+        f" {words.counted(memory.ran_out, 'row')} that ran out of memory"
         if memory.ran_out
         else ""
     )
@@ -195,13 +199,13 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         if error is not None:
             exhausted += f"; {name} memory is {words.percent(error)} off in the median"
     yield (
-        f"Memory: of {words.counted(memory.stated, 'published mapping')} that ran,"
-        f" {words.count(memory.refused)} are predicted not to fit{exhausted}."
+        f"Memory, predicted not to fit: {words.count(memory.refused)} of"
+        f" {words.counted(memory.stated, 'published mapping')} that ran{exhausted}."
     )
     yield (
-        "Error: predicted / measured - 1; bias: its median. HFU points: predicted minus measured"
-        " hardware FLOPs utilisation, where the source reports FLOPs. Fitted: number of"
-        " parameters that the catalog marks as fitted."
+        "Error: predicted / measured - 1; bias: its median. HFU points: mean difference between"
+        " predicted and measured hardware FLOPs utilisation, where the source reports FLOPs."
+        " Fitted: number of parameters used that the catalog marks as fitted."
     )
     if assumed := sum(bool(row.assumptions) for row in comparison.rows):
         yield (
@@ -209,10 +213,10 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             " about what was not published; --json lists them."
         )
     yield from (
-        f"For comparison: {peer.name} was {words.percent(peer.mean)} off on average,"
-        f" {words.percent(peer.largest)} at most and {peer.hfu_points:.2f} HFU points on"
-        f" {peer.rows} rows, most but not all of them among those of {words.both(peer.groups)};"
-        f" coopt was fitted to {peer.fitted} of them."
+        f"For comparison, on {peer.rows} rows, most of them from {words.both(peer.groups)},"
+        f" {peer.name} was off by {words.percent(peer.mean)} on average,"
+        f" {words.percent(peer.largest)} at most, and by {peer.hfu_points:.2f} HFU points; coopt"
+        f" was fitted to {peer.fitted} of the {peer.rows}."
         for peer in comparison.peers
     )
 
@@ -247,8 +251,8 @@ def calibration_report(calibration: Calibration) -> list[RenderableType]:
         figures("Values", ("of", "parameter"), ("catalog", "fitted"), values),
         figures("Error, mean (median)", ("of",), numbers, errors, total),
         "Held out: rows of the same generation and precision that no fit used. Group left out:"
-        " every group predicted by a fit without it; parameters left without rows take the values"
-        " of their prior.",
+        " each group is predicted by a fit without it; parameters that then have no rows take the"
+        " values of their prior.",
         f"Not fitted (too few rows): {left_out}." if left_out else None,
         [
             f"Error on the {words.counted(kind.fitted.n, 'row')} of {kind.name}: fitted"

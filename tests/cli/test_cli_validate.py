@@ -62,7 +62,7 @@ def test_claims_over_published_mappings_are_printed_where_they_are_asked_for(coo
     assert json.loads(coopt("validate", table, "--json").stdout)["curse"] is None
     curse = json.loads(coopt("validate", table, "--curse", "--json").stdout)["curse"]
     assert {"n", "median", "p90", "over_15", "groups", "rows"} <= set(curse)
-    shown = coopt("validate", table, "--curse").stdout.partition("Speed-up that the model claims")[2]
+    shown = coopt("validate", table, "--curse").stdout.partition("Predicted speed-up of")[2]
     assert f"{100 * curse['median']:.1f}%" in shown
 
 
