@@ -79,7 +79,7 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         capped = " (network.hall.switch_rack_kw sets a cap)" if open_cap else ""
         of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
-    elsewhere = " in further racks" if hall.switch_racks is None else ""
+    elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""
     longest = [
         f"{max(cables):,} m up to tier {level}" for level, cables in enumerate(hall.cables, start=1)
     ]
@@ -115,9 +115,8 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             else " (network.domain_fill = 'any' tries uneven filling)"
         )
         yield (
-            f"The same number of GPUs trains in every {domain.name}, which takes"
-            f" {words.count(domain.count)} of them; {words.count(fewest)} could hold all GPUs"
-            f" that train{uneven}."
+            f"The same number of GPUs trains in each of the {words.count(domain.count)}"
+            f" {domain.name}; {words.count(fewest)} could hold all GPUs that train{uneven}."
         )
     yield from _empty_ports(instance, design)
     yield from _nic_notes(instance, design)
@@ -127,7 +126,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             " moved over at a patch panel or by hand; availability.restart_s has to include that"
             " time."
         )
-    if fabric.kind == "rail-only" and fabric.tiers:
+    if fabric.kind == "rail-only" and fabric.tiers and fabric.planes > fabric.nic.planes:
         yield (
             "The network does not connect rails to each other: traffic between rails is"
             " forwarded inside an HB domain, and storage needs its own network."
@@ -155,8 +154,8 @@ def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[
     if sent_gbit_s > reached_gbit_s:
         key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
         yield (
-            f"GPUs of {sold.name} can use {reached_gbit_s:g} of the {sent_gbit_s:g} Gbit/s of"
-            f" their {nic.name} ({key}); predicted times account for that."
+            f"Each GPU of {sold.name} can use only {reached_gbit_s:g} of its {sent_gbit_s:g}"
+            f" Gbit/s of {nic.name} because of {key}; predicted times account for that."
         )
 
 
@@ -175,8 +174,8 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
             yield (
                 f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use only"
                 f" {in_use} of their {way.radix} ports each, because every switch below has the"
-                " same number of links to each of them. Uneven bundles might need fewer switches"
-                " (network.bundles = 'any')."
+                " same number of links to each switch it reaches. Uneven numbers might need fewer"
+                " switches (network.bundles = 'any')."
             )
 
 
@@ -205,11 +204,11 @@ def _leaf_note(design: Design) -> str:
     cut_off = on_one_leaf or 1 in (nics, fabric.tier[0].switches)
     # The first that holds is said.
     outcomes = {
-        "Losing a leaf needs no restart: NICs keep their other ports": ports > 1,
+        "Losing a leaf needs no restart: NICs have ports on other leaves": ports > 1,
         "Losing a leaf stops training: every NIC of a domain is on it": joined and cut_off,
-        "After losing a leaf, training restarts over the other NICs": joined,
+        "After losing a leaf, training restarts without the NICs on it": joined,
         "Losing a leaf stops training: there is only one rail": rails == 1,
-        f"Losing the one switch of all {words.count(rails)} rails stops training": not others,
+        f"Losing the only switch stops training: all {words.count(rails)} rails use it": not others,
         f"After losing a leaf, training restarts on the other {left}": rails_taken > 1,
         f"After losing a rail, training restarts on the other {left}": True,
     }
@@ -324,8 +323,8 @@ def reading_notes(
     phases = [phase for part in last if part.links for phase in part.links.phases]
     passed_on = any(len(route.path) > 2 for phase in phases for route in phase.routes)
     links = (
-        "Forwarding through other domains adds no time in the model beyond that of the links"
-        " (docs/direct.md)."
+        "Traffic forwarded through other domains takes no time in the model beyond that on the"
+        " links (docs/direct.md)."
     )
     question = phases_of(instance)[-1]
     building = {part.name: building_notes(question, part.design) for part in last if part.design}
@@ -441,8 +440,11 @@ def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator
         longer_s = [run.promised_s * (1.0 + longer(run.error, chance)) for chance in SURE]
         dated = workload.train_tokens is not None
         times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
-        name = f" ({run.name})" if len(asked_of) > 1 else ""
-        yield f"{SURE[0]:.0%} likely within {times[0]}, {SURE[1]:.0%} within {times[1]}{name}."
+        name = f" of {run.name}" if len(asked_of) > 1 else ""
+        yield (
+            f"{'Training' if dated else 'Iterations'}{name}: within {times[0]} ({SURE[0]:.0%}"
+            f" likely), {times[1]} ({SURE[1]:.0%})."
+        )
 
 
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
@@ -458,7 +460,7 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
             yield (
                 f"No number of GPUs between {words.count(start)} and {words.count(end)} was tried;"
                 f" cluster.gpus = {{ least = {start}, most = {end}, step ="
-                f" {design.hb_domain.active} }} tries them."
+                f" {design.hb_domain.active} }} tries numbers in between."
             )
 
 
@@ -526,7 +528,7 @@ def tp_across(
     of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
     several = "s" * (len(workloads) > 1)
     kept = [f"meets the bound{several}"] * any(run.bounded for run in workloads)
-    kept += ["keeps the limits"] * bool(instance.limits.given or instance.power_caps_mw)
+    kept += ["stays within the limits"] * bool(instance.limits.given or instance.power_caps_mw)
     does = words.both(kept) or "divides GPUs and batch and fits into memory"
     reason = f", because no mapping that {does} keeps them inside one."
     if names:
@@ -769,8 +771,8 @@ def _by_law(instance: Instance) -> Iterator[str]:
         )
         yield (
             f"By the scaling law {law.name}, {workload.model.name} ({spoken(size)} parameters)"
-            f" reaches a loss of {reached} with {spoken(tokens)} tokens. The same {flop:.3g} FLOP"
-            f" reach the lowest loss, {lowest if lowest != reached else 'hardly less'}, with"
+            f" reaches a loss of {reached} with {spoken(tokens)} tokens. With the same {flop:.3g}"
+            f" FLOP the lowest loss is {lowest if lowest != reached else 'hardly less'}, at"
             f" {spoken(best_size)} parameters and {spoken(its_tokens)} tokens."
         )
 

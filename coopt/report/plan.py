@@ -101,9 +101,12 @@ MINIMISED = {
     "power": "the power",
     "tco": "{owned}",
     "time": "the time of training",
-    "usd_per_token": "{owned} for each token",
+    "usd_per_token": "{owned}, per token",
     "carbon": "the carbon of the electricity for training",
 }
+VERBS = {"power": "draws", "time": "takes", "carbon": "emits"}
+"""What a plan does with the amount of an objective; others it costs."""
+KINDS = {"hb": "HB domain", "nic": "NIC"}
 TIMED = {
     "time": "the fastest",
     "usd_per_token": "the cheapest per token",
@@ -122,11 +125,11 @@ def headline(instance: Instance, plan: Plan) -> str:
         lacks = "meets the bounds" if instance.has_limits else "is possible"
         return f"No design {lacks}; proven infeasible."
     searched, decided = f"{plan.timing_s.total:.1f} s of search", decision(instance, plan)
-    verbs = ("draws", "draws less") if claim.kind == "power" else ("costs", "is cheaper")
     if decided is None or plan.cost is None:
         proven = "no lower bound is proven"
-        if claim.bound is not None:
-            less = "has a regret below" if regret else f"{verbs[0]} less than"
+        if claim.bound:
+            less = f"{VERBS.get(claim.kind, 'costs')} less than"
+            less = "has a regret below" if regret else less
             bound = words.amount(claim.kind, claim.bound)
             proven = f"it is proven that no plan {less} {bound}"
         none = f"No design was found ({plan.stop_reason})"
@@ -151,8 +154,9 @@ def headline(instance: Instance, plan: Plan) -> str:
     error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
-        bounded = f"no plan {verbs[1]}{f' by more than {value}' if claim.value else ''}"
-        return f"{build}: at prices within those of [robust], {bounded}; {proof}."
+        cheaper = "draws less" if claim.kind == "power" else "is cheaper"
+        bounded = f"no plan {cheaper}{f' by more than {value}' if claim.value else ''}"
+        return f"{build}: at all prices that [robust] allows, {bounded}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
     return f"{build}, {cost}{timed}; {proof}."
@@ -167,7 +171,7 @@ def _standing_verb(instance: Instance, cost: Cost) -> str | None:
         return None
     if instance.sharing.mode == "partition":
         return f"From existing{' and new' * (cost.capex_usd > 0)} parts build"
-    return "Keep" if cost.capex_usd == 0 else "Extend the existing network to"
+    return "Keep" if cost.capex_usd == 0 else "Turn the existing network into"
 
 
 def _timed(instance: Instance, plan: Plan, value: str) -> str:
@@ -177,8 +181,10 @@ def _timed(instance: Instance, plan: Plan, value: str) -> str:
     claim, workload = plan.objective, instance.workload[0]
     if claim.kind == "time":
         value = workload.in_own_units(claim.value or 0.0) or value
-    is_undisturbed = instance.availability is None or workload.calendar
-    return f", {TIMED[claim.kind]}: {value}{'' if is_undisturbed else ' if nothing fails'}"
+    is_iteration = claim.kind == "time" and workload.train_tokens is None
+    counts_failures = instance.availability is not None and workload.calendar
+    disturbed = "" if is_iteration or counts_failures else " if nothing fails"
+    return f", {TIMED[claim.kind]}: {value}{disturbed}"
 
 
 def _dated(instance: Instance, plan: Plan) -> str:
@@ -302,7 +308,7 @@ def _site(instance: Instance, site: Site) -> str:
     terms = instance.objective
     pue = terms.pue if site.pue is None else site.pue
     usd_per_kwh = terms.usd_per_kwh if site.usd_per_kwh is None else site.usd_per_kwh
-    return f"supplies {site.power_mw:g} MW at a PUE of {pue:g} and ${usd_per_kwh:g} a kWh"
+    return f"{site.power_mw:g} MW, PUE {pue:g}, electricity at ${usd_per_kwh:g} a kWh"
 
 
 def _failures(instance: Instance) -> str:
@@ -311,11 +317,10 @@ def _failures(instance: Instance) -> str:
     if terms is None:
         return ""
     end = "" if terms.at == "published" else f", at the {terms.at} ends of their intervals"
-    spares = "as few" if terms.spare_domains is None else _counts(terms.spares)
-    as_needed = " as needed" if terms.spare_domains is None else ""
+    spares = "as few as needed" if terms.spare_domains is None else _counts(terms.spares)
     return (
         f"failure rates of {terms.rates.name}{end}; repairs take {terms.repair_hours:g} h;"
-        f" {spares} spare domains{as_needed}"
+        f" spare domains: {spares}"
     )
 
 
@@ -325,7 +330,10 @@ def _joint_purchases(instance: Instance) -> dict[str, str]:
     most = sharing.most_products.given.items()
     return {
         **{f"Volume price of {discount.item}": _steps(discount) for discount in sharing.discount},
-        "Different products": ", ".join(f"at most {count} of kind {kind}" for kind, count in most),
+        "Different products": ", ".join(
+            f"at most {words.counted(count, 'kind')} of {KINDS.get(kind, kind)}"
+            for kind, count in most
+        ),
         "Core": f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
         if core
         else "",
@@ -533,7 +541,7 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
     return pieces(
         listed("Decision", shown) if single else None,
         None if single and alone else compared("", column, rows, compact=True),
-        f"  {more}, all with more slack (--full)" if len(order) > MOST_LINES else None,
+        f"  {more}, none with less slack (--full)" if len(order) > MOST_LINES else None,
         turns_text(instance, plan.runs) if single and not alone else None,
         None if single else _pace(instance, plan),
     )
@@ -663,7 +671,8 @@ def ranking_report(ranking: MappingRanking) -> list[RenderableType]:
 def _ranked(workload: RankedMappings) -> list[RenderableType]:
     listed_text = words.counted(workload.listed, "mapping")
     if not workload.mappings:
-        return [f"Workload {workload.name}: none of {listed_text} fits into memory."]
+        placed = " and can be placed on this network" if workload.fitting else ""
+        return [f"Workload {workload.name}: none of {listed_text} fits into memory{placed}."]
     bounded, best_s = workload.bound_s < LONGEST_S, workload.mappings[0].iteration_time_s
     rows = [
         (
@@ -686,13 +695,14 @@ def _ranked(workload: RankedMappings) -> list[RenderableType]:
     title = f"Workload {workload.name}{within}: the fastest mappings"
     by_norms = any("norm+" in run.mapping.recompute for run in workload.mappings)
     norms = (
-        "; norm+act, norm+ffn: norms are recomputed, and with them the activation functions of"
-        " experts and expanded latents, or the feed-forward part"
+        "; norm+act: recompute norms, activation functions of experts and expanded latents;"
+        " norm+ffn: recompute norms and the feed-forward part"
     )
     return [
         figures(title, ("split", "recompute"), numbers, rows),
-        f"{words.count(workload.fitting)} of {listed_text} that divide evenly fit into memory; each"
-        " is shown with its fastest placement. SP: sequence parallelism; batch: sequences in a"
+        f"Mappings that fit into memory: {words.count(workload.fitting)} of"
+        f" {words.count(workload.listed)} tried. Each row is a mapping with its fastest"
+        " placement. SP: sequence parallelism; batch: sequences in a"
         " micro-batch; chunks: interleaved parts of a stage"
         f"{norms if by_norms else ''}.",
     ]
@@ -726,4 +736,6 @@ def given_plan_report(
 
 def _missed(limits: Sequence[LimitCheck]) -> str:
     missed = [check.name for check in limits if not check.ok]
-    return f"misses the bounds on {'; '.join(missed)}" if missed else "meets every bound"
+    if not missed:
+        return "meets every bound"
+    return f"misses the bound{'s' * (len(missed) > 1)} on {'; '.join(missed)}"

@@ -156,7 +156,7 @@ def _title(text: str) -> DrawnPanel:
 def _tiers(design: Design) -> Iterator[DrawnPanel]:
     """The switches of each tier and the links below them."""
     fabric = design.fabric
-    planes = f" in {words.count(fabric.planes)} equal planes" if fabric.planes > 1 else ""
+    planes = f" in {words.count(fabric.planes)} equal networks" if fabric.planes > 1 else ""
     names = TIERS.get(fabric.tiers, ())
     for tier, kind in reversed(list(zip(fabric.tier, names, strict=True))):
         switch = tier.switch or fabric.switch.name
@@ -310,7 +310,7 @@ def _hall(
     racks = sum(block.racks for block in hall.blocks)
     site = "hall" if hall.site is None else f"hall of {hall.site}"
     size = f"{words.counted(racks, 'rack')} in {words.counted(rows, 'row')}"
-    notes = [size, "grey: switches", *(["blue: several stages"] if SEVERAL in spans else [])]
+    notes = [size, "grey: switches", *(["grey-blue: several stages"] if SEVERAL in spans else [])]
     return DrawnPanel(
         height=max(62.0, deep + 8),
         marks=(

@@ -9,13 +9,13 @@ from coopt.report.plan import question_rows
 from tests.kinds import QUESTIONS
 
 BEYOND_ONE_NETWORK = {
-    "Site east": "supplies 0.05 MW at a PUE of 1.25 and $0.05 a kWh",
-    "Site west": "supplies 0.2 MW at a PUE of 1.1 and $0.08 a kWh",
+    "Site east": "0.05 MW, PUE 1.25, electricity at $0.05 a kWh",
+    "Site west": "0.2 MW, PUE 1.1, electricity at $0.08 a kWh",
     "From 2026 on": "32 GPUs for first (at most 1.000 s an iteration)",
     "From 2029.5 on": "64 GPUs for first (at most 0.1500 s an iteration), second (at most 0.2000 s an iteration); "
     "prices: nic x 0.5, gpu x 0.9; $10 of labour for each link added later",
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
-    "Different products": "at most 1 of kind hb",
+    "Different products": "at most 1 kind of HB domain",
     "Core": "16-port, 25 Gbit/s for each GPU that trains",
     "Losses": "any one nic (time bounds are then 1.5 times as long)",
     "Prices": "nic x 0.5 to 2, switch x 0.2 to 9",

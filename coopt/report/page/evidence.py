@@ -42,8 +42,8 @@ from coopt.traffic.summary import cells_of, traffic_figures
 
 FABRICS = {
     "rail-only": (
-        "GPUs of one local rank, one from each HB domain, make a rail. Every rail has a network"
-        " of its own without links to other rails: traffic to another rail first moves to that"
+        "GPUs of one local rank, one from each HB domain, make a rail. Rails are separate"
+        " networks, even where they share a switch: traffic to another rail first moves to that"
         " rail inside its HB domain."
     ),
     "rail-optimized": (
@@ -52,8 +52,8 @@ FABRICS = {
         " any GPU reaches any other."
     ),
     "clos": (
-        "A leaf serves whole HB domains with all their NICs as far as it has ports; if"
-        " there are several leaves, switches above join them, so that any GPU reaches any other."
+        "A leaf with enough ports serves all NICs of one HB domain or more; if there are several"
+        " leaves, switches above join them, so that any GPU reaches any other."
     ),
 }
 ABOVE = {1: ("switch",), 2: ("leaf", "spine"), 3: ("leaf", "aggregation switch", "core")}
@@ -146,7 +146,7 @@ def domain_caption(family: Family) -> str:
     """One HB domain with its GPUs and the NICs of each."""
     size = words.counted(family.hb.size, "GPU")
     training = family.training_in(0)
-    idle = f", {family.hb.size - training} of them idle" if family.hb.size > training else ""
+    idle = f" ({family.hb.size - training} idle)" if family.hb.size > training else ""
     nics = words.counted(family.nics_per_gpu, "NIC")
     shared = family.gpus_per_nic > 1
     nic_text = f"{words.count(family.gpus_per_nic)} share a NIC" if shared else f"each has {nics}"
@@ -161,10 +161,10 @@ def pod_caption(family: Family, uplinks: int) -> str:
     """One pod of three tiers."""
     assert family.pods is not None
     return (
-        f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, {family.pods.leaves}"
-        f" leaves and {words.counted(family.slices(uplinks), 'aggregation switch')} in all"
-        f" slices; every leaf has {words.counted(family.pods.each, 'link')} to each aggregation"
-        " switch."
+        f"Pod level: the first of {words.counted(family.pods.count, 'pod')}, with"
+        f" {words.counted(family.pods.leaves, 'leaf')} and"
+        f" {words.counted(family.slices(uplinks), 'aggregation switch')}, one in each slice."
+        f" Every leaf has {words.counted(family.pods.each, 'link')} to each aggregation switch."
     )
 
 
@@ -294,7 +294,7 @@ def site_hall_caption(hall: SiteHall) -> str:
     switches_w = max(block.switch_rack_w for block in hall.blocks)
     of_switches = f", a rack of switches up to {words.power(switches_w)}" if switches_w else ""
     sentences = [
-        f"The hall{site}{when_text} has {racks}: {blocks}. Only their first rows are drawn. A"
+        f"The hall{site}{when_text} has {racks}: {blocks}. The drawing shows first rows only. A"
         f" rack of HB domains draws up to {words.power(domains_w)}{of_switches}."
     ]
     if isinstance(hall, CoreHall):

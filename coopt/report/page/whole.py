@@ -99,7 +99,7 @@ def draw(instance: Instance | str | Path, plan: Plan) -> Picture:
     check_same_sha(question, plan)
     if plan.cost is None:
         raise InstanceError(
-            f"{question.name}: the plan is {plan.status} and builds nothing, needs a plan that"
-            " builds something"
+            f"{question.name}: the plan builds nothing (status {plan.status}), needs a plan with a"
+            " design"
         )
     return whole_plan(*decided(question, plan))
