@@ -51,7 +51,7 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     offered = [posterior for posterior in posteriors if not posterior.unphysical]
     has_links = any(not link.why for link in calibration.links)
     return pieces(
-        Text(f"Fitted to {both(used) or runs}; the catalog is unchanged.", style="bold"),
+        Text(f"Fitted to {both(used) or 'no run'}; the catalog is unchanged.", style="bold"),
         *(_predictions(calibration) if calibration.rows else ()),
         *_links(calibration.links),
         figures(

@@ -76,7 +76,7 @@ REFUSED = [  # files, names and places that are not there
         for name, how in FORMATS.items()
         if "workload" in how.options
     ),
-    (["traffic", "INSTANCE", "PLAN", "--heat-map", "map.txt"], "map.txt: format"),
+    (["traffic", "INSTANCE", "PLAN", "--heat-map", "map.txt"], "map.txt: unknown picture format"),
     (["traffic", "INSTANCE", "PLAN", "--heat-map", "/nowhere/map.png"], "/nowhere/map.png: cannot be written"),
     (["traffic", "INSTANCE", "PLAN", "--matrix", "/nowhere/m.csv"], "/nowhere/m.csv: cannot be written"),
     *(

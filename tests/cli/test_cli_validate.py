@@ -170,7 +170,7 @@ def test_nothing_is_offered_that_cannot_have_run_so(coopt, tmp_path):
         log.write_text(text, "utf-8")
         done = coopt("calibrate", log, "--set", "gpu=H100")
         assert (done.exit_code, says in " ".join(done.stdout.split())) == (0, True)
-        assert "No value changed" in done.stdout
+        assert "no new values" in done.stdout
         assert "[[gpu]]" not in done.stdout
 
 

@@ -331,7 +331,9 @@ class Reader:
             text.value("layers_block_type", default=None) if self._kind == "nemotron_h" else None
         )
         raw = text.value("hybrid_override_pattern", "hybrid_layer_pattern", default=blocks)
-        if raw is None or not (isinstance(raw, str) or raw is blocks):
+        if not isinstance(raw, str) and raw is not blocks:
+            return None
+        if raw is None:
             return None
         letters = [BLOCKS.get(block, block) for block in raw if block != "|"]
         unknown = next((letter for letter in letters if letter not in PATTERN), None)
@@ -634,8 +636,8 @@ class Reader:
             hidden = vision.number("embed_dim")
         heads = vision.number("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
         if not heads or hidden % heads:
-            name = vision.has("embed_dim", "hidden_size", "width", "vt_hidden_size")
-            raise vision.refuse(str(name), f"a multiple of its number of heads, {heads}")
+            key = vision.has("embed_dim", "hidden_size", "width", "vt_hidden_size")
+            raise vision.refuse(str(key), f"a multiple of its number of heads, {heads}")
         ratio = vision.value("mlp_ratio", default=4)
         ffn_names = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
         merge_names = ("spatial_merge_size", "merge_size")
