@@ -79,7 +79,7 @@ def test_a_plan_of_phases_is_worked_out_at_other_bounds(coopt, solved):
     instance, plan = solved(("\n[network]", PHASES), ("time_s = 1.0", "time_s = 3.0"))
     done = coopt("evaluate", instance, "--plan", plan, "--set", "workload.max_iteration_time_s=1.0")
     assert done.exit_code == 0, done.stderr
-    assert "misses the bounds on time" in done.stdout
+    assert "misses the bound on time" in done.stdout
     assert "from the plan's decisions" in done.stdout
     found = json.loads(coopt("evaluate", instance, "--plan", plan, "--json").stdout)
     assert found["value"] == json.loads(plan.read_text("utf-8"))["objective"]["value"]

@@ -264,7 +264,7 @@ def test_what_is_not_known_of_another_question_says_why_and_least_time_needs_no_
             assert browser.execute_script("return document.getElementById('chart') === null")
     assert ", the fastest: " in text_of(browser, ".decision")
     answer = text_of(browser, "#answer")
-    assert ["no bound" in answer, "at its right" in answer, " of " in text_of(browser, ".run-name")] == [
+    assert ["no bound" in answer, "vertical line" in answer, " of " in text_of(browser, ".run-name")] == [
         True,
         False,
         False,

@@ -199,7 +199,7 @@ def test_a_package_or_a_folder_that_is_missing_is_named(
     with pytest.raises(InstanceError, match=r"^-o: jinja2 .*`pip install 'coopt\[report\]'`$"):
         check_packages("-o")
     (tmp_path / "file").write_text("x", "utf-8")
-    with pytest.raises(InstanceError, match="cannot be made"):
+    with pytest.raises(InstanceError, match="cannot be created"):
         write_front(front, study, tmp_path / "file")
 
 

@@ -74,7 +74,7 @@ def test_the_plan_is_direct_accepted_and_told(answered: tuple[Instance, Plan]) -
         "With switches the",
     ):
         assert words in told((0, 1))
-    passing_on = "adds no time in the model"
+    passing_on = "takes no time in the model"
     assert [passing_on in told(path) for path in ((0, 1), (0, 1, 2))] == [False, True]
     other = Instance.model_validate(question())
     rivals = coopt.solve(other).model_copy(update={"rivals": plan.rivals})
