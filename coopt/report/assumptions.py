@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -107,8 +108,10 @@ def _routing(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> s
 def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
     worst = _worst(assumptions)
     workload, run = _asked_and_run(instance, plan, worst)
-    assumed, other = balance_texts(workload, run.mapping.ep)[0], worst.key.split('"')[1]
-    return f"{assumed}; {_takes(instance, plan, worst)} with balance = {other}"
+    (assumed,), other = balance_texts(workload, run.mapping.ep), worst.key.split('"')[1]
+    keys = {one.key for one in assumptions}
+    of = f"{run.name}: " if len(keys) > 1 else ""
+    return f"{of}{assumed}; {_takes(instance, plan, worst)} with balance = {other}"
 
 
 def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
@@ -117,18 +120,24 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
     built, *spared = (one for one in assumptions if one.workload == worst.workload)
     dated = _asked_and_run(instance, plan, built)[0].train_tokens is not None
 
-    def taken(one: Assumption) -> str:
-        if one.time_ratio is None:
-            return "training would make hardly any progress" if one is built else "hardly more"
-        if dated:
-            return f"{'training would take ' * (one is built)}{_took(instance, plan, one)}"
-        share = words.percent(1.0 / one.time_ratio)
-        return f"training would run {share} of the time" if one is built else share
+    def amount(one: Assumption) -> str:
+        share = words.percent(1.0 / (one.time_ratio or math.inf))
+        return _took(instance, plan, one) if dated else share
 
-    more = [
-        f", {taken(one)} with {words.counted(one.spare_domains, 'spare domain')}" for one in spared
-    ]
-    return f"not counted; at published rates ({built.key}) {taken(built)}{''.join(more)}"
+    of = f" of {built.workload}" if len(instance.workload) > 1 and not dated else ""
+    verb, end = ("take", "") if dated else ("run", " of the time")
+    would = f"{verb} {amount(built)}{end}"
+    if built.time_ratio is None:
+        would = "make hardly any progress"
+    for one in spared:
+        spares = f"with {words.counted(one.spare_domains, 'spare domain')}"
+        if one.time_ratio is None:
+            would += f", even {spares}"
+        elif built.time_ratio is None:
+            would += f", but {verb} {amount(one)}{end} {spares}"
+        else:
+            would += f", or {amount(one)} {spares}"
+    return f"not counted; at published rates ({built.key}) training{of} would {would}"
 
 
 ALIKE = 1e-4  # of the time
@@ -138,24 +147,19 @@ ASSUMED = {
     "availability.rates": ("Failures", _failures),
 }
 """What a plan assumes, by the key that has it otherwise."""
-UNCOUNTED = "not counted (coopt counts them only for switched networks at one site)"
+UNCOUNTED = "not counted (coopt counts them only on switched networks within one site)"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:
     """By how much products were chosen, and which price turns that."""
     assert plan.cost is not None
     own = plan.cost.of(plan.objective.kind)
-    what = (
-        other.chosen.text
-        or "; ".join(changes(plan, other))
-        or "the same parts, connected differently"
-    )
+    what = other.chosen.text or changes(plan, other)
     share = other.value / own - 1.0 if own else 0.0
-    verb = "draws" if plan.objective.kind == "power" else "costs"
     if share < ALIKE:
-        return f"another choice {verb} the same: {what}"
-    more = f"the next best choice {verb} {words.percent(share)} more"
-    turn = "Halving or doubling any single price would not make it the better one"
+        return f"another choice costs the same: {what}"
+    more = f"the closest alternative costs {words.percent(share)} more"
+    turn = "Halving or doubling any single price would not make it the cheaper one"
     if other.product:
         source = (
             f" (that price is uncertain by {words.percent(other.doubt)})" if other.doubt else ""

@@ -10,6 +10,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from coopt.instance.mixers import AttentionLayers, Encoder
+from coopt.instance.texts import both
 from coopt.instance.transformer import Transformer
 from coopt.plan.parts import MappingChoice
 from coopt.report.megatron import (
@@ -107,11 +108,11 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
                 f"cp = {mapping.cp}: Megatron Bridge cannot split the sequences of {model.name},"
                 " needs cp = 1"
             ): (mapping.cp > 1),
-            f"tp = {mapping.tp}: Megatron Bridge cannot copy the KV heads of {model.name} to more"
+            f"tp = {mapping.tp}: Megatron Bridge cannot give one KV head of {model.name} to several"
             f" TP ranks, needs tp of at most {fewest}": mapping.tp > fewest,
             (
-                f"extra_predictions = {model.extra_predictions}: Megatron Bridge predicts further"
-                " tokens with windowed attention, which the plan does not assume, needs 0"
+                f"extra_predictions = {model.extra_predictions}: the MTP layers of Megatron Bridge"
+                " use windowed attention, which the plan does not assume, needs 0"
             ): model.extra_predictions > 0,
         }
     elif kind in TOWERS:
@@ -123,23 +124,31 @@ def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> di
     """Where the providers of a model with a vision tower stop, by what they need."""
     model, tower = split.workload.model, split.workload.model.encoders[0]
     plain = kind == "Qwen3-VL"  # layers of one kind, in one chunk for each stage
-    is_known = (
-        len(model.encoders) == 1
-        and not tower.gated
-        and tower.heads * tower.head_dim == tower.hidden
-        and tower.projector == tower.merge * tower.hidden
-        and tower.projectors - 1 <= plain * chunk_layers(split, mapping)[0]
-        and _image(tower) is not None
-    )
+    most = 1 + plain * chunk_layers(split, mapping)[0]
+    needs = {
+        "a single encoder": len(model.encoders) == 1,
+        "gated = false": not tower.gated,
+        "heads · head_dim = hidden": tower.heads * tower.head_dim == tower.hidden,
+        "projector = merge · hidden": tower.projector == tower.merge * tower.hidden,
+        f"projectors of at most {most}": tower.projectors <= most,
+        "tokens of a rectangular image and a square merge": _image(tower) is not None,
+    }
+    unsupported = {
+        f"{key} = {value}: Megatron Bridge does not support it for {kind}, needs {need}": (
+            plain and value > need
+        )
+        for key, value, need in (
+            ("dense_layers", model.dense_layers, 0),
+            ("extra_predictions", model.extra_predictions, 0),
+            ("interleave", mapping.interleave, 1),
+        )
+    }
     return {
         f"encoders of {model.name}: Megatron Bridge builds only the vision tower of {kind}, needs"
-        " one encoder without gates, with heads · head_dim = hidden, projector = merge · hidden,"
-        " and tokens that fill a rectangular image": (not is_known),
-        f"dense_layers = {model.dense_layers}, extra_predictions = {model.extra_predictions},"
-        f" interleave = {mapping.interleave}: {kind} of Megatron Bridge supports none of these,"
-        " needs 0, 0 and 1": (
-            plain and (model.dense_layers + model.extra_predictions > 0 or mapping.interleave > 1)
+        f" {both([need for need, is_met in needs.items() if not is_met])}": (
+            not all(needs.values())
         ),
+        **unsupported,
         (
             f"sequence_parallel = False: Megatron Bridge turns it on for {kind} with experts,"
             " needs True"
@@ -202,7 +211,7 @@ def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> Iterator[st
         )
     for remark in remarks(split, mapping, table):
         own = re.sub(r"--([\w-]+)", lambda found: "model." + found[1].replace("-", "_"), remark)
-        yield f"Not set by this file: {own}."
+        yield f"Note: {own}."
     if split.workload.model.encoders:
         yield f"Train with the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."
         if mapping.pp > 1:

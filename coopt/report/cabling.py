@@ -41,7 +41,7 @@ def cabling_text(instance: Instance, plan: Plan, form: str, part: str | None = N
     listed = list(cables_of_plan(instance, plan, part))
     if not listed:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain and has no cables, needs one of several"
+            f"{instance.name}: the plan has no cables, needs a network of several HB domains"
         )
     return WRITERS[form](listed)
 
@@ -148,8 +148,7 @@ def slurm_topology(instance: Instance, plan: Plan, part: str | None = None) -> s
     family = network.family
     if not family.tiers:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain and has no switches, needs a plan of"
-            " several"
+            f"{instance.name}: the plan has no switches, needs a network of several HB domains"
         )
     domains, leaf = family.domains, min(max(family.leaf_span, 1), family.domains)
     if family.fabric == "clos" and family.leaf_span == 0:

@@ -187,7 +187,7 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
     )
     # A phase may pay another price than the catalog's: the factor belongs to its origin.
     by = factor_paid(instance, item)
-    return usd if by == 1.0 else f"{by:g} times the price {usd}", w
+    return usd if by == 1.0 else f"{by:g} times this price: {usd}", w
 
 
 def _origin(entry: Entry, field: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.numerics import EQUAL
 from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.texts import spoken
 from coopt.plan.parts import Cost, Design
@@ -26,15 +27,17 @@ if TYPE_CHECKING:
 
 ALONE = "One HB domain holds every GPU, so there is no network to compare."
 NO_BASELINE = (
-    "No Clos network of full bandwidth can connect this many NICs with the HB domains,"
-    " NICs and switches of this plan, so no saving is stated."
+    "No full-bandwidth Clos network of up to three tiers connects the HB domains and NICs of this"
+    " plan with the listed switches, so no saving is stated."
 )
-NONE = "There is no runner-up."
+NONE = "No runner-up was found."
+DOES = {"power": "draws", "time": "takes", "carbon": "emits"}
+"""What a cluster does with an amount of an objective, where it does not cost it."""
 AIM = "outlooks.aim"
 """The key of the aim in the difference of plans."""
 STOPS = {
     "all found": "",
-    "no other design": " No other design meets the bounds.",
+    "no other design": " No other design meets the bounds and limits.",
     "time limit": " The time limit ended the search for more runners-up.",
     "interrupted": " The search for more runners-up was interrupted.",
     "not proven": " The solver did not prove any further runner-up.",
@@ -137,9 +140,11 @@ def runners_tables(plan: Plan) -> list[RenderableType]:
     """
     if plan.alternatives_stop is None:
         return []
+    gap = max((runner.objective.gap or 0.0 for runner in plan.alternatives), default=0.0)
+    within = f" within {words.percent(gap)}" if gap > EQUAL else ""
     proof = (
-        "Each runner-up is proven to be the best design after the plan and the runners-up before"
-        " it."
+        f"Each runner-up is proven{within} to be the best design after the plan and the runners-up"
+        " before it."
     )
     ending = (proof if plan.alternatives else NONE) + STOPS[plan.alternatives_stop]
     return [*([runners_table(plan)] if plan.alternatives else []), ending]
@@ -201,7 +206,7 @@ def _parts(design: Design) -> dict[str, str]:
 def rivals_sentence(rivals: Rivals) -> str:
     """What the cheapest cluster with direct links costs, and the cheapest with switches."""
     return (
-        f"With direct links {_claim_text(rivals.direct)}. With switches"
+        f"With direct links, {_claim_text(rivals.direct)}. With switches,"
         f" {_claim_text(rivals.switched)}."
     )
 
@@ -209,11 +214,11 @@ def rivals_sentence(rivals: Rivals) -> str:
 def _claim_text(claim: ObjectiveClaim) -> str:
     if claim.value is not None:
         gap = "no lower bound is proven" if claim.gap is None else f"gap {words.percent(claim.gap)}"
-        verb = "draws" if claim.kind == "power" else "costs"
+        verb = DOES.get(claim.kind, "costs")
         return f"the best cluster found {verb} {words.amount(claim.kind, claim.value)} ({gap})"
     if claim.bound is not None:
         return (
-            f"no better cluster was found, and none {'draws' if claim.kind == 'power' else 'costs'}"
+            f"no better cluster was found, and none {DOES.get(claim.kind, 'costs')}"
             f" less than {words.amount(claim.kind, claim.bound)} (proven)"
         )
     return "no cluster was found"
@@ -286,7 +291,7 @@ def difference_headline(difference: Difference) -> str:
     if parts:
         return f"The second plan {words.both(parts)}."
     if "status" not in changes:
-        return "The plans cost the same but differ in other figures."
+        return "Cost and power are the same; other figures differ."
     status = changes["status"]
     nothing = "; one of the plans has no design" if _one_builds_nothing(difference) else ""
     return (
@@ -340,7 +345,7 @@ def models_report(instance: Instance, sized: Sequence[SizedModel]) -> list[Rende
     """The best model in a sentence, and what each of them reaches by the date."""
     best, (workload,) = sized[0], instance.workload
     if best.loss is None:
-        first = "No cluster within the limits trains any of these models."
+        first = "No cluster was found that trains any of these models within the limits."
     else:
         end = f"After {workload.train_days or 0.0:g} days"
         if workload.by is not None:

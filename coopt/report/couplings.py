@@ -29,7 +29,10 @@ from coopt.report.words import FigureTable, facts, figures, pieces
 EACH_ON_ITS_OWN = (
     "Both ways of planning reserve leaf ports for all later GPUs, so that no cable has to move."
 )
-AIMS = {True: "least cost at the worst prices", False: "least regret over all prices"}
+AIMS = {
+    True: "least cost at the worst prices",
+    False: "least regret over all prices (cost above the best plan at the same prices)",
+}
 """What [robust] asks for, by whether that is the worst case."""
 
 
@@ -99,10 +102,10 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
         figures("Wide-area links, each way", ("between",), numbers, links) if links else None,
         sent,
         [
-            f"Bound of {workload.name}, all sites together:"
+            f"Bound of {workload.name} for all sites together:"
             f" {workload.in_own_units(workload.required_s)}; this plan reaches {pace}."
             for workload, pace in paces.items()
-            if pace
+            if pace and workload.bounded
         ],
     )
 
@@ -124,8 +127,8 @@ def _borders(instance: Instance, cores: Sequence[SharedCore]) -> FigureTable:
         for core in (border.core,)
     ]
     columns = ("site", "switches", "from each leaf")
-    numbers = ("links", "ports of channels", "of ports", "power")
-    return figures("Borders of sites", columns, numbers, rows)
+    numbers = ("links", "wide-area ports", "ports in all", "power")
+    return figures("Border switches", columns, numbers, rows)
 
 
 def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
@@ -146,21 +149,24 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
     radix = next(box.radix for box in instance.network.switches if box.name == core.switch.name)
     lower = sorted(set(map(core.below, core.islands)))
     ends = (
-        f"{core.optic} at both ends of a link"
+        f"{core.optic} at both ends"
         if lower == [core.optic]
-        else f"{core.optic} at its end of links and {', '.join(lower)} at that of islands"
+        else f"{core.optic} at the core and {words.both(lower)} at islands"
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
-    alone = (
-        "Only one island is at this site, so the core connects it to nothing yet, but its links"
-        " are reserved."
-    )
+    alone = "The core joins only one island: its links are bought, but connect it to nothing yet."
     without = "An island of one HB domain has no leaf; its NICs serve only the links into the core."
     return pieces(
-        figures(title, ("island",), ("links from each leaf", "links"), rows, total=total),
+        figures(
+            title,
+            ("island (network of a workload)",),
+            ("links from each leaf", "links"),
+            rows,
+            total=total,
+        ),
         f"The core is {words.times(core.switches, core.switch.name)} with"
-        f" {words.count(core.ports)} of {words.count(core.switches * radix)} ports in use,"
-        f" {words.power(core.power_w)}, {ends}. It provides"
+        f" {words.count(core.ports)} of {words.count(core.switches * radix)} ports in use"
+        f" ({words.power(core.power_w)}). Its links have {ends}. It provides"
         f" {(sharing.gbit_s_per_gpu if sharing else 0.0):g} Gbit/s between {between} for each GPU"
         " that trains.",
         alone if len(core.islands) == 1 else None,
@@ -171,7 +177,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
 def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """Products in use of each kind that is limited, and the price that each discounted one has."""
     kinds = [
-        f"Different {kind} products in use: {len(names)} of at most {most}"
+        f"Different products of kind {kind} in use: {len(names)} of at most {most}"
         f" ({', '.join(sorted(names)) or 'none'})."
         for kind, most in instance.sharing.most_products.given.items()
         for names in (products(plan, kind),)
@@ -288,7 +294,7 @@ def phase_rows(instance: Instance) -> Iterator[tuple[str, str]]:
         changes = [f"{kind} x {factor:g}" for kind, factor in factors if factor != 1]
         prices = f"; prices: {', '.join(changes)}" if changes else ""
         usd = phase.retrofit_usd_per_link
-        labour = f"; ${usd:,g} of labour for each link added later" if usd else ""
+        labour = f"; ${usd:,g} of labour for each uplink added to an existing switch" if usd else ""
         yield f"From {phase.year:g} on", f"{phase.gpus:,} GPUs for {trained}{prices}{labour}"
 
 
@@ -301,6 +307,8 @@ def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
     rows = {
         "Losses": ", ".join(
             f"any one {part} (time bounds are then {longer:g} times as long)"
+            if longer != 1
+            else f"any one {part}"
             for part, longer in instance.losses.items()
         ),
         "Prices": ", ".join(
@@ -352,11 +360,12 @@ def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator
 
 def _loss_text(loss: Survived) -> str:
     outcome = (
-        "training goes on with fewer GPUs"
+        "training goes on in the remaining HB domains"
         if loss.slowdown is None
-        else f"traffic in and out of that HB domain takes {loss.slowdown:.3g} times as long"
+        else f"traffic of the affected HB domains takes {loss.slowdown:.3g} times as long"
     )
-    kept = f"every time bound, extended to {loss.slower:g} times, is still met"
+    within = f"within {loss.slower:g} times" if loss.slower != 1 else "within"
+    kept = f"every workload stays {within} its time bound"
     return f"loss of any one {loss.part}: {outcome}; {kept}"
 
 
@@ -365,6 +374,6 @@ def run_without(run: WorkloadPlan) -> str:
     gpus = math.prod(inside for name, (inside, _) in run.placement.items() if name != "ep")
     return (
         f"{run.name}: {words.count(run.gpus)} GPUs, {gpus} in each of"
-        f" {words.counted(run.gpus // gpus, 'domain')}, {degrees(run.mapping)},"
-        f" {words.seconds(run.iteration_time_s)} of {words.seconds(run.bound_s)}"
+        f" {words.counted(run.gpus // gpus, 'HB domain')}, {degrees(run.mapping)}, iteration"
+        f" {words.allowed(run.iteration_time_s, run.bound_s, 0.0)}"
     )

@@ -32,7 +32,7 @@ PROCUREMENT_COLUMNS = (
     "scope",
 )
 DESCRIPTIONS: dict[ItemKind, str] = {
-    "hb": "interconnect of an HB domain, per GPU",
+    "hb": "HB domain, per GPU: interconnect, and servers where the bill counts them",
     "nic": "network adapter",
     "switch": "switch",
     "optics": "transceiver with half a cable",
@@ -48,7 +48,7 @@ WHOLE = {
 }
 """What is bought whole, of so many pieces."""
 NO_PRICE = (0.0, 0.0, 0.0, 0.0)
-CABLE = "cable (its price is part of the transceivers')"
+CABLE = "cable (its price is in that of the transceivers)"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 
@@ -74,7 +74,7 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     check_same_question(instance, plan)
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and has no bill, needs a plan that"
+            f"{instance.name}: the plan (status {plan.status}) has no bill, needs a plan that"
             " builds something"
         )
     parts = plan.parts if part is None else [part_named(instance, plan, part)]

@@ -41,10 +41,10 @@ digits.
 GATES = {
     "divisibility": "do not divide model and batch evenly",
     "memory": "do not fit into memory",
-    "compute": "miss the bound by compute alone",
+    "compute": "miss the bound even without communication",
     "communication": "miss the bound on any network",
     "crossing": "place stages that share parameters in domains that are not neighbours",
-    "dominated": "are no better than another mapping",
+    "dominated": "are no better than another",
 }
 STAGES = ("model", "columns", "build", "handover", "solve")
 MAX_TEXT = 32
@@ -95,7 +95,7 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
             (
                 rival.part,
                 f"without {rival.choice}" if rival.excluded else rival.choice,
-                f"no design then meets every limit; {rival.why}"
+                f"no such design meets every limit; {rival.why}"
                 if rival.extra is None
                 else rival.told,
                 "-" if rival.extra is None else _excess(explanation, rival.extra),
@@ -155,7 +155,7 @@ def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
         for way, neighbour in (("below", price.below), ("above", price.above))
         if neighbour is not None and design is not None
     ]
-    effect = "another plan" if design is None else "the plan misses a limit"
+    effect = "another plan" if design is None else "the plan exceeds a limit"
     ends = price.low > 0 or price.high is not None
     return (
         price.item,

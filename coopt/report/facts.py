@@ -221,7 +221,7 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
     purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
     return (
         f"Total cost of ownership {words.money(cost.tco_usd)}: {purchase_text} {terms.years:g}"
-        f" years of power{rates}."
+        f" year{'' if terms.years == 1 else 's'} of power{rates}."
     )
 
 
@@ -282,7 +282,8 @@ def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
         for name, pace in sorted(days.items(), key=lambda item: -item[1])[:MOST_PACES]
     ]
     if len(days) > MOST_PACES:
-        shown.append(f"at most as long ({len(days) - MOST_PACES} others)")
+        limit = words.in_days(sorted(days.values())[-MOST_PACES])
+        shown.append(f"at most {limit} ({words.counted(len(days) - MOST_PACES, 'other')})")
     undisturbed = "" if instance.availability else " if nothing fails"
     return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
 
@@ -297,12 +298,12 @@ def uptime_text(uptime: Uptime) -> str:
     often = "" if uptime.interval_s is None else f" every {words.time(uptime.interval_s)}"
     working = words.percent(uptime.running)
     pace = (
-        f", so that training runs at {words.percent(uptime.pace)} of full speed"
+        f", so that training runs at {words.percent(uptime.pace)} of full speed on average"
         if uptime.pace < 1.0
         else ""
     )
     ports = (
-        f"; a NIC port is down {words.percent(uptime.port_out)} of the time"
+        f"; some NIC port has no link {words.percent(uptime.port_out)} of the time"
         if uptime.port_out
         else ""
     )
@@ -405,7 +406,7 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("rate (times one link)", "share forwarded by other domains", "most hops")
+    numbers = ("rate (multiple of one link)", "share forwarded by other domains", "most hops")
     yield figures("Traffic between domains", ("phase",), numbers, phases)
 
 
@@ -490,8 +491,9 @@ def _ties(plan: Plan) -> Iterator[PlanFact]:
             else 'further from published runs (margin.ties = "fastest" selects it)'
         )
         text = (
-            f"Within the error of the model, this mapping{of} {told} is as fast as {split(other)},"
-            f" micro-batch {other.mapping.micro_batch} {others}. The second mapping is {where}."
+            f"Within the error of the model, the plan's mapping{of} {told} is as fast as"
+            f" {split(other)}, micro-batch {other.mapping.micro_batch} {others}. The second mapping"
+            f" is {where}."
         )
         yield PlanFact("rests", "", "Ties", text)
 
@@ -557,7 +559,8 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
             took, bound = words.in_days(value), words.in_days(workload.train_days)
         close = "close: " if 0.0 <= run.slack < words.CLOSE else ""
         kept = "with the margin, " if workload.time_margin else ""
-        under = f"{close}{kept}{words.percent(run.slack)} under the bound of {bound}"
+        side = "over" if run.slack < 0 else "under"
+        under = f"{close}{kept}{words.percent(abs(run.slack))} {side} the bound of {bound}"
         note = (
             f"{under if run.bounded else 'no bound'}; {f'{pace}; ' if pace else ''}"
             f"{words.model_utilisation(run)}; {degrees(run.mapping)}"
@@ -565,7 +568,7 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         title = "Training" if unit == "days" else "Iteration"
         yield PlanFact("total", run.name, f"{title}{of}", value, unit, took, note)
     if (more := len(ranked) - MOST_RUNS) > 0:
-        text, note = words.counted(more, "workload"), "all of them have more slack"
+        text, note = words.counted(more, "workload"), "none of them has less slack"
         yield PlanFact("total", "", "And", more, "workloads", text, note)
 
 
@@ -673,7 +676,8 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
     ports: Counter[int] = Counter()
     for bundle in direct.bundles:
         ports.update(dict.fromkeys(bundle.between, bundle.links))
-    used = f"{min(ports.values(), default=0)} to {max(ports.values(), default=0)}"
+    ends = dict.fromkeys((min(ports.values(), default=0), max(ports.values(), default=0)))
+    used = " to ".join(map(str, ends))
     links = f"{words.counted(direct.links, 'direct link')} of {direct.nic.name}"
     blocks = f"{words.counted(direct.stages, 'block')} of stages"
     return [
@@ -699,9 +703,10 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
     )
     slowest = max(run.routes.values(), default=0.0)
     routes = (
-        f"traffic takes up to {slowest:.3g} times as long as without shared links"
+        f"on the paths found, traffic takes up to {slowest:.3g} times as long as without shared"
+        " links"
         if slowest > 1
-        else "no traffic is slowed by shared links"
+        else "on the paths found, shared links slow no traffic"
     )
     goodput = (
         [] if uptime is None else [fact("Goodput", uptime.goodput, "share", uptime_text(uptime))]
@@ -720,7 +725,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         *(fact("Nearest run", words.nearest_run(nearest)) for nearest in run.nearest),
         *(fact("Evidence", evidence) for evidence in workload.options.evidence),
         *([fact("Collectives", ways)] if ways else []),
-        *([fact("Routes", slowest, "times", f"found; {routes}")] if run.routes else []),
+        *([fact("Routes", slowest, "times", routes)] if run.routes else []),
     ]
 
 

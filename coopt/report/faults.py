@@ -16,10 +16,9 @@ from coopt.report.traffic import COLLECTIVES, NOTHING_TRAINS
 from coopt.report.words import Cell, figures, pieces
 
 if TYPE_CHECKING:
-    from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Spares
+    from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares
 
 SURVIVES = "Training survives the loss of any one part"
-LATE = "; the loss of one kind of part makes a workload miss its bound"
 
 
 def faults_report(faults: Faults) -> list[RenderableType]:
@@ -33,9 +32,7 @@ def faults_report(faults: Faults) -> list[RenderableType]:
     outages = [
         (
             f"{outage.workload}: {uptime_text(outage.uptime)}.",
-            f"With 0.1% of the GPUs failed, {words.percent(1 - outage.replicas_alone)} of this"
-            " workload's replicas are idle without spare domains, and"
-            f" {words.percent(1 - outage.replicas_with_spares)} with the plan's spares.",
+            _idle_replicas(outage, faults.spares),
         )
         for outage in faults.interrupted
     ]
@@ -62,24 +59,34 @@ def faults_headline(faults: Faults) -> str:
         return NOTHING_TRAINS
     stops = [fault.part for fault in faults.faults if fault.effect == "stops"]
     slowdowns = [fault.slowdown for fault in faults.faults if fault.slowdown is not None]
-    late_kinds = sum(
-        any(not workload.within_bound for workload in fault.workloads)
+    late = [
+        fault.part
         for fault in faults.faults
-        if fault.slowdown
-    )
-    late_text = (
-        f"; the loss of any of {words.counted(late_kinds, 'kind')} of part makes a workload miss"
-        " its bound"
+        if fault.slowdown and any(not workload.within_bound for workload in fault.workloads)
+    ]
+    late_text = f"; the loss of {_part_list(late)} makes a workload miss its bound" if late else ""
+    longest = max(slowdowns, default=1.0)
+    longer = (
+        f"takes at most {longest:.3f} times as long" if longest >= 1.0005 else "takes no longer"
     )
     restarts = dict.fromkeys(
         fault.part for fault in faults.faults if fault.restarts and fault.effect != "stops"
     )
     restart_text = f" The loss of {_part_list(restarts)} costs a restart." if restarts else ""
+    of_core = " of the core" if faults.spares is None else ""
     return (
-        f"{SURVIVES}{f' except {_part_list(stops)}' if stops else ''}; an iteration then takes at"
-        f" most {max(slowdowns, default=1.0):.3f} times as long"
-        f"{late_text if late_kinds > 1 else LATE if late_kinds else ''}.{restart_text}"
+        f"{SURVIVES}{of_core}{f' except {_part_list(stops)}' if stops else ''}; an iteration then"
+        f" {longer}{late_text}.{restart_text}"
     )
+
+
+def _idle_replicas(outage: Interrupted, spares: Spares | None) -> str:
+    idle = words.percent(1 - outage.replicas_alone)
+    text = f"With 0.1% of the GPUs failed, {idle} of this workload's replicas are idle"
+    if spares is None or not spares.domains_standing_by:
+        return f"{text}."
+    spared = words.percent(1 - outage.replicas_with_spares)
+    return f"{text} without spare domains, and {spared} with the plan's spares."
 
 
 def _part_list(parts: Iterable[str]) -> str:
@@ -114,7 +121,7 @@ def _required(faults: Faults) -> list[str]:
     for fault in required:
         parts.setdefault(fault.slower or 1.0, {})[fault.part] = None
     longer = words.both(
-        f"{slower:g} times each time bound after the loss of {_part_list(of)}"
+        f"{slower:g} x each time bound after the loss of {_part_list(of)}"
         for slower, of in parts.items()
     )
     missed = any(not workload.within_bound for fault in required for workload in fault.workloads)

@@ -10,7 +10,7 @@ from rich.text import Text
 from coopt.report import words
 from coopt.report.own_runs import mapping_words
 from coopt.report.words import figures, pieces
-from coopt.validation.fits import Fits, MappingMemory
+from coopt.validation.fits import SHOWN, Fits, MappingMemory
 
 
 def fits_report(answers: Sequence[Fits]) -> list[RenderableType]:
@@ -20,17 +20,19 @@ def fits_report(answers: Sequence[Fits]) -> list[RenderableType]:
 
 def _one(fits: Fits) -> list[RenderableType]:
     head = (
-        f"{fits.model} on {words.counted(fits.gpus, 'GPU')} {fits.gpu}, sequences of {fits.seq:,},"
+        f"{fits.model} on {words.times(fits.gpus, fits.gpu)}, sequences of {fits.seq:,} tokens,"
         f" batch {fits.global_batch:,}, {fits.precision}: {fits.memory_limit_gib:.1f} GiB a GPU"
-        + (f", {fits.memory_margin:.0%} left free." if fits.memory_margin else ".")
+        + (f" after {fits.memory_margin:.0%} is left free." if fits.memory_margin else ".")
     )
     if fits.mappings == 1:
         (memory,) = fits.listed
         return pieces(Text(head, style="bold"), *_components(memory, fits), *_instead(fits))
-    counts = (
-        f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit. For each combination"
-        " of degrees the table shows the one with the least recomputation, then with sequence"
-        " parallelism, then with the lowest ZeRO stage. The smallest replicas come first."
+    counts = f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit."
+    first = "the first " if len(fits.listed) == SHOWN else ""
+    listed = (
+        f"The table lists {first}{words.counted(len(fits.listed), 'combination')} of degrees, those"
+        " with the fewest GPUs in a replica first. For each it shows the mapping with the least"
+        " recomputation, then with sequence parallelism, then with the lowest ZeRO stage."
     )
     rows = [
         (
@@ -41,13 +43,15 @@ def _one(fits: Fits) -> list[RenderableType]:
         for memory in fits.listed
     ]
     table = figures("Mappings that fit", ("mapping",), ("GiB", "two largest parts (GiB)"), rows)
-    return pieces(Text(head, style="bold"), counts, table if rows else None)
+    said = f"{counts} {listed}" if rows else counts
+    return pieces(Text(head, style="bold"), said, table if rows else None)
 
 
 def _components(memory: MappingMemory, fits: Fits) -> list[RenderableType]:
     share = memory.memory_gib / fits.memory_limit_gib
     state = (
-        f"{mapping_words(memory.mapping)} fits: {memory.memory_gib:.1f} GiB, {share:.0%} of a GPU."
+        f"{mapping_words(memory.mapping)} fits: {memory.memory_gib:.1f} GiB, {share:.0%} of the"
+        f" {fits.memory_limit_gib:.1f} GiB."
         if memory.fits
         else f"{mapping_words(memory.mapping)} does not fit: {memory.memory_gib:.1f} GiB,"
         f" {memory.memory_gib - fits.memory_limit_gib:.1f} GiB too much."

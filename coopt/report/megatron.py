@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from coopt.instance.layouts import layout_text
 from coopt.instance.mixers import ScanLayers
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers, tp_of_experts
@@ -378,7 +378,7 @@ def unswitched(mapping: MappingChoice, switched: Collection[str]) -> Iterator[st
     for name, field in type(mapping).model_fields.items():
         value = getattr(mapping, name)
         if name not in switched and value != field.default:
-            yield f"{name} = {value} has no switch, needs a plan with {name} = {field.default}"
+            yield f"{name} = {value}: this format has no setting for it, needs {field.default}"
 
 
 def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()) -> Iterator[str]:
@@ -403,16 +403,16 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
     kinds = [name for name in kinds if name not in said]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
-        f"{', '.join(kinds)} of {model.name}: the format has no setting, needs a model without"
-        " encoders, with one residual stream, whose layers each have ordinary or gated attention,"
-        " latent attention with or without an indexer, gated DeltaNet or Mamba-2": bool(kinds),
+        f"{both(kinds)} of {model.name}: no argument sets this, needs a model without it": (
+            bool(kinds)
+        ),
         f"tp = {mapping.tp}, cp = {mapping.cp}: the key heads of gated DeltaNet do not split"
         f" evenly, needs tp * cp to divide {key_heads}": key_heads % (mapping.tp * mapping.cp) > 0,
         f"layers = {model.layers}: Megatron-LM counts the {parts} mixers and feed-forward parts"
         f" of a hybrid model as layers, needs layers = {parts}": model.mamba_layers > 0
         and parts != model.layers,
-        f"pipeline_layout = {mapping.pipeline_layout}: a hybrid predicts further tokens behind its"
-        " last layer, needs m in the last chunk": model.mamba_layers > 0
+        f"pipeline_layout = {mapping.pipeline_layout}: a hybrid model has its MTP layers behind"
+        " the last layer, needs m in the last chunk only": model.mamba_layers > 0
         and any(chunk.predictions for chunk in workload.layout[:-1]),
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
         f"state_bytes = {states}: Megatron-LM has no option for it, needs {WIDE_STATES}, or"
@@ -449,43 +449,42 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
         f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM synchronises all"
         " activations of TP ranks": options.tp_sync_fraction < 1.0,
         f"schedule = {options.schedule}: Megatron-LM runs 1F1B, whose pipeline bubble is larger"
-        " than the plan's": options.schedule != "1f1b",
+        " than the plan's": options.schedule != "1f1b" and mapping.pp > 1,
         (
-            "ep_overlap: the plan assumes that all-to-alls run behind the compute of another"
-            " micro-batch"
+            "ep_overlap: the plan hides all-to-alls behind the compute of another micro-batch,"
+            " which Megatron-LM cannot do with this mapping"
         ): (
             options.ep_overlap and mapping.ep > 1 and not _overlaps_experts(split.workload, mapping)
         ),
         "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
-            options.dispatch_bytes == 1
+            options.dispatch_bytes == 1 and splits_experts
         ),
-        f"{in_more_bits}: the plan computes these parts in more bits than others, which a"
-        " quantization recipe has to set": bool(in_more_bits),
-        f"graphs = {software.graphs}: the plan assumes CUDA graphs, as --cuda-graph-impl records"
-        " them": (software.graphs != "none"),
-        "balance = forced: the plan assumes equal loads of experts, as"
-        " --moe-router-force-load-balancing makes them": (
+        f"{in_more_bits}: the plan computes these parts in more bits than others; set this in a"
+        " quantization recipe": bool(in_more_bits),
+        f"graphs = {software.graphs}: the plan assumes CUDA graphs; set --cuda-graph-impl": (
+            software.graphs != "none"
+        ),
+        "balance = forced: the plan assumes equal loads of experts; for a benchmark set"
+        " --moe-router-force-load-balancing": (
             model.experts > 0 and split.workload.balance == "forced"
         ),
         (
             f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
             " stragglers"
         ): options.slowdown > 1.0,
-        "the plan assumes full attention, but pretrain_gpt.py masks later tokens": (
-            not model.causal
-        ),
+        "the plan assumes full attention, but Megatron-LM masks later tokens": (not model.causal),
         (
-            f"this file spreads layers of each kind evenly, but {model.name} orders them"
+            f"this file spreads layers of each kind evenly, but {model.name} may order them"
             " differently"
         ): bool(model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers),
         f"the plan assumes that experts receive {model.capacity:g} times their even share of"
-        " tokens, which --moe-expert-capacity-factor caps": model.capacity != 1.0,
+        " tokens; set --moe-expert-capacity-factor": model.capacity != 1.0,
         (
             "Megatron-LM hides sends between two interleaved stages behind compute; the plan"
             " does not"
         ): interleaved and mapping.pp == 2 and not software.pp_overlap,
         f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
-        " layer, but Megatron-LM has no switch for those of dense feed-forward layers and of"
+        " layer, but Megatron-LM has no option for those of dense feed-forward layers and of"
         " shared experts": (mapping.offload_percent > 0 and dense_activations),
         f"the times of the plan are for software {software.name}, not for Megatron-LM": (
             not software.name.startswith("megatron")
@@ -534,7 +533,7 @@ def launch_file(
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
     if not splits:
         raise InstanceError(
-            f"{instance.name}: nothing trains on part {part}, needs one that trains a workload"
+            f"{instance.name}: nothing trains on part {part}, needs a part that trains a workload"
         )
     require_one_workload([run.name for _, run in splits], tool)
     split, run = splits[0]
@@ -588,7 +587,7 @@ def _comments(
         " as arguments."
     )
     for remark in remarks(split, mapping, ranks):
-        yield f"# Not set by the arguments: {remark}."
+        yield f"# Note: {remark}."
 
 
 def _in_domains(split: RankGrid) -> str:

@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from coopt.instance.transformer import Transformer
 from coopt.perf.mapping import components, further_parameters, model_parameters
+from coopt.report import words
 from coopt.report.words import figures
 
 
@@ -30,13 +31,13 @@ def _sums(model: Transformer, published: Transformer) -> Iterator[tuple[str, str
     yield "all", _billions(total), _billions(active)
     yield "without the input embedding", _billions(total - table), _billions(active - table)
     if published.published_total or published.published_active:
-        name = "as published" if published is model else f"as published of {published.name}"
+        name = "as published" if published is model else f"as published for {published.name}"
         figures_of = (published.published_total, published.published_active)
         total_text, active_text = (f"{size:,.4g}" if size else "" for size in figures_of)
         yield name, total_text, active_text
     if model.extra_predictions:
         further = _billions(further_parameters(model))
-        yield f"in addition, {model.extra_predictions} x a further prediction", further, ""
+        yield f"in addition, {words.counted(model.extra_predictions, 'MTP layer')}", further, ""
 
 
 def _billions(size: float) -> str:

@@ -189,7 +189,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             "kv_rank without experts: the recipe has latent attention only with experts, needs"
             " experts"
         ): (model.kv_rank > 0 and not model.experts),
-        f"extra_predictions = {model.extra_predictions}: no recipe trains further predictions,"
+        f"extra_predictions = {model.extra_predictions}: no recipe trains MTP layers,"
         " needs 0": model.extra_predictions > 0,
         (
             f"tp = {mapping.tp} with experts: the recipe splits experts over TP only when it"
@@ -198,21 +198,21 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: optimizer states stay whole only"
         " where DP is the only degree, needs zero = 2 or 3": mapping.zero == 0
         and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
-        f"dp_replicate = {copies}: the recipe shards over two DP ranks or more, needs a divisor of"
-        f" dp = {mapping.dp} below it": copies == mapping.dp > 1,
+        f"dp_replicate = {copies}: the recipe shards over two DP ranks or more, needs a smaller"
+        f" divisor of dp = {mapping.dp}": copies == mapping.dp > 1,
         f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
         != "none",
         (
-            f"micro-batches = {micro_batches}: fewer than the pipeline's stages, needs at least as"
-            f" many as pp = {mapping.pp}"
+            f"micro-batches = {micro_batches}: the pipeline has more stages, needs at least"
+            f" pp = {mapping.pp}"
         ): (micro_batches < mapping.pp),
         (
             "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"
             " = once"
         ): (mapping.ep > 1 and workload.options.dispatch == "each"),
         (
-            f"experts = {model.experts} in {shards} shards with ep = 1: FSDP2 splits between whole"
-            " experts and pads to one a shard, needs ep above 1 or fewer shards"
+            f"experts = {model.experts} in {shards} shards with ep = 1: FSDP2 does not split an"
+            f" expert over shards, needs ep above 1 or at most {model.experts} shards"
         ): (0 < model.experts < shards and mapping.ep == 1),
         f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (
             model.experts > 0 and ranks % mapping.ep > 0

@@ -58,7 +58,7 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
         for name, counts, cheapest in searches
     ]
     found: tuple[RenderableType, ...] = (
-        f"{confirmed:,} of {words.counted(len(compared), 'design')} compared {cost} no more than"
+        f"{confirmed:,} of {words.counted(len(compared), 'compared design')} {cost} no more than"
         " any network that coopt finds for the same end points and bandwidth.",
         figures(
             "The cheapest network with the same end points and bandwidth",
@@ -101,7 +101,7 @@ def bill_report(bill: NetworksBill) -> list[RenderableType]:
     prices = "the worst" if bill.at_worst_prices else "list"
     paid = (
         f"Each bill above is for one network at {prices} prices. The total below is for all of"
-        " them, with volume and phase prices and without parts that are reused."
+        " them, at volume and phase prices where there are any, without parts that are reused."
     )
     together = (
         paid if bill.left_over is None else None,
@@ -127,8 +127,10 @@ def _network_bill(network: BilledNetwork) -> list[RenderableType]:
         f"Link bundles are uneven: the worst pair of leaves has {words.percent(share)} of the"
         " bandwidth of even bundles."
     )
+    if network.fabric == "core":
+        joins = "switches that join several networks"
     return pieces(
-        f"{network.name}: {'the links between islands' if network.fabric == 'core' else joins}.",
+        f"{network.name}: {joins}.",
         _tiers(network.tier) if network.tier else None,
         cable_table(network) if any(tier.cables for tier in network.tier) else None,
         racks if network.switch_racks else None,
@@ -238,9 +240,9 @@ def collective_report(
         Text(collective_headline(outcome), style="bold"),
         facts("All-reduce", _rows(outcome)),
         figures("", ("schedule",), numbers, _times(outcome)),
-        "Steps and chunks (1/N of the data for N domains) are those of one phase; an all-reduce"
-        " has two, reduce-scatter and all-gather. A chunk that takes several steps on a link"
-        " counts in each of them.",
+        "Steps and link times are those of one of the two phases of an all-reduce (reduce-scatter"
+        " and all-gather). Link times are in chunks of 1/N of the data for N domains; a chunk that"
+        " takes several steps on a link counts in each of them.",
         None
         if trained is None
         else figures(
@@ -275,20 +277,13 @@ def collective_json(
 
 def collective_headline(outcome: CollectiveOutcome) -> str:
     """How long the all-reduce takes, and how far that is from the lower bound."""
-    end, ring = f"{words.percent(outcome.gap)} over the lower bound", ""
-    if outcome.gap < EQUAL:
-        even = outcome.slowest_gbit_s == outcome.fastest_gbit_s
-        fewest = outcome.chunks == outcome.nodes and even
-        end = (
-            "no schedule with one chunk for each domain has fewer steps"
-            if fewest
-            else "its steps are at the lower bound"
-        )
+    ring, over = "", words.percent(outcome.gap)
+    end = "equals the lower bound" if outcome.gap < EQUAL else f"is {over} over the lower bound"
     if outcome.algorithm != "ring":
         ring = f", {words.digits(outcome.speedup_over_ring, 3)} times as fast as one ring"
     return (
         f"{outcome.algorithm} reduces {_scaled(outcome.bytes, words.BYTES)} over {outcome.nodes}"
-        f" domains in {_scaled(outcome.time_s, SPANS)}{ring}; {end}."
+        f" domains in {_scaled(outcome.time_s, SPANS)}{ring}; its link time {end}."
     )
 
 
@@ -326,7 +321,8 @@ def _times(outcome: CollectiveOutcome) -> list[tuple[str, ...]]:
     around, ring_time = outcome.nodes - 1, _scaled(outcome.ring_time_s, SPANS)
     ring = ("ring", words.count(around), words.digits(around, 4), ring_time, "1 x")
     fewest, work = outcome.lower_bound_steps, outcome.lower_bound_work_chunks
-    bound = ("lower bound", words.count(fewest), words.digits(work, 4), "", "")
+    steps = words.count(fewest) if outcome.chunks == outcome.nodes else "-"
+    bound = ("lower bound", steps, words.digits(work, 4), "", "")
     return [found, *([ring] if outcome.algorithm != "ring" else []), bound]
 
 

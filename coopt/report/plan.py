@@ -448,6 +448,8 @@ def plan_sections(
         if many
         else [table for pair in run_tables(plan, known).values() for table in pair]
     )
+    # what stands has no price to compare it at
+    is_comparable = instance.sharing.mode == "time" and instance.stands is None
     return {
         "parts": pieces(
             parts_table(plan, known) if len(plan.parts) > 1 else None,
@@ -460,7 +462,7 @@ def plan_sections(
             margins_table(plan_checks(instance, plan)),
             facts("What the plan rests on", _rests_on(instance, plan, without_margin, known)),
         ],
-        "saving": saving_tables(plan, baseline) if instance.sharing.mode == "time" else [],
+        "saving": saving_tables(plan, baseline) if is_comparable else [],
         "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
     }
 

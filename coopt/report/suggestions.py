@@ -65,9 +65,9 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     before, after = (words.amount(kind, value) for value in (plan.cost.of(kind), cliff.value))
     share = words.percent(abs(cliff.value / plan.cost.of(kind) - 1.0))
     took = _took(instance, plan, cliff)
-    changed = "; ".join(changes(plan, cliff)) or "the same parts, connected differently"
     more = "more" if cliff.buys == "time" else "less"
     spent = "power" if kind == "power" else "money"
+    changed = changes(plan, cliff)
     return f"For {share} {more} {spent} ({after} in place of {before}), {took}, with {changed}."
 
 
@@ -86,8 +86,12 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     )
 
 
-def changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
-    """What is built otherwise."""
+def changes(plan: Plan, other: Cliff | NextBest) -> str:
+    """What another design builds otherwise."""
+    return "; ".join(_changes(plan, other)) or "the same products connected differently"
+
+
+def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
     assert plan.design is not None
     now, then = plan.design, cliff.design
     if (then.gpus, then.hb_domain) != (now.gpus, now.hb_domain):

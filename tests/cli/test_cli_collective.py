@@ -32,7 +32,9 @@ def test_every_algorithm_reports_itself_beside_the_ring_and_the_bound(coopt, alg
     assert done.stdout.startswith(f"{algorithm} ")
     assert "1 GB over 16" in done.stdout
     assert re.search(r"^  ring +15 +15\.00 ", done.stdout, re.MULTILINE)
-    assert re.search(rf"^  lower bound +{6 if algorithm == 'double-tree' else 8} +", done.stdout, re.MULTILINE)
+    # data that is cut finer may take fewer steps than whole chunks
+    steps = {"double-tree": 6, "ring2d": "-"}.get(algorithm, 8)
+    assert re.search(rf"^  lower bound +{steps} +", done.stdout, re.MULTILINE)
     assert "Replay" in done.stdout
 
 

@@ -156,11 +156,11 @@ def test_an_incremental_bracket_is_reached_by_units_beyond_its_threshold() -> No
 def test_a_core_of_one_island_or_of_one_domain_is_remarked_on() -> None:
     instance, plan = fleet()
     alone = [shared for shared in plan.couplings.cores if len(shared.core.islands) == 1]
-    assert text_of(instance, plan).count("one island is at") == len(alone) > 0
+    assert text_of(instance, plan).count("joins only one island") == len(alone) > 0
     instance = two(core={"gbit_s_per_gpu": 100.0})
     text = text_of(instance, coopt.solve(instance))
     assert "no leaf" in text
-    assert "one island is at" not in text
+    assert "joins only one island" not in text
 
 
 def test_every_phase_has_its_bill_limits_and_stock() -> None:

@@ -180,7 +180,7 @@ def test_a_saving_is_stated_against_a_baseline_alone(instance, plan, baseline):
 
 def test_the_search_is_told_in_figures(plan):
     assert narrowing(plan.solver) == (
-        "289,000 enumerated, 12,000 do not fit into memory, 276,909 are no better than another mapping, "
+        "289,000 enumerated, 12,000 do not fit into memory, 276,909 are no better than another, "
         "5 dropped by weather, 91 kept"
     )
     assert stages(plan.timing_s) == "60.02 s (model 0.01 s, columns 0.40 s, handover 0.50 s, solve 59.00 s)"

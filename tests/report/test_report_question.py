@@ -13,7 +13,7 @@ BEYOND_ONE_NETWORK = {
     "Site west": "0.2 MW, PUE 1.1, electricity at $0.08 a kWh",
     "From 2026 on": "32 GPUs for first (at most 1.000 s an iteration)",
     "From 2029.5 on": "64 GPUs for first (at most 0.1500 s an iteration), second (at most 0.2000 s an iteration); "
-    "prices: nic x 0.5, gpu x 0.9; $10 of labour for each link added later",
+    "prices: nic x 0.5, gpu x 0.9; $10 of labour for each uplink added to an existing switch",
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
     "Different products": "at most 1 kind of HB domain",
     "Core": "16-port, 25 Gbit/s for each GPU that trains",
@@ -31,7 +31,10 @@ def test_everything_that_couples_islands_is_told() -> None:
 def test_regret_and_efficiency_are_told() -> None:
     robust = {"aim": "regret", "efficiency": [0.9, 1.1], "prices": {"nic": [1.0, 2.0]}}
     rows = dict(question_rows(Instance.model_validate(QUESTIONS["fleet"] | {"robust": robust})))
-    assert (rows["Efficiency"], rows["Aim"]) == ("x 0.9 to 1.1", "least regret over all prices")
+    assert (rows["Efficiency"], rows["Aim"]) == (
+        "x 0.9 to 1.1",
+        "least regret over all prices (cost above the best plan at the same prices)",
+    )
     assert "Losses" not in rows
 
 

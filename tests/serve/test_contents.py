@@ -64,7 +64,7 @@ def test_a_price_of_a_phase_is_that_of_the_catalog_by_the_factor_of_the_phase():
     origins = {row[0]: row[1:] for row in plan_contents(*solved("phased"))["origins"]["rows"]}
     first, later = origins["cx7-400g, 2026"], origins["cx7-400g, 2029.5"]
     assert first[0].startswith(TAG_WORDS["M"])
-    assert later == [f"0.5 times the price {first[0]}", first[1]]
+    assert later == [f"0.5 times this price: {first[0]}", first[1]]
     assert origins["retrofit links, 2029.5"] == [OWN, NONE]
 
 

@@ -99,7 +99,7 @@ export class Chart {
     const rows = point.details.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, tied(value))));
     const open = this.said.querySelector("details")?.open ?? false;
     this.said.replaceChildren(
-      h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; the bound is tighter than any design can meet" : ""),
+      h("p", {}, h("strong", {}, tied(point.words)), point.knee ? " (knee)" : "", ` with ${tied(point.built)}`, fast ? "; no design shown here meets the bound" : ""),
       h("details", { class: "more", open }, h("summary", {}, "All figures of this point"), h("dl", { class: "facts" }, rows)));
   }
 }

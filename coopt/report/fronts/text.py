@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from coopt.instance.numerics import SOLVED
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import largest_error
 from coopt.instance.schema import Instance
@@ -18,6 +19,7 @@ from coopt.report.plan import decision
 from coopt.report.words import FigureTable, figures
 
 VERBS = {"capex": "costs less", "power": "draws less", "tco": "costs less"}
+LEAST = {"capex": "cheapest", "power": "lowest-power", "tco": "cheapest"}
 KINDS = {"capex": "capex", "power": "power", "tco": "TCO"}
 MOST_DAYS = 3  # workloads whose days still have columns
 COLUMNS: dict[ObjectiveKind, str] = {"capex": "capex $", "power": "power W", "tco": "TCO $"}
@@ -188,7 +190,7 @@ def amount_of(front: Front, point: FrontPoint) -> str:
 def front_headline(front: Front, instance: Instance) -> str:
     """What going from the fastest to the cheapest saves, and where the front bends."""
     if front.stop_reason == "infeasible":
-        return "No design meets the limits; proven infeasible."
+        return "No design meets the limits of this front; proven infeasible."
     if not front.points:
         return f"Stopped early ({front.stop_reason}) before any point was proven."
     first, alone = front.points[0], len(front.points) == 1
@@ -199,7 +201,7 @@ def front_headline(front: Front, instance: Instance) -> str:
         count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
         return f"Stopped early ({front.stop_reason}), {count_text}: {saving}."
     if alone:
-        return f"One design is the fastest and the cheapest: {found}."
+        return f"One design is the fastest and the {LEAST[front.kind]}: {found}."
     bends = [_place(front, instance, point) for point in front.points if point.knee]
     knees = f"; knee{'s' if len(bends) > 1 else ''} at {words.both(bends)}" if bends else ""
     return f"{saving}{knees}."
@@ -220,9 +222,11 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     gpu, gpus = instance.cluster.gpu, instance.cluster.most_gpus
     error = max(largest_error(gpu, workload, gpus) for workload in workloads)
     one_network = front.points[0].plan is None
+    gap = max(point.claim.gap or 0.0 for point in front.points)
+    within = f" by more than {words.percent(gap)}" if gap > SOLVED else ""
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay fixed"
     longer = "longer training" if in_days(instance) else "a longer iteration"
-    closer = "; points closer than that may be in the wrong order"
+    closer = "; points whose times are closer than that may be in the wrong order"
     close = closer if len(front.points) > 1 else ""
     alone = f", and none that {verb} as little is faster" if one_network else ""
     found = f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}"
@@ -235,8 +239,8 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
             " design that is the fastest for several budgets is shown once, at what it costs."
         ),
         ("days",): (
-            f"Each point is the cheapest design by a date; dates are evenly spaced{stay}. A"
-            " design that is the cheapest for several dates is shown once, at the days it takes."
+            f"Each point is the {LEAST[front.kind]} design by a date; dates are evenly spaced"
+            f"{stay}. A design that answers several dates is shown once, at the days it takes."
         ),
         (): "",
     }
@@ -254,7 +258,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         if with_margin(instance)
         else "",
         f"Shown: {found} {'on the front' if one_network else between}. Each is proven: no"
-        f" {'design' if one_network else 'plan'} as fast {verb} less{alone}.",
+        f" {'design' if one_network else 'plan'} as fast {verb} less{within}{alone}.",
         f"At a knee the saving slows down: {longer} saves much up to it and far less beyond it."
         if any(point.knee for point in front.points)
         else "",

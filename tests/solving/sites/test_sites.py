@@ -251,7 +251,7 @@ def test_channels_end_in_ports_and_modules_that_are_bought() -> None:
     assert (counts["far"], counts["400g-199"], counts["16-port"]) == (link.modules, ends, boxes)
     assert coopt.verify(instance, plan).accepted
     shown = rendered(plan_report(instance, plan))
-    assert "Borders of sites" in shown
+    assert "Border switches" in shown
     plain = rendered(plan_report(*solved_without(instance)))
     assert ["wan.km add them" in " ".join(text.split()) for text in (shown, plain)] == [False, True]
 
