@@ -70,7 +70,7 @@ LIMITS = {
     **{limit_check(key): limited for key, limited in LIMITED.items()},
     "limit-gpus": ("GPUs", "GPUs"),
     "most-products": ("products of a kind", "products"),
-    "survives": ("bounds after a loss", ""),
+    "survives": ("bounds missed after a loss", ""),
 }
 DERIVED = frozenset(
     {
@@ -145,7 +145,8 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     """
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status}, needs a plan that builds something"
+            f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"
+            " with a network"
         )
     # The plan may be one of another instance: what it chose is set here, and what it claims to
     # answer is replaced.
@@ -163,8 +164,8 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     checks = _part_by_part(ledger.of_plan, plan)
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
-            f"{instance.name}: networks and workloads of the plan do not match this instance,"
-            " needs a plan that `coopt verify` accepts for it"
+            f"{instance.name}: the parts and workloads of the plan are not those of this instance,"
+            " needs a plan for the same workloads, sites and phases"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
@@ -196,8 +197,8 @@ def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
-            f"{instance.name}: which phase buys what depends on prices, and the instance has other"
-            " ones, needs the prices at which the plan was made"
+            f"{instance.name}: what each phase buys depends on prices and years, and those of the"
+            " instance differ from the plan's, needs those for which the plan was made"
         )
     if wrong:
         raise InstanceError(
@@ -461,7 +462,7 @@ def check_chosen(ledger: Ledger, instance: Instance, plan: Plan) -> Iterator[Ins
         claim in choices,
         claim.text,
         tuple(candidate.text for candidate in choices),
-        f"The plan chooses {claim.text!r}, which the instance does not leave open."
+        f"The plan chooses {claim.text!r}, which is not one of the instance's choices."
         if claim.text
         else "The instance leaves a choice open, and the plan does not say what it chooses.",
     ):

@@ -20,7 +20,7 @@ from typing import Self
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, instance_of, require_billed, require_one_kind
-from coopt.instance.texts import InstanceError, both, exact_amount
+from coopt.instance.texts import InstanceError, both, counted, exact_amount
 from coopt.instance.variants import with_tp
 from coopt.plan.parts import Record
 from coopt.plan.schema import Plan, Proof
@@ -33,7 +33,7 @@ from coopt.plan.store import (
     read_proof,
 )
 from coopt.verifier.bounds.links import LinksBound
-from coopt.verifier.bounds.sites import SitesBound
+from coopt.verifier.bounds.sites import ENUMERATED, SitesBound
 from coopt.verifier.bounds.timed import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind, chooses_islands, grows_alone, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
@@ -132,8 +132,11 @@ def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certific
     """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them
     is feasible.
     """
-    outcome = "nothing is feasible" if inside.ok else "not proven"
-    word = f"; with TP groups inside HB domains {outcome}: {inside.by or inside.missing}"
+    outcome = "proven" if inside.ok else "not proven"
+    word = (
+        f"; that nothing is feasible with TP groups inside HB domains is {outcome}:"
+        f" {inside.by or inside.missing}"
+    )
     return certificate.with_word(word).model_copy(update={"ok": certificate.ok and inside.ok})
 
 
@@ -147,14 +150,11 @@ def _certified(
             plan, f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
         )
     if bound is None and plan.status != "infeasible":
-        return _without_bound("the plan claims no bound")
+        return _without_bound("the plan claims no bound, so there is nothing to prove")
     ceiling = math.inf if bound is None else bound
     if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)
-        by = (
-            "every ring, slowest rate and division into shares was enumerated, each network"
-            " priced exactly"
-        )
+        by = f"{ENUMERATED} was enumerated, each network priced exactly"
         return _certificate(plan, sites_bound.least, sites_bound.tried).model_copy(
             update={"by": by}
         )
@@ -199,9 +199,9 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
         ),
     )
     reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
-    return certificate.with_word(f", for each of {len(certificates)} choices").model_copy(
-        update={"reasons": dict(reasons)}
-    )
+    which = "each" if certificate.by else "one"
+    word = f", for {which} of {counted(len(certificates), 'choice')}"
+    return certificate.with_word(word).model_copy(update={"reasons": dict(reasons)})
 
 
 def _of_links(
@@ -231,17 +231,19 @@ def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certific
     """What is proven of islands without a proof: that some workload has none."""
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
         return _without_bound(
-            "islands were enumerated independently: some workload has no feasible island"
+            "all networks were enumerated: some workload has none that is feasible"
         )
-    what = f"no proof is given, and a bound on {_choice_words(instance)} needs one"
+    what = f"no proof is given, and a plan of {_choice_words(instance)} needs one"
     return _unproven(
-        plan, f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` finds it, for `--proof`)"
+        plan,
+        f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` looks for it; then give `--proof"
+        " PROOF.json`)",
     )
 
 
 def _choice_words(instance: Instance) -> str:
-    """What a bound is one on where a choice model has it: islands, or one network to which several
-    tables apply.
+    """What a plan is of that a choice model found: islands, or one network to which several tables
+    apply.
     """
     if instance.sharing.mode == "partition":
         return "islands"
@@ -252,7 +254,9 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
     """What the cases of a proof prove of islands."""
     proven = prove_cases(instance, plan, proof)
     claim = plan.objective.bound
-    outcome = "is worth less than the bound" if claim is not None else "meets all limits"
+    outcome = (
+        "has a value below the proven bound" if claim is not None else "meets all bounds and limits"
+    )
     nouns = "islands" if instance.sharing.mode == "partition" else "networks"
     # A plan without a bound claims that nothing is feasible: then cases have to rule out every
     # value.
@@ -262,9 +266,11 @@ def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
         bound_claimed=claim,
         bound_proven=proven.least if math.isfinite(proven.least) else None,
         exact=str(Fraction(repr(proven.least))) if math.isfinite(proven.least) else None,
-        by="" if missing else f"by the multipliers of every case no choice of {nouns} {outcome}",
+        by=""
+        if missing
+        else f"the proof's multipliers show in every case that no choice of {nouns} {outcome}",
         missing=missing,
-        reasons={"cases": proven.leaves, f"{nouns} tried beyond the multipliers": proven.opened},
+        reasons={"cases": proven.leaves, f"choices of {nouns} priced one by one": proven.opened},
         ok=ok,
     )
 
@@ -275,7 +281,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     """
     bound, scenarios = plan.objective.bound, scenario_bests(plan)
     if bound is None or [factors for factors, _ in scenarios] != instance.price_scenarios:
-        return _unproven(plan, "the plan lacks a price scenario of the instance")
+        return _unproven(plan, "the price scenarios of the plan are not those of the instance")
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in scenarios:
@@ -287,7 +293,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
                 plan,
-                "the best design in a price scenario does not cost the stated"
+                "the best design of a price scenario is not at the stated"
                 f" {exact_amount(kind, best_value)}",
             )
     question = certain_question(instance)
@@ -335,8 +341,8 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
         bound_claimed=claim,
         bound_proven=None if proven is None else float(proven),
         exact=None if proven is None else str(proven),
-        by="every design was priced exactly; each one cheaper than the proven bound misses a"
-        " time bound or a limit",
+        by="every design was priced exactly; each one"
+        f"{'' if proven is None else ' below the proven bound'} misses a time bound or a limit",
         reasons=dict(reasons),
         ok=rival is None,
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both
+from coopt.instance.texts import both, counted
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
@@ -165,8 +165,8 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         cliff.pace,
         pace,
         f"The design takes {pace:.6g} times as long as the plan at {1 + cost:.6g} times the cost,"
-        f" but the plan says {cliff.pace:.6g} times as long. One of time and cost has to fall by 5%"
-        " or more, and the other to rise by 5% or less.",
+        f" which the plan states as {cliff.pace:.6g} times as long. One of time and cost has to"
+        " fall by 5% or more, and the other to rise by 5% or less.",
     )
     ledger.turn_to()
 
@@ -341,7 +341,7 @@ def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -
         1 <= gpus <= gpus_there and (sizes is None or gpus in sizes),
         gpus,
         sizes_text,
-        f"The island trains on {gpus} GPUs, but the allowed numbers are {sizes_text}.",
+        f"This network trains on {counted(gpus, 'GPU')}, but the allowed numbers are {sizes_text}.",
     )
     return part.design
 
@@ -359,6 +359,10 @@ def _check_growth(
     for t, part in parts.items():
         _turn_to(ledger, fleet, part)
         stage_and_uplinks = before = stages[t - 1] if previous else None
+        fault = (
+            "No network that can grow to that of the last phase is as the plan states"
+            " (docs/phased.md)."
+        )
         # What stands stays in a phase in which its workload does not train.
         if fleet.workloads_in(t, name):
             design = _sized_design(ledger, fleet, t, name, part)
@@ -367,13 +371,13 @@ def _check_growth(
             is_grown = is_grown and _same_attachment(design, parts[end.phase].design)
         else:
             is_grown = previous is not None and part.design == previous.design
+            fault = "Where nothing trains, a network has to stay as in the phase before."
         ledger.require(
             "growth",
             is_grown,
             part.name,
             "one network that can grow to that of the last phase",
-            "No network that can grow to the one of the last phase has the figures that the plan"
-            " states (docs/phased.md).",
+            fault,
         )
         assert stage_and_uplinks is not None
         stages[t], previous = stage_and_uplinks, part

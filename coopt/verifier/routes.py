@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_count, planes_on_switch
@@ -90,8 +90,8 @@ def check_routes(
             if network_part.design is not None
         )
         raise InstanceError(
-            f"{instance.name}: routes are those of one network with switches, needs --part of"
-            f" {names}"
+            f"{instance.name}: routes are those of one network with switches, needs"
+            f" {f'--part of {names}' if names else 'a plan that has one'}"
         )
     (network_part,) = parts
     network = network_of(instance, network_part.name, parts[0].design)
@@ -137,11 +137,13 @@ def _check_run(
             routed[rounds.get(key, Round(*key))].append(found)
     # A line that is no path carries no flow, so that the flow it was for is missing below.
     first_lines = ", ".join(map(str, faults[:FIRST_FAULTS]))
+    further = ", ..." * (len(faults) > FIRST_FAULTS)
     ledger.same(
         "route-paths",
         0,
         len(faults),
-        f"{len(faults)} routes of {subject} are no paths of the network, on lines {first_lines}.",
+        f"Of {subject}, {counted(len(faults), 'route')} {'is' if len(faults) == 1 else 'are'} not"
+        f" along links of the network: line {first_lines}{further}.",
     )
     expected = {
         step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()
@@ -159,7 +161,7 @@ def _check_run(
         "route-flows",
         0,
         unlike,
-        f"{unlike} flows of {subject} have no route, or have one but are never sent.",
+        f"Flows of {subject} without a route, or with a route but never sent: {unlike}.",
     )
     charged = (
         charged_slowdowns(reach_of(family, network.ports), run.claim, run.place, looped=looped)
@@ -181,8 +183,8 @@ def _check_run(
         not is_slower,
         texts[0],
         texts[1],
-        f"The routes of {subject} slow traffic by {', '.join(texts[1])}, but it is charged"
-        f" {', '.join(texts[0])}.",
+        f"The routes of {subject} slow traffic by these factors: {', '.join(texts[1])}; the plan"
+        f" assumes {', '.join(texts[0]) or 'none'}.",
         TOLERANCE,
     )
 

@@ -189,7 +189,7 @@ def test_a_core_is_no_part_that_trains() -> None:
     instance, plan = solved("fleet")
     name = plan.couplings.cores[0].name
     for answer in (coopt.traffic, coopt.simulate, coopt.route):
-        with pytest.raises(InstanceError, match=f"--part {name}: .*joins islands"):
+        with pytest.raises(InstanceError, match=f"--part {name}: .*trains nothing"):
             answer(instance, plan, part=name)
 
 

@@ -21,6 +21,8 @@ from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, chec
 from coopt.verifier.training.work import Clock
 
 HARDLY = 1e-3
+UNKNOWN, NO_MAPPING = -2.0, -1.0
+"""In place of a ratio: no such assumption is known; the mapping stated for it does not do."""
 
 
 def check_assumptions(
@@ -33,7 +35,7 @@ def check_assumptions(
         fault = f"The plan states the same assumption more than once: {', '.join(twice)}."
         ledger.holds("assumption", False, twice, (), fault)
     for claim in plan.assumptions:
-        ratio: float | None = -1.0
+        ratio: float | None = UNKNOWN
         if claim.workload in runs:
             part, run = runs[claim.workload]
             ratio = _ratio(question_on(question, part.family.hb.name), claim, part, run)
@@ -56,23 +58,23 @@ def _slowdown_found(ratio: float | None) -> str:
     """How a workload fares as recomputed; below 0 where the claim cannot be."""
     if ratio is None or ratio >= 0:
         return f"it {_slowdown_text(ratio)}"
-    return (
-        "under this assumption the verifier finds no valid mapping that is as fast as the plan says"
-    )
+    if ratio == UNKNOWN:
+        return "the verifier knows no such assumption for it"
+    return "the mapping stated for that is not valid, or slower than the plan's own"
 
 
 def _ratio(
     question: Instance, claim: Assumption, part: CountedPart, run: ClaimedRun
 ) -> float | None:
-    """The time with another assumption over that of the plan; None where training hardly ends, -1
-    where there is no such assumption.
+    """The time with another assumption over that of the plan; None where training hardly ends,
+    below 0 where there is no such assumption or no such mapping.
     """
     key, _, value = claim.key.partition(" = ")
     named, family, gpu = value.strip('"'), part.family, question.cluster.gpu
     failures = published_failures()
     if key == "availability.rates":
         if named != failures.rates.name or claim.run is not None or claim.spare_domains < 0:
-            return -1.0
+            return UNKNOWN
         pace = pace_of(failures, run, family, reach_of(family, part.ports), part.levels, gpu)
         spared = family._replace(spares=claim.spare_domains)
         goodput = uptime_of(failures, run.workload, spared, part.levels, pace).goodput
@@ -84,7 +86,7 @@ def _ratio(
         or claim.run.name != workload.name
         or not claim.run.routes.keys() <= run.claim.routes.keys()
     ):
-        return -1.0
+        return NO_MAPPING
     if key == "workload.balance" and named in ("forced", "trained"):
         workload = workload.model_copy(update={"balance": named})
     elif key == "network.routing" and named == "ecmp" and family.attachment is not None:
@@ -92,11 +94,11 @@ def _ratio(
         attachment = family.attachment._replace(discipline=discipline)
         family = family._replace(attachment=attachment)
     else:
-        return -1.0
+        return UNKNOWN
     beside = Ledger()
     other = check_mapping(beside, workload, claim.run, family)
     if not other:
-        return -1.0
+        return NO_MAPPING
     reach = reach_of(family, part.ports)
     works = [Clock(workload, gpu).work(one.split) for one in (other, run)]
     slowest = [
@@ -106,11 +108,11 @@ def _ratio(
     share = run.claim.bound_s / workload.bound_s  # with the bound of the plan, which it may miss
     check_run_at_speed(beside, other, family.gpus, slowest[0].speed, gpu, goodput=share)
     if any(not check.ok and check.name != "deadline" for check in beside.checks):
-        return -1.0
+        return NO_MAPPING
     # the mapping that is the fastest then is no slower than that of the plan
     times_s = [case.seconds for case in slowest]
     kept_s = times_s[1] * (1.0 + TOLERANCE)
-    return times_s[0] / run.claim.iteration_time_s if times_s[0] <= kept_s else -1.0
+    return times_s[0] / run.claim.iteration_time_s if times_s[0] <= kept_s else NO_MAPPING
 
 
 def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iterator[str]:
@@ -128,25 +130,30 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
     shares = {of: left_open(question, of, rises=usd > 0.0) for of, usd in more_usd.items()}
     swing_usd = sum(abs(usd) * shares[of] for of, usd in more_usd.items())
     if not agree(claim.value, claim.cost.of(kind)):
-        yield f"its bill adds up to {exact_amount(kind, claim.cost.of(kind))}"
+        yield (
+            f"its bill adds up to {exact_amount(kind, claim.cost.of(kind))}, but the plan states"
+            f" {exact_amount(kind, claim.value)}"
+        )
     if claim.close != (swing_usd >= missing_usd):
         yield (
-            f"uncertain prices may shift the comparison by {exact_amount('capex', swing_usd)} and"
-            f" the choices differ by {exact_amount('capex', missing_usd)}, so `close` has to be"
-            f" {'false' if claim.close else 'true'}"
+            f"uncertain prices may shift the comparison by {exact_amount('capex', swing_usd)}, and"
+            f" it costs {exact_amount('capex', missing_usd)} more than the plan, so `close` has to"
+            f" be {'false' if claim.close else 'true'}"
         )
     if not claim.product and (claim.turns_at, claim.doubt) != (1.0, 0.0):
-        yield "no price is named that reverses it, so `turns_at` has to be 1 and `doubt` 0"
+        yield "no `product` is named, so `turns_at` has to be 1 and `doubt` 0"
     if claim.product:
         turning = [of for of in products if of[1] == claim.product]
         rises = [missing_usd - more_usd[of] * (claim.turns_at - 1.0) for of in turning]
-        if not any(agree(missing_usd, missing_usd - rise) for rise in rises):
+        if not turning:
+            yield f"neither it nor the plan buys {claim.product}"
+        elif not any(agree(missing_usd, missing_usd - rise) for rise in rises):
             yield (
-                "at the stated price the two choices still differ by"
-                f" {exact_amount('capex', min(rises, default=0.0))}"
+                f"at {claim.turns_at:.6g} times the price of {claim.product} the two choices still"
+                f" differ by {exact_amount('capex', min(map(abs, rises)))}"
             )
-        if not any(agree(claim.doubt, shares[of]) for of in turning):
-            yield "the stated uncertainty of that price differs from that of its source"
+        if turning and not any(agree(claim.doubt, shares[of]) for of in turning):
+            yield f"the source of the price of {claim.product} leaves another share open (`doubt`)"
 
 
 def left_open(question: Instance, product: tuple[str, str], *, rises: bool) -> float:

@@ -148,7 +148,8 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         consistent,
         objective.value,
         winner.value,
-        "The objective value is not the lower of the values with direct links and with switches.",
+        "The plan has to build what has the lower value, direct links or switches, and to state"
+        " that value and its objective.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
     bounds_given = bool(proven) and all(
@@ -157,14 +158,21 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
     holds = objective.bound is None or (
         bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
     )
+    missing = [
+        name
+        for name, claim in zip(("direct links", "switches"), claims, strict=True)
+        if claim.bound is None and (claim.value is not None or not proven)
+    ]
     ledger.holds(
         "rivals-bound",
         holds,
         objective.bound,
         min(proven, default=None),
-        f"The bound of the plan is {exact_amount(objective.kind, objective.bound)}, but has to be"
-        " the lowest of its value and its bounds for direct links and for switches"
-        f" ({both(exact_amount(objective.kind, bound) for bound in proven) or 'none'}).",
+        f"The plan states a bound, but none for {both(missing)}."
+        if missing
+        else f"The bound of the plan is {exact_amount(objective.kind, objective.bound)}, but has to"
+        " be the lowest of its value and its bounds for direct links and for switches"
+        f" ({both(exact_amount(objective.kind, bound) for bound in proven)}).",
         TOLERANCE,
     )
     value = rivals.switched.value
@@ -179,7 +187,8 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
             exists,
             value,
             exists,
-            f"No feasible cluster with switches costs {exact_amount(objective.kind, value)}.",
+            "No feasible cluster with switches has the value"
+            f" {exact_amount(objective.kind, value)}.",
             TOLERANCE,
         )
 
@@ -217,8 +226,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         ok,
         len(plan.alternatives),
         None,
-        "Runners-up stand only beside an optimal plan, and `alternatives_stop` has to say why"
-        " there are no more; its value 'all found' needs at least one runner-up.",
+        "Only an optimal plan may have runners-up, and `alternatives_stop` has to say why there"
+        " are no more; its value 'all found' needs at least one runner-up.",
     ):
         return False
     target, kind = gap_target(instance, plan), plan.objective.kind
@@ -232,8 +241,8 @@ def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         not unproven,
         unproven,
         (),
-        f"Runners-up that are not proven: {', '.join(unproven)}. Each needs a value of {kind} and"
-        f" a bound within the gap of {target:g}.",
+        f"Not proven: {', '.join(unproven)}. Each needs the objective {kind} and a bound with a"
+        f" gap of at most {target:g}.",
     )
 
 
@@ -284,16 +293,16 @@ def check_order(
         cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else float(cheaper.value)
         fault = (
-            f"A feasible design that costs {exact_amount(kind, value)} is missing before runner-up"
-            f" {rank}, whose bound is {exact_amount(kind, bound)}."
+            f"A feasible design at {exact_amount(kind, value)} is missing before runner-up {rank},"
+            f" whose bound is {exact_amount(kind, bound)}."
         )
-        text = "no other design costs less" if value is None else value
+        text = "no unlisted design has a lower value" if value is None else value
         ledger.holds("runner-up-bound", cheaper is None, bound, text, fault, ROUNDING)
         if cheaper is None and undecided is not None:
             note_undecided(
                 ledger,
                 plan,
-                f"a design ranked before runner-up {rank}, at {design_text(undecided, kind)}",
+                f"an unlisted design below runner-up {rank}, at {design_text(undecided, kind)},",
             )
     if plan.alternatives_stop == "no other design":
         unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
@@ -303,7 +312,7 @@ def check_order(
             unlisted is None,
             "no other design",
             value,
-            f"A feasible design that costs {exact_amount(kind, value)} is missing from the list.",
+            f"A feasible design at {exact_amount(kind, value)} is missing from the list.",
         )
 
 

@@ -40,7 +40,7 @@ def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: C
             fault is None,
             claim.value,
             None,
-            f"The plan suggests {claim.key} = {claim.value:,} in place of {claim.now:,}, but"
+            f"The plan suggests {claim.value:,} in place of {claim.now:,} ({claim.key}), but"
             f" {fault}.",
         )
 
@@ -51,7 +51,7 @@ def _faults(
     """What is wrong with such a number."""
     index, kind = _place(instance, claim)
     if index is None or run is None:
-        yield f"workload {claim.workload!r} has no such key to change"
+        yield f"the instance leaves no such number open for a workload {claim.workload!r}"
         return
     workload, family = instance.workload[index], part.family
     numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
@@ -64,7 +64,11 @@ def _faults(
         "idle_gpus": 0 < -rise <= MOST_IDLE * now,
     }
     if not near.get(kind, claim.value in (2 * now, 4 * now)):
-        yield "the suggested number is too far from the one in use"
+        allowed = {
+            "batch_tolerance": f"differ from the one in use by up to {NEAR:.0%}",
+            "idle_gpus": f"be up to {MOST_IDLE:.0%} below the one in use",
+        }
+        yield f"that number has to {allowed.get(kind, 'be 2 or 4 times the one in use')}"
         return
     changed = workload
     if kind == "batch_tolerance":
@@ -76,16 +80,15 @@ def _faults(
     longer = workload.tokens_per_iteration / workload.tokens_for_one
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
-    if not (agree(claim.saved, saved) and saved >= LEAST_SAVED - TOLERANCE):
-        yield f"this saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
+    if not agree(claim.saved, saved):
+        yield f"it saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
+    elif saved < LEAST_SAVED - TOLERANCE:
+        yield f"it saves {saved:.4%} of the time, less than {LEAST_SAVED:.0%}"
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
         if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
-            yield (
-                f"an iteration then takes {min(times):.9g} s, where the plan says"
-                f" {claim.iteration_time_s:.9g} s"
-            )
+            yield _time_fault(claim, min(times))
         return
     least_s = min(
         (
@@ -96,10 +99,14 @@ def _faults(
         default=math.inf,
     )
     if claim.iteration_time_s < least_s * (1 - TOLERANCE):
-        yield (
-            f"an iteration then takes at least {least_s:.9g} s, where the plan says"
-            f" {claim.iteration_time_s:.9g} s"
-        )
+        yield _time_fault(claim, least_s, "at least ")
+
+
+def _time_fault(claim: BetterNumber, least_s: float, degree: str = "") -> str:
+    stated = f"where the plan says {claim.iteration_time_s:.9g} s"
+    if math.isinf(least_s):
+        return f"no mapping then takes nearly so little time, {stated}"
+    return f"an iteration then takes {degree}{least_s:.9g} s, {stated}"
 
 
 def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:

@@ -64,7 +64,7 @@ from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
-UNPROVEN = f"there are too many islands to enumerate, so this rests on {SOLVERS_WORD}"
+UNPROVEN = f"there are too many choices to enumerate, so the claim rests on {SOLVERS_WORD}"
 
 
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -85,7 +85,7 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         note_source(ledger, plan, UNPROVEN)
     else:
         if not any(check.name == "bound-source" for check in ledger.checks):
-            note_source(ledger, plan, "all islands and choices were enumerated")
+            note_source(ledger, plan, "all choices of networks were enumerated")
 
 
 def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -106,7 +106,7 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             else None
         )
 
-    check_claims(ledger, plan, find, "choice of islands")
+    check_claims(ledger, plan, find, "choice of networks")
 
 
 def _best_plans(instance: Instance, plan: Plan) -> list[ScenarioBest]:
@@ -144,15 +144,15 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
                 note_undecided(
                     ledger,
                     plan,
-                    "in a price scenario, a choice of islands at"
+                    "in a price scenario, a choice of networks at"
                     f" {exact_amount(kind, lenient_value)}",
                 )
         prices = ", ".join(f"{product} x {factor:g}" for product, factor in factors.items())
         fault = (
-            f"no choice of islands costs as little as the {exact_amount(kind, best_value)}"
-            " that the plan states"
+            f"no choice of networks is at or below {exact_amount(kind, best_value)}, which the"
+            " plan states as the best"
             if math.isinf(least_value)
-            else f"the best choice of islands costs {exact_amount(kind, least_value)}, but the"
+            else f"the best choice of networks is at {exact_amount(kind, least_value)}, but the"
             f" plan says {exact_amount(kind, best_value)}"
         )
         ledger.holds(
@@ -160,7 +160,7 @@ def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             is_best,
             best_value,
             least_value,
-            f"With the prices of {prices}, {fault}.",
+            f"In the price scenario ({prices or 'list prices'}), {fault}.",
             TOLERANCE,
         )
 

@@ -195,7 +195,7 @@ def _priced_by_grid(
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
                 "proof: no mapping of the instance puts its stages and replicas on"
-                f" {_described(grid)}, needs link lengths of a layout that one has"
+                f" {_described(grid)}, needs link lengths for the layout of a mapping"
             )
         priced_lengths = priced_links(grid, link_lengths)
         by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
@@ -298,7 +298,7 @@ class PaceRanges:
         """Ranges with the links that they need; without end where the last phase has no pace in
         time.
         """
-        self._tried["ranges of paces"] += 1
+        self._tried["ranges of communication speeds"] += 1
         beside = self._run.least_pace(self._last, high)
         # a last phase that would have to be faster than ports allow leaves no paces in time
         count = (
@@ -388,16 +388,16 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         links_bound, fault = None, str(error)
     ledger.holds("link-lengths", links_bound is not None, len(lengths), None, fault)
     if links_bound is None:
-        return f"the bound on direct links rests on {SOLVERS_WORD}", None
+        return f"the claim on direct links rests on {SOLVERS_WORD}", None
     if not links_bound.is_complete:
         text = (
-            f"more than {MOST_MAPPINGS:,} mappings may run on direct links, so their bound rests"
-            f" on {SOLVERS_WORD}"
+            f"more than {MOST_MAPPINGS:,} mappings may run on direct links, so the claim on these"
+            f" rests on {SOLVERS_WORD}"
         )
         return text, None
     if links_bound.least is None:
-        by_lengths = "the link lengths in the plan prove the bound on direct links"
-        by_links = "the least number of whole links proves the bound on direct links"
+        by_lengths = "the link lengths in the plan prove the claim on direct links"
+        by_links = "the fewest links that each HB domain needs prove the claim on direct links"
         return by_lengths if lengths else by_links, None
     share = (
         ""
@@ -405,6 +405,7 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} is proven,"
     )
     text = (
-        f"the bound on direct links{share} rests on {SOLVERS_WORD} (`coopt prove` writes a proof)"
+        f"the {'claim' if denied else 'bound'} on direct links{share} rests on {SOLVERS_WORD}"
+        " (`coopt prove` writes a proof)"
     )
     return text, float(links_bound.least)

@@ -57,6 +57,8 @@ over a limit.
 """
 
 MOST_NETWORKS = 5_000
+NO_RING = "no ring of sites is feasible"
+ENUMERATED = "every ring of sites, rate of its slowest link and division of GPUs among its sites"
 """Networks at sites that are listed or timed to confirm a bound."""
 
 Waits = tuple[float, ...]
@@ -340,7 +342,7 @@ class SitesBound:
         ranges = [(0, len(rates) - 1)]
         while ranges:
             low, high = ranges.pop()
-            self.tried["ranges of slowest rates"] += 1
+            self.tried["ranges of the slowest link's rate"] += 1
             # waits of the highest rate and channels of the lowest: no rate of the range is worth
             # less
             networks = self._divided(ring, self._waits(ring, rates[high]), rates[low])
@@ -442,13 +444,12 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         note_source(
             ledger,
             plan,
-            f"there are too many networks at sites to enumerate, so this rests on {SOLVERS_WORD}",
+            "there are too many networks at sites to enumerate, so the claim rests on"
+            f" {SOLVERS_WORD}",
         )
         return
     if lenient_value is None or strict_value is not None:
-        note_source(
-            ledger, plan, "every ring, slowest rate and division into shares was enumerated"
-        )
+        note_source(ledger, plan, f"{ENUMERATED} was enumerated")
     elif instance.limits == Limits():
         note_undecided(
             ledger,
@@ -458,16 +459,13 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         )
     else:
         text = (
-            f"a choice of sites at {exact_amount(kind, float(lenient_value))} may keep the limits"
-            f" of all sites; only {SOLVERS_WORD} says that this choice exceeds one"
+            f"a choice of sites at {exact_amount(kind, float(lenient_value))} is not ruled out:"
+            f" that it exceeds a limit on all sites together rests on {SOLVERS_WORD}"
         )
         note_source(ledger, plan, text, float(lenient_value))
-    name, claim = (
-        ("infeasible", "no ring of sites is feasible") if bound is None else ("bound", bound)
-    )
-    value = (
-        "no feasible choice of sites costs less" if strict_value is None else float(strict_value)
-    )
+    nothing = NO_RING if bound is None else "no feasible ring of sites has a lower value"
+    name, claim = ("infeasible", nothing) if bound is None else ("bound", bound)
+    value = nothing if strict_value is None else float(strict_value)
     amount = exact_amount(kind, None if strict_value is None else float(strict_value))
     stated = (
         "but the plan says that none is feasible"
@@ -479,6 +477,6 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         strict_value is None,
         claim,
         value,
-        f"The best choice of sites within every limit is worth {amount}, {stated}.",
+        f"The best choice of sites has the value {amount}, {stated}.",
         ROUNDING,
     )

@@ -68,7 +68,7 @@ def _fault(
     claim, bound_s = run.claim, run.claim.bound_s
     runs = [claim] if other is None else [claim, other]
     if any(one.error is None for one in runs):
-        return "The plan states no error of the time of a tied mapping"
+        return "The plan states no error of the iteration time of a mapping"
     if other is not None and not _runs(ledger, question, part, run, other):
         return "The tied mapping is not feasible, or not as fast as the plan says"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
@@ -76,22 +76,22 @@ def _fault(
     for one in nearer:
         if one.iteration_time_s > tied_s * (1.0 + TOLERANCE):
             return (
-                f"The slower of the tied mappings takes more than {tied_s:.9g} s, the limit of a"
-                " tie"
+                f"The slower of the tied mappings takes more than {tied_s:.9g} s, the longest time"
+                " that is a tie"
             )
         if (one.error or 0.0) >= (fast.error or 0.0):
             return (
                 "The slower of the tied mappings is no nearer to published runs than the faster one"
             )
     if is_timed and claim is not fast:
-        return "The instance asks for the fastest plan, but the plan has the slower tied mapping"
+        return "The objective depends on time, but the plan has the slower of the tied mappings"
     index = [workload.name for workload in question.workload].index(run.workload.name)
     below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
     reach = reach_of(part.family, part.ports)
     quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
     # where ports are out at times, the fastest on average counts
     if quicker_s < below_s and not question.availability:
-        return f"A mapping with {quicker_s:.9g} s an iteration is faster than that of the plan"
+        return f"A mapping with {quicker_s:.9g} s an iteration is faster than any the plan states"
     limits = [(claim, min(tied_s, bound_s))]
     if claim is fast:
         # days in turn may have no room for one that is within its own bound

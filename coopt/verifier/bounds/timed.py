@@ -75,8 +75,8 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     terms = {
         "one workload on one network": not instance.beyond_one_network
         and len(instance.workload) == 1,
-        "years above 0": kind != "usd_per_token" or instance.objective.years > 0,
-        "carbon of electricity and tokens": (
+        "objective.years above 0": kind != "usd_per_token" or instance.objective.years > 0,
+        "objective.kg_co2_per_kwh and train_tokens": (
             kind != "carbon"
             or (
                 instance.objective.kg_co2_per_kwh is not None

@@ -226,13 +226,13 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         plan.solver.options.get("gap"),
     )
     fault = (
-        f"The plan minimizes {kind}, but {asked_kind(instance, plan)} was asked for (by the"
-        " instance, or by a request that the plan records)."
+        f"The plan minimizes {kind}, but {_asker(plan.overrides.objective)}"
+        f" {asked_kind(instance, plan)}."
     )
     ledger.same("objective-kind", kind, asked_kind(instance, plan), fault)
     fault = (
-        f"The plan was solved to a gap of {claimed_gap}, but {target:g} was asked for (by the"
-        " instance, or by a request that the plan records)."
+        f"The plan was solved to a gap of {claimed_gap}, but {_asker(plan.overrides.gap)}"
+        f" {target:g}."
     )
     ledger.holds(
         "gap-target", claimed_gap is None or claimed_gap == target, claimed_gap, target, fault
@@ -241,6 +241,10 @@ def check_asked(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ledger.overridden.append(f"{kind} in place of {instance.objective.minimize}")
     if target != instance.solver.gap:
         ledger.overridden.append(f"a gap of {target:.4%} in place of {instance.solver.gap:.4%}")
+
+
+def _asker(override: object) -> str:
+    return "the instance asks for" if override is None else "its `overrides` ask for"
 
 
 def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -258,14 +262,14 @@ def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
         name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)
     ]
     if foreign := [name for name in sections_held if name not in sections]:
-        return f"The plan has {', '.join(foreign)}, which do not apply to this instance."
+        return f"Sections of the plan do not apply to this instance: {', '.join(foreign)}."
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
     present += sections_held
     if plan.status in ("infeasible", "unknown"):
         if present:
             return (
-                f"With status {plan.status!r} there is no plan, but {', '.join(present)} is given."
+                f"With status {plan.status!r} there is no plan, but this one has {both(present)}."
             )
         if objective.gap is not None:
             return f"With status {plan.status!r} there is no plan, but a gap is given."
@@ -275,7 +279,7 @@ def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
     # From here on the plan builds something, so that all that its form has must be there.
     lacking = [key for key in (*parts, *form.has) if key not in present]
     if lacking:
-        return f"Status {plan.status!r} requires a plan, but {', '.join(lacking)} is missing."
+        return f"Status {plan.status!r} needs a whole plan, but this one lacks {both(lacking)}."
     if plan.status == "optimal":
         if objective.gap is None:
             return "The plan has status optimal, but states no gap."
@@ -303,14 +307,16 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
     recomputed = (value - bound) / value if value else (0.0 if bound == value else math.inf)
     # A bound above the value would make a negative gap: it bounds nothing.
     holds = gap is not None and abs(gap - recomputed) <= TOLERANCE and recomputed >= -TOLERANCE
+    amounts = [exact_amount(objective.kind, amount) for amount in (value, bound)]
     ledger.holds(
         "gap",
         holds,
         gap,
         recomputed,
-        f"The value of {exact_amount(objective.kind, value)} and the bound of"
-        f" {exact_amount(objective.kind, bound)} give a gap of {recomputed:.6g}, but the plan"
-        f" states {'none' if gap is None else f'{gap:.6g}'}.",
+        f"The bound of {amounts[1]} is above the value of {amounts[0]}."
+        if bound > value
+        else f"The value of {amounts[0]} and the bound of {amounts[1]} give a gap of"
+        f" {recomputed:.6g}, but the plan states {'none' if gap is None else f'{gap:.6g}'}.",
         TOLERANCE,
     )
 
@@ -341,7 +347,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         claimed_places == places,
         _text(claimed_places),
         _text(places),
-        f"The question has the parts {_text(places)}, but the plan has {_text(claimed_places)}.",
+        f"The instance asks for the parts {_text(places)}; the plan has {_text(claimed_places)}.",
     )
     strange = tuple(_strange_couplings(plan, claimed_places))
     ledger.holds(
@@ -349,7 +355,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not strange,
         strange,
         (),
-        f"The `couplings` of the plan name parts that it does not have: {', '.join(strange)}.",
+        f"These `couplings` of the plan do not match its parts: {', '.join(strange)}.",
     )
     _check_networks(ledger, instance, plan)
     _check_repeated(ledger, instance, plan)
@@ -436,12 +442,13 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     only = plan.parts[0] if len(plan.parts) == 1 else None
     # the only network of what is bought at once is all that is bought
     wrong = list(_unlike(plan, only, billed=bought_at_once(instance)))
+    duty = "repeat those of its only part" if only else "be empty where it has several parts"
     ledger.holds(
         "repeated",
         not wrong,
         tuple(wrong),
         (),
-        f"Fields at the top of the plan differ from those of its only part: {', '.join(wrong)}.",
+        f"Fields at the top of the plan have to {duty}: {', '.join(wrong)}.",
     )
 
 
@@ -466,10 +473,10 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         if part.phase is not None and part.phase in drawn_w:
             powers_w.append(drawn_w[part.phase])
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
+        of_bill, *of_phase = (exact_amount("power", power_w) for power_w in powers_w)
         fault = (
-            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but by"
-            " its bill and its phase it draws"
-            f" {both(dict.fromkeys(exact_amount('power', power_w) for power_w in powers_w))}."
+            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but its"
+            f" bill says {of_bill}{f' and its phase {of_phase[0]}' if of_phase else ''}."
         )
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)
         ledger.holds(

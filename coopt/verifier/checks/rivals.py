@@ -51,9 +51,9 @@ def check_no_rival(
     lenient_rival = find(bound, LENIENT)
     rival = None if lenient_rival is None else find(bound, STRICT)
     endless = math.isinf(bound)
-    nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} costs less"
+    nothing = f"no {subject} is feasible" if endless else f"no feasible {subject} has a lower value"
     found = "" if rival is None else rival.text
-    fault = f"A feasible {subject} exists, at {found}, but the plan says that {nothing}"
+    fault = f"A feasible {subject} exists at {found}, but the plan says that {nothing}"
     ledger.holds(
         name,
         rival is None,
@@ -89,7 +89,7 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     confirms a claim.
     """
     source = (
-        f"undecided: {text} is within rounding of a bound on time or a limit, and only"
-        f" {SOLVERS_WORD} says that this bound or limit is missed"
+        f"undecided: {text} meets a bound on time or a limit only within rounding; that it misses"
+        f" this rests on {SOLVERS_WORD}"
     )
     note_source(ledger, plan, source, rival)

@@ -285,8 +285,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "tp-open",
         (
-            "TP groups span HB domains only where the instance leaves that open and no plan keeps"
-            " TP inside one domain"
+            "the plan decides that TP groups may span HB domains only where the instance leaves"
+            " that open, and before it says that nothing is feasible"
         ),
     ),
     ("status", "the status agrees with the contents of the plan and with its gap"),
@@ -307,15 +307,15 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("parts", "the plan has the parts the question asks for, each with its name, site and phase"),
     (
         "coupled",
-        "what the plan says of sites, phases, the shared core and lost equipment matches its parts",
+        "where sites train one model together, what the plan says of each site matches its part",
     ),
     ("part-networks", "each part has a design, or direct links where these are allowed"),
     ("part-power", "the power of each part matches its bill and its phase"),
     (
         "repeated",
         (
-            "a plan with one part repeats its design, workloads and cost at the top; a plan with"
-            " several has none there"
+            "a plan with one part repeats its design and workloads at the top, and its cost if all"
+            " is bought at once; a plan with several parts has no design or workloads there"
         ),
     ),
     ("gpus", "the instance allows this number of training GPUs"),
@@ -327,7 +327,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
-        "the instance allows this number of spare domains; without [availability] there are none",
+        "the instance allows this number of spare domains; without [availability] only idle ones",
     ),
     ("racks", "racks of all HB domains are counted and rounded up"),
     ("fabric", "the instance allows this fabric"),
@@ -368,7 +368,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("oversubscription", "the oversubscription follows from the ports in use"),
     ("networks", "the number of separate networks is within network.max_networks, if that is set"),
     ("end-to-end", "the oversubscription from leaf to core is within its bound, if one is set"),
-    ("routing", "the routing factor is that of the instance, and 1 on a single tier"),
+    ("routing", "the routing is that of the instance, and 1 on a single tier"),
     (
         "optics",
         (
@@ -396,8 +396,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "cables",
         (
-            "cables are of the cheapest kinds that reach their lengths in the hall, if the instance"
-            " has them follow the hall"
+            "if network.cables = 'hall', cables are of the cheapest kinds that reach their lengths"
+            " in the hall; else no lengths are listed"
         ),
     ),
     (
@@ -420,8 +420,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "link-loads",
         (
-            "the load of the busiest link, by kind of traffic, equals that found by routing all"
-            " flows over the network graph (up to 1,024 nodes, even bundles)"
+            "the load of the busiest link, by kind of traffic, is no less than that found by"
+            " routing all flows over the network graph (up to 1,024 nodes, even bundles)"
         ),
     ),
     ("route-paths", "every given route is a path in the network, where flows are pinned"),
@@ -455,8 +455,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "knobs",
         (
-            "the plan names every departure from ordinary training: partial synchronisation,"
-            " hidden or late gradients, other transports than RDMA, stragglers"
+            "the plan names every departure from ordinary training, such as partial"
+            " synchronisation, late gradients, another schedule than 1F1B or stragglers"
         ),
     ),
     (
@@ -475,8 +475,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "promise",
         (
-            "where a confidence is required, that share of runs simulated event by event finishes"
-            " in time"
+            "where a confidence is required, about that share of runs simulated event by event"
+            " finishes in time, or more"
         ),
     ),
     (
@@ -491,24 +491,24 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "nearest-runs",
-        "no published run is nearer to the plan than those named, and these differ from the"
-        " plan as stated",
+        "the plan names the published runs nearest to it, and how each differs from it",
     ),
     (
         "ties",
-        "no other mapping of this cost that is as fast within the error is nearer to"
-        " published runs",
+        "no mapping that is as fast within the error, at no further cost, is nearer to published"
+        " runs",
     ),
     ("outside-measured", "the plan names each of its properties that no published run has"),
     ("time-margin", "the margin on time is what the error of the time requires"),
     (
         "routes",
-        "where flows are pinned, no routes slow traffic less than the plan claims",
+        "routes are stated only where flows are pinned, and slow traffic no less than the best"
+        " possible routes do",
     ),
     ("routes-deadline", "the iteration time with these routes is within the bound"),
     ("memory", "the memory of the fullest GPU is that of the verifier's own model"),
-    ("memory-capacity", "the memory limit is the capacity of the GPU"),
-    ("memory-fits", "the memory is within the capacity"),
+    ("memory-capacity", "the memory limit is the capacity of the GPU less its margin"),
+    ("memory-fits", "the memory is within that limit"),
     ("mfu", "model FLOPs utilisation is that of the verifier's own model"),
     ("hfu", "hardware FLOPs utilisation is that of the verifier's own model"),
     (
@@ -516,7 +516,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "model FLOPs utilisation with causal attention is that of the verifier's own model",
     ),
     ("tokens", "the tokens trained per second follow from batch and iteration time"),
-    ("bound", "no feasible design costs less than the bound, by enumeration of all designs"),
+    ("bound", "no feasible design has a value below the bound, by enumeration of all designs"),
     ("infeasible", "no design is feasible, by enumeration of all designs"),
     ("tp-inside", "no plan with TP groups inside HB domains is feasible, where the plan says so"),
     ("robust-terms", "the aim and the GPU efficiency are those of the instance"),
@@ -530,8 +530,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "survives",
         (
-            "after the loss of any one NIC, leaf or plane, some mapping of every workload still"
-            " meets its longer bound"
+            "after the loss of any one NIC, leaf or plane that the instance lists, some mapping of"
+            " every workload still meets its longer bound"
         ),
     ),
     ("restarted", "the plan states how every workload trains after the loss of a domain"),
@@ -546,11 +546,14 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "turns",
         (
-            "the cost of the plan and of the best design in every price scenario is as stated,"
-            " by enumeration of all designs"
+            "the values of the plan and of the best design in every price scenario are as stated,"
+            " by enumeration where designs are few enough"
         ),
     ),
-    ("sites", "the plan builds at sites of the instance, at each once at most"),
+    (
+        "sites",
+        "the plan builds at sites of the instance, and states each site in use once",
+    ),
     ("shares", "the sites take all shares of GPUs and batch, at least one each"),
     ("ring", "the links join neighbours in the ring of sites"),
     (
@@ -600,8 +603,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "bound-source",
         (
-            "what a bound on partitions, sites or direct links rests on: a search, a proof or"
-            " the solver's word"
+            "what a bound, or that nothing is feasible, rests on: an enumeration, a proof or the"
+            " solver's word"
         ),
     ),
     (
@@ -630,15 +633,15 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
     ("link-routes", "routes use existing links and carry everything that is sent"),
     ("link-pace", "a communication phase on direct links is as fast as its busiest link allows"),
-    ("rivals", "the plan is the cheaper of direct links and switches"),
+    ("rivals", "the plan builds what has the lower value, direct links or switches"),
     (
         "rivals-bound",
-        "the bound is the lower of the bounds on direct links and on switches",
+        "the bound is the lowest of the plan's value and its bounds for direct links and switches",
     ),
     (
         "rival-bound",
         (
-            "no feasible cluster with switches costs less than the plan's bound for switches or"
+            "no feasible cluster with switches has a value below the plan's bound for switches or"
             " its overall bound"
         ),
     ),
@@ -649,7 +652,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " designs"
         ),
     ),
-    ("rival-value", "some feasible cluster with switches costs exactly the stated value"),
+    ("rival-value", "some feasible cluster with switches has the stated value"),
     (
         "cliff",
         "the close alternatives that save money or time can be built and are as fast as stated",
@@ -662,8 +665,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "next-best",
         (
-            "the next best choice can be built and meets the bounds, and it becomes the cheapest"
-            " at the stated price"
+            "the next best choice can be built and meets the bounds, and it is worth as much as"
+            " the plan at the price stated for that, if any"
         ),
     ),
     (
@@ -677,7 +680,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "runner-up-bound",
-        "no feasible design that is not listed before a runner-up costs less than its bound",
+        "no feasible design that is not listed before a runner-up has a value below its bound",
     ),
     (
         "runner-up-none-left",
@@ -701,7 +704,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("in-place", "everything in use in a phase was bought in it or earlier"),
     (
         "stored",
-        "what is bought but not yet in use is in store, and nothing is left in store at the end",
+        "the store of a phase holds what was bought by then and is not in use",
     ),
     ("phase-capex", "the cost of a phase is the sum of its lines"),
     ("phase-power", "the power of a phase is that of everything in use"),
@@ -749,7 +752,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "part-losses",
-        "a plan of several networks says what failures cost each network that trains a workload",
+        "the plan says of each network that trains a workload what the listed losses do to it",
     ),
     (
         "cheapest-orders",

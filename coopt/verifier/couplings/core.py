@@ -249,7 +249,8 @@ def check_core_end(
         name in names,
         name or "none",
         names,
-        f"Links into the core may start at {alternatives(names)}, but the plan uses {name}.",
+        f"Links into the core may have {alternatives(names) or 'no listed optic'} at their lower"
+        f" ends, but the plan has {name or 'none'}.",
     )
     return next((end, cored) for end, cored in offered if end is not None and end.name == name)
 
@@ -327,7 +328,7 @@ def check_cores(
             claimed_places == places,
             claimed_text,
             places_text,
-            f"The plan has cores: {claimed_text}; its islands need: {places_text}.",
+            f"Cores of the plan: {claimed_text}. Cores that its networks need: {places_text}.",
         )
         or switch is None
     ):
@@ -359,7 +360,7 @@ def check_cores(
             "core-switches",
             claimed_ports,
             expected_ports,
-            f"The core needs {expected_ports}.",
+            f"The core needs {expected_ports}; the plan has {claimed_ports}.",
         )
         names = optics_of_core(instance, kind)
         fits = core.optic in names and core.optic == core_optic(instance, kind).name
@@ -400,14 +401,14 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
         "core-links",
         claimed_texts,
         expected_texts,
-        "The islands need these links into the core, which the plan does not have:"
-        f" {'; '.join(expected_texts) or 'none'}.",
+        f"Links needed into the core: {'; '.join(expected_texts) or 'none'}. Those of the plan:"
+        f" {'; '.join(claimed_texts) or 'none'}.",
     )
 
 
 def _place(year: float | None, site: str | None) -> str:
     texts = (site and f"at {site}", "" if year is None else f"in {year:.10g}")
-    return " ".join(words for words in texts if words) or "of all islands"
+    return " ".join(words for words in texts if words) or "of all networks"
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic:

@@ -71,8 +71,8 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         at_end and stopped == (t < len(growths.fleet.phases)),
         t,
         len(growths.fleet.phases),
-        "The comparison with planning each phase on its own ends too early, or continues"
-        " where nothing is feasible.",
+        "The comparison with planning each phase on its own has to end with the last phase, or"
+        " before the first phase that nothing in use can serve.",
     )
     _check_value(ledger, plan, claim, stopped=stopped)
 
@@ -172,8 +172,10 @@ def _networks_after(
         holds,
         step.capex_usd,
         least_usd,
-        f"Planning the phase of {step.year:g} on its own adds at least"
-        f" {exact_amount('capex', least_usd)}, but the plan states another amount or design.",
+        f"Planning the phase of {step.year:g} on its own adds {exact_amount('capex', least_usd)},"
+        " but the plan states another amount, year or design."
+        if math.isfinite(least_usd)
+        else f"Nothing in use can serve the phase of {step.year:g}, but the plan states a design.",
         TOLERANCE,
     )
     return as_priced if holds else []
@@ -215,7 +217,10 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         holds,
         claim.value,
         total_usd,
-        f"Planned one after the other, the phases cost {exact_amount('capex', total_usd)} in all,"
+        "Planned one after the other, the phases end before the last one, but the plan states"
+        " what they cost in all."
+        if total_usd is None
+        else f"Planned one after the other, the phases cost {exact_amount('capex', total_usd)},"
         f" which is {exact_amount('capex', saving)} more than the plan, but the plan states"
         f" {exact_amount('capex', value)} and {exact_amount('capex', claim.saving)}.",
         TOLERANCE,

@@ -284,7 +284,7 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "The parts in store are not those that are bought and not yet in use.",
+        "The units in store have to be those that are bought and not in use.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)

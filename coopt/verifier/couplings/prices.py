@@ -15,6 +15,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.question import CostKind
 from coopt.instance.schema import Instance, question_on
+from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger
@@ -145,7 +146,7 @@ def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
         gpus <= gpus_there,
         gpus_there,
         gpus,
-        f"The islands train on {gpus} GPUs, but there are only {gpus_there}.",
+        f"The plan trains on {counted(gpus, 'GPU')}, but there are only {gpus_there}.",
     )
 
 
@@ -154,13 +155,13 @@ def check_products_in_use(
 ) -> None:
     """Check that no more products of a kind are in use than allowed."""
     for kind, limit, products in product_counts(instance, units):
-        use_text = f"{len(products)} products of kind {kind}"
         ledger.holds(
             "most-products",
             len(products) <= limit,
             limit,
             products,
-            f"The islands use {use_text}, but only {limit} are allowed: {', '.join(products)}.",
+            f"The plan uses {counted(len(products), 'product')} of kind {kind}"
+            f" ({', '.join(products)}), but sharing.most_products.{kind} is {limit}.",
         )
 
 

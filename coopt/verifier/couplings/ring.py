@@ -351,7 +351,8 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
         claimed_texts == expected_texts and set(ends) <= set(links_by_ends),
         claimed_texts,
         expected_texts,
-        "The links do not join neighbours in the plan's ring, or the instance lacks one of them.",
+        f"The ring needs these links of the instance: {', '.join(expected_texts) or 'none'}; the"
+        f" plan has {', '.join(claimed_texts) or 'none'}.",
     )
     links = [links_by_ends[pair] for pair in claimed_ends]
     for link, claim in zip(links, ring.wan, strict=True):
@@ -394,8 +395,8 @@ def check_exchanges(
         "exchange",
         claimed_names,
         names,
-        f"The plan has gradient exchanges of {claimed_names}, but the instance's workloads"
-        f" are {names}.",
+        f"The plan has gradient exchanges of {', '.join(claimed_names) or 'no workload'}, but the"
+        f" instance has the workloads {', '.join(names)}.",
     )
     waits_s = dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.

@@ -97,7 +97,7 @@ def _check_scenarios(
         holds,
         claimed_texts,
         expected_texts,
-        "The plan misstates its cost in some price scenario.",
+        "The plan misstates its value in some price scenario.",
         TOLERANCE,
     )
 

@@ -140,10 +140,10 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     )
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
-    fits = f"{alternatives(texts)} domain{'s' * (counts != (1,))}"
     fault = (
-        f"{counted(design.gpus, 'GPU')} fill {fits} HB domains of {choice.active} active GPUs,"
-        f" but the plan buys {choice.count}."
+        f"{counted(design.gpus, 'GPU')} fill {alternatives(texts)} HB"
+        f" domain{'s' * (counts != (1,))} of {counted(choice.active, 'active GPU')}, but the plan"
+        f" says {choice.count}."
     )
     expected = counts[0] if len(counts) == 1 else texts
     is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
@@ -233,8 +233,7 @@ def check_nics(
             name,
             number,
             allowed,
-            f"The number of {words} is {number}, but the instance allows"
-            f" {', '.join(map(str, allowed))}.",
+            f"The number of {words} is {number}, but has to be {alternatives(map(str, allowed))}.",
         )
         for name, words, number, allowed in numbers
     ]
@@ -272,8 +271,8 @@ def _with_upper(
         mated and may_differ,
         names,
         network.tier_switches,
-        f"The instance does not allow NIC {attachment.nic.name} together with switches"
-        f" {', '.join(names)}.",
+        f"The instance does not allow NIC {attachment.nic.name} with these switches, from the"
+        f" leaves up: {', '.join(names)}.",
     ):
         return None
     return attachment._replace(above=upper_switches)
@@ -322,7 +321,8 @@ def _spares_and_racks(ledger: Ledger, design: Design | DirectLinks, family: Desi
             "racks",
             design.racks,
             None,
-            f"HB domain {hb.name!r} does not state its racks, but the plan counts some.",
+            f"The instance does not say how many racks HB domain {hb.name!r} fills, but the plan"
+            f" states {design.racks}.",
         )
         return
     # a fraction of a rack times domains may come out above a whole number by rounding
@@ -358,8 +358,9 @@ def check_ports(
         numbers == list(range(1, fabric.tiers + 1)) if 0 <= fabric.tiers <= 3 else False,
         tuple(str(number) for number in numbers),
         fabric.tiers,
-        f"The plan has {counted(fabric.tiers, 'tier')} but describes levels {numbers}; each level"
-        " from 1 up has to be described once.",
+        f"The plan has {counted(fabric.tiers, 'tier')} and describes the levels"
+        f" {', '.join(map(str, numbers)) or 'none'}; it may have 0 to 3 tiers, with each level from"
+        " 1 up described once.",
     )
     standing = standing_network(instance, family.gpus) if family.stands else None
     caged_family = family
@@ -403,7 +404,7 @@ def check_ports(
         "routing",
         fabric.routing,
         routing,
-        f"Above the leaves the routing factor is {routing}, but the plan says {fabric.routing}.",
+        f"The routing of this network is {routing}, but the plan says {fabric.routing}.",
     )
     return ports
 
@@ -459,8 +460,8 @@ def _ports(
         leaf.down_ports in fillings,
         leaf.down_ports,
         tuple(map(str, fillings)),
-        f"A leaf may not have {counted(leaf.down_ports, 'port')} towards NICs; allowed are"
-        f" {fillings}.",
+        f"A leaf may not have {counted(leaf.down_ports, 'port')} towards NICs; allowed numbers:"
+        f" {', '.join(map(str, fillings)) or 'none'}.",
     )
     menus = (
         [(0, (0,))]
@@ -476,7 +477,7 @@ def _ports(
         leaf.uplinks_per_switch,
         choices,
         f"A leaf with {counted(leaf.down_ports, 'NIC')} has {uplink_text} in the plan; allowed"
-        f" are {choices}.",
+        f" numbers: {choices}.",
     )
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
@@ -501,9 +502,10 @@ def _pods(
         pod_ports in options and leaf.uplinks_per_switch % leaf_links == 0,
         "{} down, {} up, {} to each leaf".format(*pod_ports),
         tuple("{} down, {} up, {} to each leaf".format(*option) for option in options),
-        "An aggregation switch may not have {} ports down, {} up and {} to each leaf.".format(
+        "An aggregation switch may not have {} ports down, {} up and {} to each leaf".format(
             *pod_ports
-        ),
+        )
+        + f", where a leaf has {counted(leaf.uplinks_per_switch, 'uplink')}.",
     )
     bundle = pod_bundle(
         ceil_ratio(leaves, pod.down_ports // leaf_links), pod.uplinks_per_switch, core, network
@@ -531,7 +533,7 @@ def _tiers(
         tiers_needed = (
             fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
         )
-    tiers_text = f"{counted(tiers_needed, 'tier')} of {network.max_tiers} allowed"
+    tiers_text = f"{counted(tiers_needed, 'tier')} (network.max_tiers = {network.max_tiers})"
     ledger.require(
         "tiers",
         len(tiers) == tiers_needed <= network.max_tiers,
@@ -561,8 +563,8 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"From the leaves up, the optics of the least {kind} are {', '.join(expected)}, but the"
-        f" plan has {', '.join(claimed_texts)}."
+        f"From the leaves up, the optics have to be {', '.join(expected) or 'none'}, but the plan"
+        f" has {', '.join(claimed_texts) or 'none'}."
     )
     bad_levels = (
         []

@@ -17,7 +17,7 @@ import networkx as nx
 from coopt.instance.hardware import HbDomain, Nic, Optic, Panel
 from coopt.instance.numerics import SOLVED
 from coopt.instance.schema import Instance
-from coopt.instance.texts import alternatives, counted
+from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.parts import DirectLinks, LinkPhase
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
@@ -90,7 +90,7 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
             False,
             claim.links,
             "several HB domains, and NICs of the instance",
-            "Without several HB domains and their NICs, no links can be checked.",
+            "Direct links need several HB domains, and NICs that the instance allows.",
         )
     assert nic is not None
     nics = LinkNics(nic, claim.nic.per_gpu)
@@ -106,7 +106,9 @@ def check_direct(ledger: Ledger, instance: Instance, plan: Plan, claim: DirectLi
         links_needed <= claim.links_bound <= claim.links,
         claim.links_bound,
         links_needed,
-        f"Traffic needs at least {counted(links_needed, 'link')}; the plan states"
+        "No number of links meets the time bound with the plan's mapping."
+        if links_needed == sys.maxsize
+        else f"Traffic needs at least {counted(links_needed, 'link')}; the plan states"
         f" {claim.links_bound} as the least number, and has {claim.links}.",
     )
     if run.claim.routes:
@@ -138,9 +140,10 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
         has_neighbours(place, tied=run.workload.model.tied_embeddings),
         place.pp_across,
         "at most 2 blocks of stages",
-        f"The pipeline spans {counted(place.pp_across, 'block')} of domains with {place.pp_in}"
-        " stages in each. Some stages share parameters (a tied embedding or a second copy) but"
-        " are not neighbours, and direct links cannot carry what these exchange.",
+        f"The pipeline spans {counted(place.pp_across, 'block')} of domains with"
+        f" {counted(place.pp_in, 'stage')} in each. Some stages share parameters (a tied embedding"
+        " or a second copy) but are not neighbours, and direct links cannot carry what these"
+        " exchange.",
     )
     return run
 
@@ -159,8 +162,8 @@ def _links(ledger: Ledger, claim: DirectLinks, family: DesignFamily, nics: LinkN
         and total == claim.links,
         claim.links,
         total,
-        "Each bundle of links has to join a different pair of domains. There are"
-        f" {counted(total, 'link')} in all, but the plan says {claim.links}.",
+        "Each bundle has to join another pair of domains with 1 link or more, and all have to add"
+        f" up to the plan's {counted(claim.links, 'link')}; they add up to {total}.",
     )
     for bundle in claim.bundles:
         graph.add_edge(*bundle.between, links=bundle.links)
@@ -194,14 +197,15 @@ def _phases(
         claimed_shape,
         shape,
         f"The mapping needs {counted(grid.stages, 'block')} of pipeline stages, each of"
-        f" {counted(grid.replicas, 'HB domain')}.",
+        f" {counted(grid.replicas, 'HB domain')}, but the plan says {claimed_shape}.",
     )
     ledger.require(
         "link-phases",
         claimed_names == names,
         claimed_names,
         names,
-        f"Traffic of {names} crosses domains, but the plan routes {claimed_names}.",
+        f"Traffic of {both(names) or 'no kind'} crosses domains, but the plan routes"
+        f" {both(claimed_names) or 'none'}.",
     )
     return {
         phase.name: _pace(ledger, phase, sends_by_phase[phase.name], links)
@@ -237,8 +241,10 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         bad_path is None and not unmet,
         len(phase.routes),
         len(sends),
-        f"In phase {phase.name!r}, route {bad_path} uses links that do not exist, or not"
-        f" everything is sent between {unmet[:3]}.",
+        f"In phase {phase.name!r}, the route {bad_path} is no path over links of the plan."
+        if bad_path is not None
+        else f"In phase {phase.name!r}, routes do not carry exactly what is sent between these"
+        f" domains: {', '.join('{} and {}'.format(*ends) for ends in sorted(unmet)[:3])}.",
     )
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     ledger.holds(
@@ -282,7 +288,8 @@ def _bill(
         "panel",
         claim.panel,
         name,
-        f"The cheapest panel is {name}, but the plan uses {claim.panel}.",
+        f"Links need {f'panel {name}' if name else 'no panel'}, but the plan has"
+        f" {claim.panel or 'none'}.",
     )
     if not named_optics or plan.cost is None:
         raise UnsoundError

@@ -213,7 +213,7 @@ def cheapest_design(
         # first
         ups, cheap = bills.admitted(limit, margin)
         fast = fast_enough(trainer, row, ups, stands)
-        reasons["cost no less than the plan"] += len(row.uplinks) - cheap
+        reasons["are not below the proven bound"] += len(row.uplinks) - cheap
         reasons["are over a limit"] += cheap - len(ups)
         reasons["are too slow or need too much memory"] += len(ups) - len(fast)
         reasons["may be feasible"] += len(fast)

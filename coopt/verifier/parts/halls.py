@@ -144,14 +144,18 @@ def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
             for level, kinds in enumerate(laid, start=1)
         )
     )
-    reason = "reach the cables of the hall" if laid is None else "are cheapest for their lengths"
     ledger.holds(
         "cables",
         claimed == expected,
         claimed,
         expected,
-        f"The optics that {reason} are {'; '.join(expected) or 'none'}, but the plan has"
-        f" {'; '.join(claimed)}.",
+        (
+            "No optics of the instance reach as far as the cables in the hall, but the plan has"
+            if laid is None
+            else f"By their lengths in the hall, the best optics are {'; '.join(expected)}, but the"
+            " plan has"
+        )
+        + f" {'; '.join(claimed)}.",
     )
 
 

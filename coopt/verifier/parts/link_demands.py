@@ -90,7 +90,7 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
     if not all(0 <= domain < count for members, _ in cuts for domain in members):
         raise InstanceError(
-            f"proof: a cut names a domain above {count - 1}, needs domains of its grid"
+            f"proof: a cut names a domain outside 0 to {count - 1}, needs domains of its grid"
         )
     # prices of the cuts that a link from one of the first domains crosses, in all places the cuts
     # are moved to

@@ -180,8 +180,8 @@ def _levels(ledger: Ledger, fabric: Fabric, counts: tuple[LevelCount, ...]) -> N
             "tier-ports",
             claimed_ports,
             counted_ports,
-            f"{subject} ports in use on its fullest switch: {counted_ports}, but the plan says"
-            f" {claimed_ports}.",
+            f"On the fullest switch of level {tier.level} the ports in use are {counted_ports}, but"
+            f" the plan says {claimed_ports}.",
         )
         ledger.same(
             "tier-links",
@@ -236,7 +236,7 @@ def _ports(ledger: Ledger, family: DesignFamily, wiring: WiredGraph) -> None:
         "attached",
         ends,
         attached,
-        f"Of {ends} NICs that need a link to a leaf, {attached} have one.",
+        f"Of {counted(ends, 'NIC port')} that have to lead to a leaf, {attached} do.",
     )
 
 
@@ -263,16 +263,16 @@ def _groups(
             "connected",
             0,
             pairs,
-            f"{pairs} pairs of GPUs that communicate in workload {name!r} have no path between"
-            " them.",
+            f"Pairs of NICs between which workload {name!r} communicates, but no path leads:"
+            f" {pairs}.",
         )
         pairs = pairs_outside(places, place, reach, ports.tiers)
         ledger.same(
             "locality",
             0,
             pairs,
-            f"Traffic of {pairs} pairs of GPUs of workload {name!r} leaves the leaf or pod at whose"
-            " rate it is charged.",
+            f"Pairs of NICs whose traffic for workload {name!r} leaves the leaf or pod at whose"
+            f" rate it is charged: {pairs}.",
         )
         if routable:
             # what further uplinks would have in common may be charged, which is less

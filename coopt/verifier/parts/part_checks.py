@@ -233,7 +233,7 @@ def check_products(ledger: Ledger, items: Iterable[Item]) -> None:
         not faults,
         faults,
         (),
-        "Bill lines whose total is not count times unit price, or whose names are wrong:"
+        "Bill lines with no units, a total other than count times unit, or a wrong name:"
         f" {', '.join(faults)}.",
         TOLERANCE,
     )

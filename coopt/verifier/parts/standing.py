@@ -216,7 +216,7 @@ def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
 def check_standing(ledger: Ledger, standing: StandingNetwork, fabric: Fabric) -> None:
     """Check that the fabric of a plan is the one that stands."""
     for name, (claim, stands) in _claims(standing, fabric).items():
-        text = f"The existing network has {stands}, but the plan says {claim}."
+        text = f"Of the existing network {name} is {stands}, but the plan says {claim}."
         ledger.require(name, claim == stands, str(claim), str(stands), text)
 
 

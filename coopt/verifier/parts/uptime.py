@@ -366,8 +366,8 @@ def check_uptime(
             claim is expected,
             claim is not None,
             expected is not None,
-            f"The instance {'does not ask' if expected is None else 'asks'} about failures, but the"
-            f" plan states {'some' if expected is None else 'no'} interruptions of {subject}.",
+            f"The instance has {'no ' if expected is None else ''}[availability], but the plan"
+            f" states {'some' if expected is None else 'no'} interruptions of {subject}.",
         )
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()

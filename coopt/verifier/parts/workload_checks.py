@@ -84,8 +84,8 @@ def match_workloads(
         "workloads",
         claimed_names,
         names,
-        f"The question has workloads {', '.join(names)}, but the plan trains"
-        f" {', '.join(claimed_names) or 'none'}.",
+        f"The plan trains {', '.join(claimed_names) or 'no workload'}, but has to train"
+        f" {', '.join(names) or 'none'}, in this order.",
     ):
         return []
     return list(zip(workloads, claims, strict=True))
@@ -120,11 +120,14 @@ def check_mapping(
     text = ", ".join(
         f"{key} {inside} x {across}" for key, (inside, across) in claim.placement.items()
     )
-    if place is None:
+    if place is None and workload.tp_inside and claim.placement.get("tp", (1, 1))[1] > 1:
+        complaint = f"In {subject}, TP groups have to be inside HB domains."
+    elif place is None:
         complaint = (
             f"The factors of the placement of {subject} have to multiply to the degrees of its"
-            f" mapping and to fill the {family.active} active GPUs of an HB domain, with ranks that"
-            " share an expert or a copy of the parameters in one domain."
+            f" mapping, and those inside to fill the {counted(family.active, 'active GPU')} of an"
+            " HB domain; ranks that share an expert or a copy of the parameters have to be in one"
+            " domain."
         )
     elif family.holds(place.pp_in):
         complaint = f"In {subject}, mapping.outermost = 'dp' needs network.charge = 'loads'."
@@ -192,8 +195,10 @@ def _routes(
         not wrong,
         texts[0],
         texts[1],
-        f"The plan {'understates' if pinned else 'states, without pinned routes,'} how much shared"
-        f" links slow {', '.join(wrong)} of {subject}.",
+        f"The plan understates how much shared links slow {', '.join(wrong)} of {subject}."
+        if pinned
+        else f"The plan states routes for {', '.join(wrong)} of {subject}, but flows in this"
+        " network are not pinned to routes.",
         TOLERANCE,
     ):
         return
@@ -274,7 +279,7 @@ def check_run_at_speed(
         "knobs",
         claimed_knobs,
         knobs_of_options,
-        f"The plan has to list how the options of workload {run.workload.name!r} change training"
+        f"The plan has to list where workload {run.workload.name!r} departs from ordinary training"
         f" ({texts[0]}), but it lists {texts[1]}.",
     )
     work = Clock(run.workload, gpu).work(run.split)
@@ -309,8 +314,8 @@ def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> 
         not wrong,
         tuple(f"{k}: {name}" for k, name in claimed_names.items()),
         expected,
-        f"For some traffic of {subject} the plan names other collective algorithms than the"
-        f" fastest: {', '.join(wrong)}.",
+        f"The plan has to name these collective algorithms for {subject}:"
+        f" {', '.join(expected) or 'none'}. For {', '.join(wrong)} it names another or none.",
     )
 
 
@@ -386,8 +391,8 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
             name,
             claimed_share,
             recomputed,
-            f"{name.upper()} of {subject} is {recomputed:.4%}, but the plan says"
-            f" {claimed_share:.4%}.",
+            f"{name.partition('-')[0].upper()}{' with causal attention' * ('-' in name)} of"
+            f" {subject} is {recomputed:.4%}, but the plan says {claimed_share:.4%}.",
         )
     rate = workload.tokens_per_iteration / time_s
     ledger.close(

@@ -222,7 +222,7 @@ class CaseReader:
         if leaf.costs and math.isinf(self._bound):
             self._lower(
                 -math.inf,
-                "the proof bounds costs, which does not show that no choice meets all limits",
+                "it bounds costs, but has to show that no choice meets all bounds and limits",
             )
             return
         try:
@@ -237,11 +237,11 @@ class CaseReader:
         if bound >= goal:
             return
         if not leaf.costs:
-            self._lower(-math.inf, "some choice may meet all limits")
+            self._lower(-math.inf, "some choice may meet all bounds and limits")
         elif (proven := self._go_through(prices, case, least_prices, goal)) < goal:
             self._lower(
                 proven / prices.scale,
-                "the proof shows less than it claims and leaves many choices open",
+                "its multipliers prove less than the bound and leave too many choices to price",
             )
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
@@ -350,7 +350,7 @@ class CaseReader:
             bests = [best_value for _, best_value in scenarios] or [0.0]
             value = value_of(self._fleet, fleets, bests, islands, LENIENT)
             if value < self._bound * (1 - ROUNDING):
-                self._lower(value, "some choice costs less")
+                self._lower(value, "some choice has a value below the bound")
 
 
 class ProvenCases(NamedTuple):
@@ -380,7 +380,9 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
     if [factors for factors, _ in scenarios] != instance.price_scenarios or len(proof.bests) != len(
         scenarios
     ):
-        return ProvenCases(-math.inf, 0, 0, "the plan and the proof have different price scenarios")
+        return ProvenCases(
+            -math.inf, 0, 0, "plan or proof have other price scenarios than the instance"
+        )
     certain, leaves, opened = _islands_of(instance, kind), 0, 0
     least, best = instance.efficiencies
     hopeful = certain if least == best else QuestionIslands(hopeful_question(instance), kind)
@@ -390,7 +392,7 @@ def prove_cases(instance: Instance, plan: Plan, proof: Proof) -> ProvenCases:
         # a bound that no choice lowered says that nothing is worth as little as the plan says
         if not agree(outcome.least, best_value) or outcome.least == best_value * JUST_ABOVE:
             reason = (
-                "the proof does not show that the best plan of a price scenario costs"
+                "the proof does not show that the best plan of a price scenario is at"
                 f" {exact_amount(kind, best_value)}"
             )
             return ProvenCases(-math.inf, leaves, opened, reason)
@@ -444,7 +446,9 @@ class QuestionIslands:
         for optic, fleet, menus in self._variants:
             if optic not in trees:
                 return proven._replace(
-                    least=-math.inf, why=f"the proof has no case for a core with optic {optic!r}"
+                    least=-math.inf,
+                    why="the proof has no case"
+                    + ("" if optic is None else f" for a core with optic {optic!r}"),
                 )
             priced_fleets = [
                 (Fleet(at_prices(fleet.question, factors), fleet.kind), best_value)

@@ -141,10 +141,10 @@ class LeafPrices:
         self._weights = [Fraction(weight) for weight in leaf.outlooks]
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
-        if sum(self._weights) > 1 or (terms.scenarios and not leaf.costs and any(self._weights)):
-            raise NothingProvenError(
-                "the weights of the case's price scenarios add up to more than 1"
-            )
+        if sum(self._weights) > 1:
+            raise NothingProvenError("the weights of its price scenarios add up to more than 1")
+        if terms.scenarios and not leaf.costs and any(self._weights):
+            raise NothingProvenError("it leaves out costs, but weighs price scenarios")
         if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())
@@ -172,7 +172,7 @@ class LeafPrices:
         names = names and len(leaf.outlooks) == len(self._terms.scenarios)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError(
-                "its products, limits, sites, phases or price scenarios are not in the instance"
+                "its products, limits, sites, phases or price scenarios are not the instance's"
             )
 
     def _multiplier(
@@ -326,7 +326,9 @@ def least_excess(
     at.
     """
     if purchase.limit is None and usd[-1] < worth:
-        raise NothingProvenError("the multiplier of a product is above its lowest price")
+        raise NothingProvenError(
+            "the multipliers of a product add up to more than its lowest price"
+        )
     ends = {purchase.fewest, *([] if purchase.limit is None else [purchase.limit])}
     ends |= {
         end

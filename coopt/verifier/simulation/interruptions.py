@@ -130,7 +130,7 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
             kept_share >= confidence - doubt,
             confidence,
             kept_share,
-            f"{runs_text}, {confidence:.1%} are promised.",
+            f"{runs_text}, but {confidence:.1%} are promised.",
             doubt,
         )
 

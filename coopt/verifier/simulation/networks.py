@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
 from coopt.instance.hardware import HbDomain, Nic
@@ -11,7 +12,7 @@ from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, counted
 from coopt.plan.parts import Design, DirectLinks, Fabric
-from coopt.verifier.checks.verdict import Ledger
+from coopt.verifier.checks.verdict import Ledger, UnsoundError
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.design_checks import attached, held_in_cages
 from coopt.verifier.parts.direct_links import LinkNics
@@ -81,7 +82,6 @@ class FabricNetwork(NamedTuple):
     def coverage(self, place: Placement) -> str:
         """Which NICs were simulated, in words."""
         family, attachment = self.family, self.family.attachment
-        domains = f"all {family.domains} HB domains"
         if attachment is None:
             return "one HB domain, in which no link is shared"
         by_stage = self._lanes(place)
@@ -93,9 +93,10 @@ class FabricNetwork(NamedTuple):
         remarks += "; every domain is assumed to be as full as the fullest" if family.rooms else ""
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
-            return f"all {nics} NICs of {domains} that train{remarks}"
+            each = f"each of {family.domains} HB domains"
+            return f"all {counted(nics, 'NIC')} that train in {each}{remarks}"
         kind = "NICs" if family.network.kind == "clos" else "rails"
-        return f"{simulated} of {nics} equal {kind} of {domains}{remarks}"
+        return f"{simulated} of {nics} equal {kind} of all {family.domains} HB domains{remarks}"
 
 
 class DirectNetwork(NamedTuple):
@@ -215,7 +216,9 @@ def network_of(
     if choice.count == 1:
         return FabricNetwork(family, Ports(0, 0), None)
     ledger = Ledger()
-    joined = attached(ledger, question, network, family)
+    joined = None
+    with suppress(UnsoundError):  # which the ledger tells as well
+        joined = attached(ledger, question, network, family)
     if joined is None:
         raise _unsound(question, name, next(check.why for check in ledger.checks if not check.ok))
     family = held_in_cages(question.network, joined, network.fabric)
@@ -223,8 +226,8 @@ def network_of(
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
         raise InstanceError(
-            f"{question.name}: a plane of {name} has {family.ends:,} NICs, too many to simulate"
-            ' paths of single flows, needs network.routing = "spray" or a number'
+            f"{question.name}: a plane of part {name!r} has {family.ends:,} NICs, too many to"
+            ' simulate paths of single flows, needs network.routing = "spray" or a number'
         )
     return FabricNetwork(family, ports, wiring, sharing)
 
@@ -269,9 +272,7 @@ def _wired(
     wiring = wire(family, ports)
     level_counts = [(level.switches, level.links) for level in count_levels(wiring, family, ports)]
     if level_counts != [(level.switches, level.links) for level in tier]:
-        raise _unsound(
-            question, name, f"ports that give {level_counts} switches and links, level by level"
-        )
+        raise _unsound(question, name, "other numbers of switches or links than its ports give")
     return ports, wiring
 
 
@@ -298,7 +299,7 @@ def _picked(question: Instance, name: str, products: Iterable[T], product_name: 
 
 
 def _unsound(question: Instance, name: str, fault: str) -> InstanceError:
-    return InstanceError(
-        f"{question.name}: part {name!r} of the plan has {fault.rstrip('.')}, needs a plan that"
-        " `coopt verify` accepts"
-    )
+    """That a part cannot be built, by what it has or by a whole sentence."""
+    needed = "needs a plan that `coopt verify` accepts"
+    what = f"cannot be built, {needed}. {fault}" if fault[-1] == "." else f"has {fault}, {needed}"
+    return InstanceError(f"{question.name}: part {name!r} of the plan {what}")

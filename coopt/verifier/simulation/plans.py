@@ -8,7 +8,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance, question_on
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
@@ -79,12 +79,12 @@ def simulate(
     names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
-            " builds one"
+            f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"
+            " with a network"
         )
     if part in plan.couplings.shared_cores:
         raise InstanceError(
-            f"--part {part}: a core joins islands and trains nothing, needs one of"
+            f"--part {part}: a core joins networks and trains nothing, needs one of"
             f" {', '.join(map(repr, names))}"
         )
     if part is not None and part not in names:
@@ -166,9 +166,9 @@ def workloads_of_part(
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
-            f"{instance.name}: {part.name} of the plan trains"
+            f"{instance.name}: part {part.name!r} of the plan trains"
             f" {', '.join(map(repr, claimed_names)) or 'nothing'}, but the instance trains {names}"
-            " there, needs the plan of this instance"
+            " there, needs a plan that `coopt verify` accepts"
         )
     return list(zip(workloads, part.workloads, strict=True))
 
@@ -194,8 +194,8 @@ def _placed_run(
     if place is None:
         reason = (
             fault
-            or f"Its placement does not fit HB domains of {active_gpus} active GPUs: parts inside a"
-            " domain times parts across domains must be the degrees of its mapping."
+            or "Its placement does not fit: its factors have to multiply to the degrees of its"
+            f" mapping, and those inside to fill {counted(active_gpus, 'GPU')} of an HB domain."
         )
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
-from coopt.instance.texts import both, counted
+from coopt.instance.texts import alternatives, both, counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
 from coopt.verifier.training.mixers import heads_divide, sequences_divide
@@ -223,7 +223,7 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
         yield "heads (or groups) of a mixer"
     over = ranks_of_expert(workload, t) if model.experts else t
     if t % over:
-        yield f"{over} TP ranks of an expert"
+        yield f"ranks by expert_tp = {over}"
     if model.ffn % over:
         yield f"ffn = {model.ffn}"
     for key in ("shared_ffn", "dense_ffn"):
@@ -331,7 +331,7 @@ def schedule_fault(workload: Workload, p: int, micro_batches: int, chunks: int) 
     """What the order of passes does not allow, as a sentence; empty where it runs."""
     schedule = workload.options.schedule
     if schedule != "1f1b" and chunks > 1:
-        return f"Schedule {schedule!r} has no interleaved chunks."
+        return f"Schedule {schedule!r} has no interleaved chunks, needs interleave = 1."
     if schedule == "dualpipe" and p > 1 and (p % 2 or micro_batches % 2 or micro_batches < 2 * p):
         return (
             "Schedule 'dualpipe' needs an even number of stages, and an even number of"
@@ -347,10 +347,14 @@ def layout_fault(workload: Workload, p: int, v: int) -> str:
         return f"interleave = {v} needs a pipeline, but pp = 1."
     if p * v != len(layout):
         return (
-            f"pp = {p} with interleave = {v} has {p * v} chunks, but the layout has {len(layout)}."
+            f"pp = {p} with interleave = {v} has {p * v} chunks, but pipeline_layout has"
+            f" {len(layout)}."
         )
     if any(chunk.predictions for chunk in layout[: (v - 1) * p]):
-        return "Layers that predict further tokens are not in the last chunk of their stage."
+        return (
+            "Layers of pipeline_layout that predict further tokens are not in the last chunk of"
+            " their stage."
+        )
     return ""
 
 
@@ -381,7 +385,7 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
         mapping.interleave,
     )
     if min(numbers) < 1:
-        return "Every parallel degree has to be 1 or more."
+        return "Every parallel degree, micro_batch and interleave has to be 1 or more."
     checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
     return (
         _rank_fault(gpus, mapping)
@@ -430,7 +434,7 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether the batch divides into micro-batches, and these go round the stages."""
     p, d, b, v = mapping.pp, mapping.dp, mapping.micro_batch, mapping.interleave
     if d % workload.options.dp_replicate:
-        return f"dp = {d} is no multiple of the copies of shards, {workload.options.dp_replicate}."
+        return f"dp = {d} is no multiple of options.dp_replicate = {workload.options.dp_replicate}."
     if workload.global_batch % (d * b):
         return (
             f"dp = {d} times micro_batch = {b} does not divide the batch of"
@@ -439,8 +443,8 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
     m = workload.global_batch // (d * b)
     if v > 1 and (p == 1 or m % p):
         return (
-            f"interleave = {v} needs a pipeline, and micro-batches in a multiple of its {p}"
-            f" stages, not {m}."
+            f"interleave = {v} needs a pipeline, and micro-batches in a multiple of its"
+            f" {counted(p, 'stage')}, not {m}."
         )
     return schedule_fault(workload, p, m, v)
 
@@ -469,12 +473,13 @@ def _zero_fault(workload: Workload, mapping: MappingChoice) -> str:
         }
         told = [cause for cause, is_one in causes.items() if is_one]
         given = f" with {both(told)}" if told else ""
-        return f"ZeRO stage {mapping.zero} is not possible{given}, needs one of {list(possible)}."
+        needed = alternatives(map(str, possible))
+        return f"ZeRO stage {mapping.zero} is not possible{given}, needs stage {needed}."
     lowest = zero_stages(workload, 1)
     if mapping.dp * mapping.cp == 1 and lowest and [mapping.zero] != lowest:
         return (
             f"ZeRO stage {mapping.zero} is not possible with one data and context parallel rank,"
-            f" where all stages are one: needs the lowest of those allowed, {lowest[0]}."
+            f" where all stages are the same: needs the lowest that is allowed, {lowest[0]}."
         )
     return ""
 
@@ -490,5 +495,5 @@ def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
         if key != "pipeline_layout" and limit is not None and value not in limit:
             return f"The instance does not allow {key} = {value!r}."
     if mapping.recompute not in recomputes(workload):
-        return f"The instance does not allow recompute = {mapping.recompute!r} for this attention."
+        return f"Attention or software of the instance rule out recompute = {mapping.recompute!r}."
     return ""
