@@ -12,6 +12,8 @@ from coopt.network.designs import chain_of, link_rates
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import families
 from coopt.network.standing import standing_family
+from coopt.report.facts import plan_facts
+from coopt.report.plan import plan_sections
 from coopt.solving.evaluate import _fastest_mapping
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.standing import standing_network
@@ -97,6 +99,8 @@ def test_given_network_asks_for_its_mapping_alone():
         plan.objective.value
     )
     assert coopt.load(instance.model_dump(by_alias=True)).sha256 == instance.sha256
+    # what stands has no price, so that no other network is said to be missing beside it
+    assert not plan_sections(instance, plan, plan_facts(instance, plan), None)["saving"]
 
 
 def test_leaves_that_take_turns_in_the_rails_of_a_rack():
