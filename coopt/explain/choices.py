@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 
 from coopt.explain import sentences as say
-from coopt.explain.decided import WAYS_OUT_S, explained, unknown
+from coopt.explain.decided import WAYS_OUT_S, explained, lacks, unknown
 from coopt.explain.gpus import left_out_of_sums
 from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import SAYINGS, changes_and_cost, why_worse
-from coopt.explain.rivals import times_of
+from coopt.explain.rivals import PROVEN_NONE, times_of
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, seconds_weight
+from coopt.instance.texts import alternatives
 from coopt.plan.explanation import Explanation, Relaxation, Rival
 from coopt.plan.schema import OnProgress, Plan
 from coopt.plan.store import check_same_sha, decided, placed_as
@@ -88,7 +89,7 @@ def _no_choice(
     found = Inquiry(instance=question, resolver=Resolver(question)).explanation(
         "infeasible",
         (
-            "None of the listed choices meets the bounds.",
+            f"No plan {lacks(question)} at any listed value of {alternatives(question.open_keys)}.",
             *(say.of_choices(by_choice) or answer.explanation),
             *say.of_rest(untried),
         ),
@@ -145,7 +146,7 @@ def rival_choice(
     assert ours is not None
     assert plan.cost is not None
     if value is None or rival.cost is None:
-        reason = "; ".join(rival.explanation) or "no plan meets every bound"
+        reason = "; ".join(rival.explanation) or PROVEN_NONE
         return Rival(part=part, choice=name, value=None, extra=None, design=None, why=reason)
     # batches differ: a time of an iteration counts by what it comes to over the training
     value *= seconds_weight(question, kind) / seconds_weight(

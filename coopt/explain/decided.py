@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -105,7 +106,7 @@ def _as_asked(instance: Instance, plan: Plan) -> Plan:
     missed = [limit.key for limit, use in uses if use is not None and limit.exceeded_by(use)]
     if missed:
         raise InstanceError(
-            f"{instance.name}: the plan misses {both(missed)}, needs a plan within these limits"
+            f"{instance.name}: the plan violates {both(missed)}, needs a plan within these limits"
         )
     return here
 
@@ -122,14 +123,13 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     ways_out = list(relaxations_of(resolver, instance, study.answers, in_vain.append, in_all))
     kind, is_regret = instance.objective.minimize, instance.minimizes_regret
     ways_out.sort(key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)
-    lacks = "meets the bounds" if instance.has_limits else "is possible"
-    sentences = [f"No plan {lacks}.", *say.of_conflicts(conflicts or ())]
+    sentences = [f"No plan {lacks(instance)}.", *say.of_conflicts(conflicts or ())]
     sentences += answer.explanation if not (conflicts and ways_out) else ()
     sentences += (say.of_relaxation(kind, way) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
-            "No change that was tried allows a plan: none of a single limit or list, and none of"
-            " several limits together. Change the workload, or limits and lists together."
+            "No plan became possible when a single limit or list was changed, or several limits"
+            " together. Change the workload, or limits and lists together."
         )
     sentences += [say.REGRETS_OF_WAYS_OUT] if is_regret and ways_out else []
     sentences += say.of_gpus_in_vain(in_vain)
@@ -188,9 +188,10 @@ def _feasible(
         costs = costs_more(kind, least - value, share_of)
         both_known = plan.design and optimum.design
         better = say.seen_from(plan.design, optimum.design) if both_known else "another plan"  # type: ignore[arg-type]
-        sentences.append(f"The plan is not the {SAYINGS[kind].best}: {better} {costs}.")
+        sentences.append(f"The plan is not the {SAYINGS[kind].best} one: {better} {costs}.")
+    exact = (optimum.objective.gap or 0.0) <= EQUAL
     for bound in bounds:
-        sentences += say.of_bound(kind, share_of, bound, plan.design, optimal=optimal)
+        sentences += say.of_bound(kind, share_of, bound, plan.design, optimal=optimal, exact=exact)
     told = [rival for rival in rivals if not _is_told(rival, rivals)]
     sentences += [say.of_rival(kind, share_of, rival) for rival in told]
     if prices:
@@ -247,8 +248,15 @@ def _prices(study: Inquiry, asked: Instance, plan: Plan, value: float) -> tuple[
 
 
 def _proven(opening: str, instance: Instance, optimum: Plan) -> str:
-    """What is proven of the best plan, after what it is."""
+    """What is proven of the best plan, after what it is; a gap is rounded up."""
     gap, does = optimum.objective.gap, SAYINGS[optimum.objective.kind].does
-    if gap is not None and gap <= EQUAL:
+    if gap is None:
+        return f"{opening}."
+    if gap <= EQUAL:
         return f"{opening}, and no plan {'has' if instance.minimizes_regret else does} less."
-    return f"{opening}, proven to be within {gap or 0:.2%} of the best possible."
+    return f"{opening}, proven to be within {math.ceil(1e4 * gap) / 1e4:.2%} of the best possible."
+
+
+def lacks(instance: Instance) -> str:
+    """What no plan of an infeasible instance does."""
+    return "meets the bounds" if instance.has_limits else "is possible"

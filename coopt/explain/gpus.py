@@ -61,8 +61,8 @@ def other_number(
         return _number(instance, answer, step if candidates else unit, is_least=not fewer), ""
     if not counts:
         return None, ""
-    every = "number of" if step == unit == 1 else f"multiple of {step:,}"
-    return None, f"any other {every} GPUs from {counts[0]:,} to {counts[-1]:,}"
+    steps = "" if step == unit == 1 else f" that is a multiple of {step:,}"
+    return None, f"any other number of GPUs from {counts[0]:,} to {counts[-1]:,}{steps}"
 
 
 def with_gpus(instance: Instance, gpus: int) -> Instance:
@@ -150,7 +150,7 @@ def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
     """
     if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
         yield (
-            'These costs leave out the price of GPUs (objective.include = ["gpu", ...] counts it).'
+            'No bill here counts the GPUs themselves; add "gpu" to objective.include to count them.'
         )
 
 

@@ -18,7 +18,7 @@ from coopt.solving.resolves import Resolver
 
 MOST_POWER = 64  # times the power of every site are worth a try, where that of all moves together
 MOST_PAIRS = 5  # pairs of limits that are told; more would only repeat one of their two
-ALIKE = "All these limits were changed by the same factor; smaller changes of some may be enough."
+ALIKE = "These limits were loosened together; smaller changes of some of them may be enough."
 
 
 def all_sites(

@@ -163,6 +163,18 @@ def label(design: Design) -> str:
     return f"{domains}, {fabric.kind}, {tiers} of {fabric.switch_text}{ratio}"
 
 
+def without_optics(design: Design) -> Design:
+    """The design without its optics; of a single domain nothing but this."""
+    fabric = design.fabric
+    tiers = tuple(
+        tier.model_copy(update={"optic": "", "optic_below": None}) for tier in fabric.tier
+    )
+    bare = fabric.model_copy(update={"tier": tiers, "transceiver_count": 0})
+    if fabric.tiers == 1:  # fabrics of as many planes are one and the same
+        bare = bare.model_copy(update={"kind": "clos"})
+    return design.model_copy(update={"fabric": bare})
+
+
 def why_dearer(objective: Objective, ours: tuple[Design, Cost], rival: tuple[Design, Cost]) -> str:
     """What makes a design cost more than ours: tiers first, then what is bought, dearest first.
 

@@ -51,13 +51,13 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     """
     if instance.several_networks:
         raise InstanceError(
-            f"{instance.name}: best-model is for one network, needs an instance without"
+            f"{instance.name}: best-model plans a single network, needs an instance without"
             f" {both(instance.several_networks)}"
         )
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(
-            f"{instance.name}: best-model trains each model by a date, needs one workload"
-            " with train_days or by"
+            f"{instance.name}: best-model trains each model by a date, needs exactly one workload,"
+            " with the key train_days or by"
         )
     try:
         named = [find("model", model) if isinstance(model, str) else model for model in models]
@@ -69,7 +69,10 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
             continue
         assert isinstance(shape, Transformer)
         if not shape.has_scaling_law:
-            raise InstanceError(f"no scaling law is known for {shape.name}, needs a dense model")
+            raise InstanceError(
+                f"no scaling law is known for {shape.name}, needs a dense model with one kind of"
+                " ordinary attention"
+            )
         sized.append(_trained(instance, shape))
     return tuple(sorted(sized, key=lambda each: math.inf if each.loss is None else each.loss))
 

@@ -63,7 +63,8 @@ def _idle_note(design: Design) -> str:
     domains = counted(design.spare_domains, "spare HB domain")
     among = f", those of {domains} included" if design.spare_domains else ""
     return (
-        f"It trains on {counted(design.gpus, 'GPU')} and leaves {design.spare_gpus:,} idle{among}."
+        f"This plan trains on {counted(design.gpus, 'GPU')} and leaves {design.spare_gpus:,}"
+        f" idle{among}."
     )
 
 

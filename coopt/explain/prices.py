@@ -197,7 +197,8 @@ class Turns:
             range_of = partial(
                 self._range, price, RangeEnd(0.0, None) if price in unmoved else None
             )
-            yield from self._study.answers(f"the price of {price.item}", range_of)
+            noun = "power" if price.unit == "W" else "price"
+            yield from self._study.answers(f"the {noun} of {price.item}", range_of)
 
     def _range(self, price: Price, low_end: RangeEnd | None) -> PriceRange:
         low, below = low_end or self._end(price, 0.0)

@@ -11,7 +11,14 @@ from operator import itemgetter
 from typing import Any
 
 from coopt.explain.inquiry import Inquiry
-from coopt.explain.labels import SAYINGS, number, sentence, why_dearer, why_worse
+from coopt.explain.labels import (
+    SAYINGS,
+    number,
+    sentence,
+    why_dearer,
+    why_worse,
+    without_optics,
+)
 from coopt.instance.base import Entry
 from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.agreement import disagreements
@@ -31,6 +38,7 @@ IDLE_WHERE_NOT_BUILT = (*SOLD_AS, "fabrics", "nics_per_gpu", "gpus_per_nic", "ni
 """Lists of whose entries a plan shows which ones it has."""
 WITHIN_ONE = ("network.switches", "network.optics")
 """Lists of which one network may have several entries."""
+PROVEN_NONE = "the search proved that there is none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +143,7 @@ class RivalPlans:
     def _compared(self, choice: ListedChoice, rival: Plan, *, excluded: bool) -> Rival:
         value, extra = value_of(rival), None
         if value is None:
-            reason = "; ".join(rival.explanation) or "no plan meets every bound"
+            reason = "; ".join(rival.explanation) or PROVEN_NONE
         else:
             extra = self.study.resolver.beyond(value, self.value)
             assert rival.cost is not None
@@ -188,7 +196,7 @@ class RivalPlans:
         ours, theirs = self.optimum.design, plan.design
         if ours is None or theirs is None:
             return plan.parts != self.optimum.parts
-        return _shape(ours) != _shape(theirs)
+        return without_optics(ours) != without_optics(theirs)
 
     def _next_with_the_same(self) -> Iterator[tuple[Design | None, Cost, float]]:
         """The second best of one network with its own entry of every list that gives it one."""
@@ -203,18 +211,6 @@ class RivalPlans:
         for one in self.study.resolver.plan(question, top=2).alternatives:
             if one.objective.value is not None:
                 yield one.design, one.cost, one.objective.value
-
-
-def _shape(design: Design) -> Design:
-    """The design without its optics; of a single domain nothing but this."""
-    fabric = design.fabric
-    tiers = tuple(
-        tier.model_copy(update={"optic": "", "optic_below": None}) for tier in fabric.tier
-    )
-    bare = fabric.model_copy(update={"tier": tiers, "transceiver_count": 0})
-    if fabric.tiers == 1:  # fabrics of as many planes are one and the same
-        bare = bare.model_copy(update={"kind": "clos"})
-    return design.model_copy(update={"fabric": bare})
 
 
 def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
@@ -273,7 +269,7 @@ def times_of(plan: Plan, rival: Plan) -> str:
             is_equal = math.isclose(own_s, rival_s, rel_tol=EQUAL)
             of = f" of {run.name}" if len(ours) > 1 else ""
             phrases.append(
-                f"an iteration{of} takes as long as on the plan's network"
+                f"an iteration{of} takes as long as in the plan"
                 if is_equal
                 else f"an iteration{of} takes {number(rival_s)} s in place of {number(own_s)} s"
             )

@@ -17,9 +17,11 @@ from coopt.explain.labels import (
     sentence,
     uses,
     with_unit,
+    without_optics,
 )
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.texts import alternatives, both, change_text, counted
+from coopt.instance.texts import alternatives, both, change_text
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -80,7 +82,7 @@ def with_tp_said(explanation: Explanation, plan: Plan) -> Explanation:
     """
     opening, *remainder = explanation.sentences
     addition = (
-        "No plan with TP groups inside one HB domain meets all bounds, so TP groups may span"
+        "No plan is possible with each TP group inside one HB domain, so TP groups may span"
         " several HB domains here."
     )
     return (
@@ -108,16 +110,22 @@ def of_bound(
     design: Design | None = None,
     *,
     optimal: bool = True,
+    exact: bool = True,
 ) -> Iterator[str]:
     """Whether it binds, and what comes on either side; also as a share of such a value where there
-    is one.
+    is one. Plans that are proven within a gap only are not `exact`: there may be a better one.
     """
     saying, name = SAYINGS[kind], sentence(limit_name(bound.limit))
     moved = limit_name(bound.limit, with_key=False)
     usage = "" if bound.used is None else f": the plan {_takes(bound)}"
     if bound.without is None:
-        than = "" if optimal else f" than the {saying.best} plan that meets all bounds"
-        yield f"{name} does not bind{usage}, and no plan {saying.better}{than} {_gone(bound)}."
+        no_plan = f"no plan {'' if exact else 'was found that '}{saying.better}"
+        outcome = (
+            f"{no_plan} {_gone(bound)}"
+            if optimal
+            else f"{_gone(bound)} {no_plan} than the {saying.best} one that meets all bounds"
+        )
+        yield f"{name} does not bind{usage}, and {outcome}."
     else:
         price = dearer_by(kind, bound.without.extra, share_of)
         yield f"{name} binds{usage}; {_gone(bound)} the {saying.best} plan {saying.does} {price}."
@@ -162,9 +170,11 @@ def _takes(bound: Bound) -> str:
 
 def _tighter(bound: Bound) -> str:
     """`takes less than 3.2 s`: what no plan does where none meets a tighter bound."""
-    if bound.step or bound.used is None:
+    if bound.used is None:
         return f"meets a bound that is {bound.step or 0.0:.0%} tighter"
     used = with_unit(bound.used, bound.unit)
+    if bound.step:
+        return f"meets a bound that is {bound.step:.0%} tighter than {used}"
     return (
         f"trains more than {used}"
         if bound.unit == "tokens/s"
@@ -178,11 +188,11 @@ def seen_from(ours: Design, rival: Design) -> str:
         return f"{SAME} with another mapping"
     if label(rival) != label(ours):
         return label(rival)
-    if [tier.ends for tier in rival.fabric.tier] != [tier.ends for tier in ours.fabric.tier]:
-        return f"{SAME} with other optics"
     if rival.fabric.nic != ours.fabric.nic:
         nic = rival.fabric.nic
         return f"{label(rival)}, with {nic.per_gpu} x {nic.name} per GPU"
+    if without_optics(rival) == without_optics(ours):
+        return f"{SAME} with other optics"
     uplinks = "".join(
         f", with {tier.uplinks_per_switch} uplinks per leaf" for tier in rival.fabric.tier[:1]
     )
@@ -194,7 +204,7 @@ def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
     $1,200 more.`
     """
     if rival.extra is None:
-        return f"{rival.premise}, no plan meets every bound: {rival.why}."
+        return f"{rival.premise}, no plan is possible: {rival.why}."
     if not rival.extra:
         return f"{rival.premise}, the {SAYINGS[kind].best} plan {rival.told}."
     return (
@@ -236,15 +246,14 @@ def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:
 def of_rest(untried: Sequence[str]) -> Iterator[str]:
     """The choices of which it is not said what has to give."""
     if untried:
-        names = f"{'; '.join(untried[:3])}{' and others' if len(untried) > 3 else ''}"
-        others = counted(len(untried), "other choice")
-        yield f"It is not known what would make {others} feasible: {names}."
+        names = "; ".join(untried[:3]) + (f"; {len(untried) - 3:,} more" if untried[3:] else "")
+        yield f"What would make a plan possible was not found out for {names}."
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     """What time did not suffice for; `within_s` where nobody set a limit."""
-    limit = "the time limit" if within_s is None else f"{within_s:g} s; --time-limit allows more"
-    return f"Time ran out ({limit}) before these were examined: {', '.join(untried)}."
+    limit = "" if within_s is None else f" ({within_s:g} s; --time-limit allows more)"
+    return f"Time ran out{limit} before these were examined: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:
@@ -257,7 +266,8 @@ def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
         f"There are no price ranges for objective.minimize = {kind!r}. To get them, set"
-        " objective.minimize = 'capex' and the plan's time as the bound of its workload."
+        " objective.minimize = 'capex' and, for each workload, max_iteration_time_s to its"
+        " iteration time in the plan."
     )
 
 
@@ -270,7 +280,7 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
         (price, end)
         for price in ranges
         for end in (price.low, price.high)
-        if end is not None and end > 0
+        if end is not None and end > price.now * EQUAL
     ]
     if not ends:
         items = ", ".join(price.item for price in ranges)
@@ -280,12 +290,10 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
     )
     taker = price.above if end >= price.now and end == price.high else price.below
     best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
-    instead = best or ("the plan exceeds a limit" if design else "another plan is cheaper")
+    instead = best or "the plan is no longer the best"
     if end == price.now:
         way = "rises" if end == price.high else "falls"
-        return (
-            f"Another plan costs the same: as soon as the {kind} of {price.item} {way}, {instead}."
-        )
+        return f"As soon as the {kind} of {price.item} {way}, {instead}."
     examined = "" if is_all else " (of those examined)"
     way = "above" if end > price.now else "below"
     return (
@@ -305,15 +313,13 @@ def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
     """
     for conflict in conflicts:
         names = ", ".join(map(limit_name, conflict))
-        if len(conflict) > 1 and len(conflicts) == 1:
-            yield f"These limits conflict, and removing any one of them allows a plan: {names}."
-        elif len(conflict) == 1:
+        if len(conflict) == 1:
             yield (
-                f"{sentence(limit_name(conflict[0]))} alone rules out every plan, whatever the"
-                " other limits are."
+                f"{sentence(limit_name(conflict[0]))} alone rules out every plan, even when all"
+                " other limits are loosened."
             )
         else:
-            yield f"These limits conflict, even without any others: {names}."
+            yield f"These limits conflict, even when all others are loosened: {names}."
 
 
 def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:

@@ -115,7 +115,8 @@ def _check_mates(design: PublishedDesign, origin: str) -> None:
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{origin}: tiers[{tier}]: {names} do not mate, as {_differences(parts)}; needs"
-                " products of one protocol, lane_gbit_s and fibre, or a tier that names no products"
+                " products with the same protocol, lane_gbit_s and fibre, or a tier that names no"
+                " products"
             )
         lower = form.switch
 
@@ -258,13 +259,15 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
     designs = tuple(designs)
     networks = tuple(design_bill(design, file) for design in designs)
     has_several = len(designs) > 1
+    items = lines_by_product(item for network in networks for item in network.items)
+    racks = "racks of servers" if any(item.kind == "rack" for item in items) else "racks"
     return NetworksBill(
         name=name,
         networks=networks,
-        items=lines_by_product(item for network in networks for item in network.items),
+        items=items,
         not_counted=(
             "servers and GPUs",
-            "racks, power distribution and cooling",
+            f"{racks}, power distribution and cooling",
             not_counted((design.work for design in designs), (design.spares for design in designs)),
             f"{BESIDE} that the file does not describe",
         ),

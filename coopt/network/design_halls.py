@@ -119,14 +119,14 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         lower = form.optic_below or form.optic
         if not number and lower is not None and rate is not None and of_cage % lower.links_of(rate):
             holder = (
-                "a NIC has only"
+                "a NIC has"
                 if nics_per_cage == 1
-                else f"{nics_per_cage} NICs that share a cage have only"
+                else f"the {nics_per_cage} NICs that share a cage have"
             )
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
-                f" {lower.links_of(rate)} cable ends, but {holder} {of_cage}, needs an optic_below"
-                " with fewer cable ends, or more gpus_per_cage"
+                f" {lower.links_of(rate)} cable ends, which does not divide the {of_cage} that"
+                f" {holder}, needs an optic_below with fewer cable ends, or another gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, at.above),

@@ -19,14 +19,20 @@ MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a ra
 
 
 class NotWirableError(ValueError):
-    """A chain that cannot be wired: the tier (1 for leaves), the ports a switch would take and
-    those it has.
-    """
+    """A chain that cannot be wired: the tier (1 for leaves), and the ports a switch would take."""
+
+    def __init__(self, tier: int, text: str) -> None:
+        self.tier = tier
+        super().__init__(f"a switch of tier {tier} would need {text}")
+
+
+class NoRoomBelowError(NotWirableError):
+    """A switch with too few cables to the tier below for the reason that is given."""
 
     def __init__(self, tier: int, takes: int, has: int, reason: str) -> None:
-        self.tier, self.takes, self.has = tier, takes, has
         super().__init__(
-            f"a switch of tier {tier} would need {takes:,} ports ({reason}) but has {has:,}"
+            tier,
+            f"{counted(takes, 'cable')} down ({reason}) but has room for {has:,}",
         )
 
 
@@ -64,9 +70,8 @@ class TierPorts:
         if takes > self.ports:
             raise NotWirableError(
                 tier,
-                takes,
-                self.ports,
-                f"for {counted(down, 'cable')} to the tier below and {up:,} to the tier above",
+                f"{takes:,} ports (for {counted(down, 'cable')} to the tier below and {up:,} to the"
+                f" tier above) but has {self.ports:,}",
             )
 
 
@@ -90,10 +95,13 @@ def chain_of(design: PublishedDesign, file: str = "design") -> TierChain:
     try:
         return _chain(design, tier_ports(design, origin), origin)
     except NotWirableError as error:
-        key = f"tiers[{error.tier - 1}].ports = {design.tiers[error.tier - 1].ports}"
+        form = design.tiers[error.tier - 1]
+        has_cap = isinstance(error, NoRoomBelowError) and form.down is not None
+        key = f"down = {form.down}" if has_cap else f"ports = {form.ports}"
+        larger = "a larger down" if has_cap else "switches of more ports"
         raise InstanceError(
-            f"{origin}: {key}: {error}, needs switches of more ports, fewer cables or a further"
-            " tier"
+            f"{origin}: tiers[{error.tier - 1}].{key}: {error}, needs {larger}, fewer cables or a"
+            " further tier"
         ) from None
 
 
@@ -123,8 +131,8 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
             if rate is not None and optic is not None and not optic.links_of(rate):
                 raise InstanceError(
                     f"{origin}: tiers[{number}].{key} = {optic.name!r}: has {optic.gbit_s:g}"
-                    f" Gbit/s, but the cables below tier {number + 1} run at {rate:g}, needs an"
-                    " optic of their rate or one that breaks out to it"
+                    f" Gbit/s, but the cables below tier {number + 1} run at {rate:g} Gbit/s, needs"
+                    " an optic of their rate or one that breaks out to it"
                 )
         rates.append(rate)
         rates_below = tier.up_gbit_s, tier.up_gbit_s or port_gbit_s
@@ -245,8 +253,8 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -
 def _check_single_tier(design: PublishedDesign, ports: TierPorts, fill: int, origin: str) -> None:
     """Refuse leaves that would have to be joined."""
     if fill > ports.down:
-        raise NotWirableError(
-            1, fill, ports.down, "one port for each end point, as no second tier joins the leaves"
+        raise NoRoomBelowError(
+            1, fill, ports.down, "one for each end point, as no second tier joins the leaves"
         )
     key = "leaf_domains" if design.leaf_domains else "unit_domains"
     served_domains = design.leaf_domains or design.unit_domains or design.installed
@@ -271,7 +279,7 @@ def _pod_set(
     """
     spine = tiers[1]
     if leaves > spine.down:
-        raise NotWirableError(2, leaves, spine.down, "one port for each leaf")
+        raise NoRoomBelowError(2, leaves, spine.down, "one for each leaf")
     spines = -(-leaves * uplinks // spine.down)
     if design.bundles == "even":
         spines = next(k for k in range(spines, uplinks + 1) if uplinks % k == 0)
@@ -309,9 +317,7 @@ def _cores(design: PublishedDesign, core: TierPorts, pods: tuple[PodSet, ...]) -
         if count * step <= max(pod.spines * pod.up for pod in pods):
             options.append((count, step))
     if not options:
-        raise NotWirableError(
-            3, sum(pod.number for pod in pods), core.down, "one port for each pod"
-        )
+        raise NoRoomBelowError(3, sum(pod.number for pod in pods), core.down, "one for each pod")
     return min(options)
 
 
@@ -323,14 +329,16 @@ def _filled(design: PublishedDesign, leaf: TierPorts, origin: str) -> tuple[int,
     if design.leaf_domains is not None:
         fill = design.leaf_domains * block
         if fill > leaf.down and design.tiers[0].down is not None:
-            raise NotWirableError(1, fill, leaf.down, f"for {design.leaf_domains:,} domains")
+            raise NoRoomBelowError(
+                1, fill, leaf.down, f"for {counted(design.leaf_domains, 'HB domain')}"
+            )
         return fill, -(-unit // design.leaf_domains)
     if design.fabric == "clos":
         fill = min(leaf.down, unit * block)
         return fill, -(-unit * block // fill)
     served_domains = min(leaf.down // block, unit)
     if served_domains == 0:
-        raise NotWirableError(1, block, leaf.down, "for one rail of an HB domain")
+        raise NoRoomBelowError(1, block, leaf.down, "for one rail of an HB domain")
     if design.unit_domains is not None and unit % served_domains:
         raise InstanceError(
             f"{origin}: unit_domains = {unit}: a leaf has ports for one rail of {served_domains}"

@@ -96,7 +96,7 @@ def _check_rates(graph: nx.Graph, rates: dict[str, float], switch: Switch | None
             if rate != gbit_s:
                 raise InstanceError(
                     f"{name}: edge {edge_name(tail, head)} runs at {gbit_s:g} Gbit/s,"
-                    f" but {part!r} at {rate:g}, needs parts of that rate"
+                    f" but {part!r} at {rate:g} Gbit/s, needs parts of {gbit_s:g} Gbit/s"
                 )
     for node in switches_of(graph):
         if switch is not None and ports_used(graph, node) > switch.radix:
@@ -259,7 +259,8 @@ def _edges(graph: nx.Graph, gbit_s: float | None) -> Iterator[str]:
             ),
             (
                 rate is not None and not is_rate,
-                f"{place}: gbit_s = {rate!r}, needs a finite rate above 0 (Gbit/s, not GB/s)",
+                f"{place}: gbit_s = {rate!r}, needs a rate from {MIN_DIVISOR:g} to"
+                f" {MOST_GBIT_S:g} Gbit/s (not GB/s)",
             ),
             (is_other, f"{place}: parallel edges have different gbit_s, needs one rate"),
         )

@@ -93,14 +93,14 @@ def regular(name: str, parts: Numbers) -> nx.Graph:
     if degree >= domains or domains * degree % 2:
         raise InstanceError(
             f"graph {name!r}: no such regular graph exists, needs a degree below {domains} and an"
-            " even number of domains x degree"
+            " even product of domains and degree"
         )
     graphs = (nx.random_regular_graph(degree, domains, seed=seed + n) for n in range(TRIES))
     graph = next(filter(nx.is_connected, graphs), None)
     if graph is None:
         raise InstanceError(
-            f"graph {name!r}: no connected graph of this degree was found, needs a degree of 2 or"
-            " more"
+            f"graph {name!r}: no connected graph of this degree was found, needs a higher degree or"
+            " another seed"
         )
     # Sorted, so that one seed gives one graph in one order.
     edges = sorted((min(edge), max(edge)) for edge in graph.edges)
@@ -248,7 +248,7 @@ def _shape(text: str, form: Form, numbers: str) -> nx.Graph:
     domains, need = form.domains(parts), f"needs at most {MOST_DOMAINS:,}"
     for complaint in broken(
         (min(counts) < 1, "contains a 0, needs whole numbers from 1"),
-        (domains > MOST_DOMAINS, f"{domains:,} end points, {need}"),
+        (domains > MOST_DOMAINS, f"{domains:,} domains, {need}"),
         (
             max(counts) > MOST_DOMAINS,
             f"contains a number above {MOST_DOMAINS:,}, needs smaller numbers",

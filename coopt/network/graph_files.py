@@ -212,5 +212,6 @@ def graph_text(graph: nx.Graph, path: str) -> str:
     """
     ending = Path(path).suffix.lower()
     if ending not in WRITERS:
-        raise InstanceError(f"{path}: ends in {ending or 'nothing'!r}, needs .graphml or .dot")
+        end = f"ends in {ending!r}" if ending else "has no ending"
+        raise InstanceError(f"{path}: {end}, needs .graphml or .dot")
     return WRITERS[ending](graph)

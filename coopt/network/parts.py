@@ -143,7 +143,7 @@ def cage_note(
             cage_gbit_s, ports_per_module, [optic for _, optic in ports]
         )
         return f"{opening} Buy {cages_filled:,} {larger} instead{catalog_hint}."
-    apart = ", as uplinks and downlinks share no module" if len(of_kind) > 1 else ""
+    apart = ", as ports with different optics share no module" if len(of_kind) > 1 else ""
     return (
         f"{opening} {larger[0].upper()}{larger[1:]} do not fit either: {cages_filled:,} are"
         f" needed{apart}. Keep some ports free ({free_key})."

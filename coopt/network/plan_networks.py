@@ -228,8 +228,8 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     names = _names_text(part.name for part in plan.parts)
     if not plan.parts or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan is {plan.status} and has no design, needs a plan that"
-            " builds a network"
+            f"{instance.name}: the plan has no design (its status is {plan.status!r}), needs a plan"
+            " that builds a network"
         )
     if name is None:
         if len(plan.parts) > 1:
@@ -242,11 +242,11 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
             f"--part {name}: the core joins islands but trains nothing itself, needs one of"
-            f" {names}; coopt bom lists its cables, coopt faults the effect of its loss"
+            f" {names}; coopt bom lists its cables, and coopt faults the effect of its loss"
         )
     if match is None:
         cores = both(map(repr, plan.couplings.shared_cores))
-        only_faults = f"; coopt faults also has {cores}" if cores else ""
+        only_faults = f"; coopt faults also takes {cores}" if cores else ""
         raise InstanceError(
             f"--part {name}: the plan has no part of this name, needs one of {names}{only_faults}"
         )
@@ -285,8 +285,8 @@ def _only_part(instance: Instance, plan: Plan) -> Part:
     (part,) = plan.parts
     if (plan.design, plan.workloads) != (part.design, part.workloads):
         raise InstanceError(
-            f"{instance.name}: design and workloads at the top of the plan differ from those in its"
-            " part, needs a plan that `coopt verify` accepts"
+            f"{instance.name}: design or workloads at the top of the plan differ from those of its"
+            " only part, needs a plan that `coopt verify` accepts"
         )
     return part
 
@@ -354,8 +354,8 @@ def part_network(
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} has direct links, whose routes are in the plan"
-            f" and whose failures are not modelled; {asked} needs a plan with switches"
+            f"{instance.name}: {chosen_part.name} has direct links (their routes are in the plan,"
+            f" their failures are not modelled), needs a plan with switches for {asked}"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
     lower_optic = None if joint is None else joint.below

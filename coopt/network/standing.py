@@ -52,11 +52,12 @@ def family_of(
     origin = f"{file}: design {stands.id!r}"
     chain = chain_of(stands, file)
     for name in ("switches", "links") if stands.published else ():
-        counted = tuple(getattr(tier, name) for tier in chain.levels)
-        if getattr(stands.published, name) not in (None, counted):
+        counts = tuple(getattr(tier, name) for tier in chain.levels)
+        if getattr(stands.published, name) not in (None, counts):
             raise InstanceError(
-                f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the design"
-                f" counts {both(map(str, counted))}, needs the counts of the existing network"
+                f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the tiers"
+                f" of the design come to {both(map(str, counts))} {name}, needs tiers with the"
+                " published counts, or no published counts"
             )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)
@@ -134,14 +135,14 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
         in_turn and (chain.cores or stands.ports_in_plane > 1)
     ):
         raise InstanceError(
-            f"{origin}: rails = {stands.leaf_rails}: leaves with {stands.block} ports for each of"
-            f" {counted(span, 'HB domain')} cannot be timed, needs a leaf for each GPU of a"
-            f" domain (rails = {stands.gpus_per_domain}), or two tiers that join rails"
+            f"{origin}: rails = {stands.leaf_rails}: the time model does not cover leaves with"
+            f" {stands.block} ports for each HB domain, needs a leaf for each GPU of a domain"
+            f" (rails = {stands.gpus_per_domain}), or two tiers that join rails"
         )
     if in_turn and gpus % (stands.installed * stands.leaf_rails):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: {gpus:,} GPUs do not spread evenly over the"
-            f" rails of {stands.installed:,} domains, needs a multiple of"
+            f" rails of {counted(stands.installed, 'HB domain')}, needs a multiple of"
             f" {stands.installed * stands.leaf_rails:,} in cluster.gpus"
         )
     of_unit = stands.unit * stands.block
@@ -150,8 +151,9 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     if chain.pods and (sized != filled or (of_unit % chain.fill and of_unit < stands.installed)):
         raise InstanceError(
             f"{origin}: unit_domains = {stands.unit}: units of"
-            f" {counted(stands.unit, 'HB domain')} take {sized} leaves, but {filled} full leaves"
-            " would hold all domains, needs units that fill their leaves"
+            f" {counted(stands.unit, 'HB domain')} leave some leaves partly empty ({sized} leaves,"
+            f" {filled} if full), which the time model does not cover, needs units that fill their"
+            " leaves"
         )
 
 
@@ -169,9 +171,9 @@ def _above(stands: Existing, chain: TierChain, origin: str) -> _Above:
     for number, part in enumerate(parts):
         if not part.is_integer():
             raise InstanceError(
-                f"{origin}: tiers[{number}]: cables below run at"
-                f" {part * stands.link_gbit_s:g} Gbit/s and NIC ports at {stands.link_gbit_s:g},"
-                " needs a multiple of the NIC's rate"
+                f"{origin}: tiers[{number}]: the cables below this tier run at"
+                f" {part * stands.link_gbit_s:g} Gbit/s, needs a multiple of the"
+                f" {stands.link_gbit_s:g} Gbit/s of NIC ports"
             )
     if not chain.pods:
         return _Above()
@@ -196,9 +198,9 @@ def _pods(chain: TierChain, pod: PodSet, splits: list[int], origin: str) -> Pods
     group, rest = divmod(chain.cores, pod.spines)
     if not alike or chain.uplinks % pod.spines or rest or pod.up % max(group, 1):
         raise InstanceError(
-            f"{origin}: tiers[2]: {chain.cores} cores above pods of"
-            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables up each"
-            " cannot be timed, needs equal pods and a group of cores for each spine of a pod"
+            f"{origin}: tiers[2]: the time model does not cover {chain.cores} cores above pods of"
+            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables up each,"
+            " needs equal pods and a group of cores for each spine of a pod"
         )
     each = chain.uplinks // pod.spines * splits[1]
     return Pods(

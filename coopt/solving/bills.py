@@ -73,10 +73,12 @@ def bom(
     [32, 16]
     """
     if plan is not None:
-        if isinstance(source, Plan) or design is not None:
+        if isinstance(source, Plan):
+            raise InstanceError("bom: two plans are given, needs an instance and its plan")
+        if design is not None:
             raise InstanceError(
-                "bom: a plan is given after a file that is no instance, needs its instance as"
-                " the first file (without --design)"
+                f"--design {design}: chooses one design of a file of designs, needs such a file"
+                " and no plan"
             )
         question, decided_plan = decided(instance_of(source), plan)
         check_same_question(question, decided_plan)
@@ -92,8 +94,8 @@ def bom(
             raise _without_plan(against)
         if beside is not None:
             raise InstanceError(
-                "--beside: compares designs with a plan or an instance, but the file has designs"
-                " only, needs a plan or an instance"
+                f"--beside {beside}: adds designs to the bill of a plan or an instance, but"
+                f" {Path(source).name} has designs only, needs a plan or an instance in its place"
             )
         return _designs_bill(Path(source), design)
     else:
@@ -228,6 +230,9 @@ def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
         instance, "bom without a plan", ", or also the plan (coopt bom INSTANCE PLAN.json)"
     )
     if complaints := list(open_design(instance)):
-        raise InstanceError(f"{instance.name}: {text}, or a plan beside it" for text in complaints)
+        raise InstanceError(
+            f"{instance.name}: {text}, or a plan (coopt bom INSTANCE PLAN.json)"
+            for text in complaints
+        )
     family, uplinks, cost = cheapest_design(instance, None)
     return network_bill(instance, family, uplinks, cost), family.domains

@@ -16,7 +16,7 @@ from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import in_orders, place
 from coopt.instance.catalog import sentences
 from coopt.instance.schema import Instance, instance_of, require_one_network
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.transformer import MappingLimits
 from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload
@@ -263,8 +263,8 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         return with_one_cp(instance.workload)
     if len(mappings) != len(instance.workload):
         raise InstanceError(
-            f"{instance.name}: {len(mappings)} mappings given, needs one for each of"
-            f" {len(instance.workload)} workloads"
+            f"{instance.name}: {counted(len(mappings), 'mapping')} given, needs"
+            f" {len(instance.workload)}, one for each workload"
         )
     narrowed = []
     for workload, choice in zip(instance.workload, mappings, strict=True):

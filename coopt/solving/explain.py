@@ -65,8 +65,8 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         return (
             (
                 f"{counts} GPUs do not spread evenly over HB domains {sizes} with more than half"
-                f" of each in use: needs another GPU count (such as {_numbers_text(neighbours)})"
-                " or another HB domain"
+                f" of each in use: needs another GPU count{_such_as(neighbours)} or another HB"
+                " domain"
             ),
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
@@ -79,18 +79,15 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
             f" HB domains {sizes}: needs a larger network.max_networks, another fabric or fewer"
             " network.nic_planes",
         )
-    lacks = f"; {nearest}" if (nearest := nearest_shortfall(instance)) else ""
-    helps = [
-        "switches with more ports",
-        "optics that reach further",
-        "a larger oversubscription",
-        "more tiers",
-    ]
+    nearest = nearest_shortfall(instance)
+    helps = ["switches with more ports"]
+    helps += [] if nearest else ["optics that fit their ports"]
+    helps += ["a larger oversubscription"] if network.max_tiers > 1 else []
+    helps += ["more tiers"] if network.max_tiers < MAX_TIERS else []
     return (
         (
             f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB"
-            f" domains {sizes}: needs"
-            f" {alternatives(helps[: 4 if network.max_tiers < MAX_TIERS else 3])}{lacks}"
+            f" domains {sizes}: needs {alternatives(helps)}{f'; {nearest}' if nearest else ''}"
         ),
     )
 
@@ -150,11 +147,11 @@ def _of_reach(instance: Instance, length_m: float, ends: str, *, own_ends_help: 
     reaching = [optic for optic in suitable if optic.reach_m >= length_m]
     if not reaching:
         farthest = max(suitable, key=lambda optic: optic.reach_m)
+        fewer_tiers = "" if ends == LINK_ENDS[0] else ", or fewer tiers of switches with more ports"
         return (
             f"no optic of network.optics that fits reaches the {length_m:g} m {ends}"
             f" (network.link_reach_m): {farthest.name} reaches {farthest.reach_m:g} m; needs"
-            " optics that reach further, shorter links, or switches with more ports, with which"
-            " fewer tiers suffice"
+            f" optics that reach further or shorter links{fewer_tiers}"
         )
     reach, do, serve = ("reach", "do", "serve")
     if len(reaching) == 1:
@@ -381,11 +378,12 @@ def _workload(
 def _no_place(instance: Instance, workload: Workload) -> str:
     """Why no mapping that divides and fits into memory lies evenly on HB domains."""
     held = list(divisions_asked(workload))
+    keys = [text.partition(" = ")[0] for text in held]
     sizes = _numbers_text(tuple(sorted({hb.size for hb in instance.network.hb_domains})))
     return (
-        f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs divides"
-        f" over HB domains of {sizes} GPUs{f' with {both(held)}' if held else ''}: needs"
-        f" {'other such values, ' if held else ''}another batch, GPU count or HB domain, or wider"
+        f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs fills HB"
+        f" domains of {sizes} GPUs evenly{f' with {both(held)}' if held else ''}: needs"
+        f" {f'other {both(keys)}, ' if held else ''}another batch, GPU count or HB domain, or wider"
         " mapping lists"
         f"{_defaults(instance, workload, ('cp',))}"
     )

@@ -112,8 +112,8 @@ def _program_file(
     name = names[0] if len(names) == 1 else plan.solver.formulation
     if name not in names:
         raise InstanceError(
-            f"{instance.name}: the plan's formulation {name!r} has no such file,"
-            f" needs {alternatives(names)}"
+            f"{instance.name}: the plan's formulation {name!r} is none of this instance, needs"
+            f" {alternatives(names)}"
         )
     if not question.beyond_one_network:
         problem, model = _model(question, plan)

@@ -67,8 +67,8 @@ def cheapest_design(
         raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
     if not offers:
         raise InstanceError(
-            f"{instance.name}: [network] does not allow this design: needs its HB domain, NICs,"
-            " fabric, switches and optics in the lists, its ratio and as many tiers"
+            f"{instance.name}: [network] does not allow this design: needs lists with its HB"
+            " domain, NICs, fabric, switches and optics, its oversubscription and as many tiers"
         )
 
     sites = {site_of(family) for family, *_ in offers}

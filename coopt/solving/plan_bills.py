@@ -65,7 +65,8 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     name = plan.instance.name
     if plan.cost is None:
         raise InstanceError(
-            f"{name}: the plan is {plan.status} and has no bill, needs a plan that builds one"
+            f"{name}: the plan has no bill (its status is {plan.status!r}), needs a plan that"
+            " builds a network"
         )
     parts = {} if instance is None else placed_parts(instance, plan)
     halls = {name: part.hall for name, part in parts.items() if part is not None}
@@ -297,7 +298,7 @@ def _whole_bill(
     rack_count = sum(network.switch_racks_added or 0 for network in networks)
     omitted = [noun for kind, noun in COUNTED_AS.items() if kind not in kinds]
     if instance is None:
-        omitted.append("servers, where objective.include of its instance leaves out host")
+        omitted.append('servers (unless objective.include of its instance has "host")')
     elif "host" not in instance.objective.include:
         omitted.append("servers")
     if racks:

@@ -177,9 +177,10 @@ def _refuse_other_traffic(split: RankGrid) -> None:
     names = [name for name, does in crossing.items() if does]
     if names:
         raise InstanceError(
-            f"workload {split.workload.name!r}: {both(names)} crosses domains, but only data"
-            " parallelism can be timed on direct links: needs a plan whose other degrees stay"
-            " inside an HB domain (workload.mapping of the instance)"
+            f"workload {split.workload.name!r}: {both(names)}"
+            f" {'crosses' if len(names) == 1 else 'cross'} domains, but only data parallelism can"
+            " be timed on direct links: needs a plan whose other degrees stay inside an HB domain"
+            " (workload.mapping of the instance)"
         )
 
 

@@ -81,7 +81,7 @@ def _compared(row: ReproducedRow, design: PublishedDesign) -> ReproducedRow:
     if rival_network is not None and rival_network.usd < usd:
         counts = _counts(rival_network.family.chain(rival_network.uplinks))
         reason = (
-            f"the cheapest is {_words(rival_network.family, rival_network.uplinks)}, with"
+            f"the cheapest network is {_words(rival_network.family, rival_network.uplinks)}, with"
             f" {_saved(row.counted, counts)}{_fixed_keys(design)}"
         )
         answer = CheapestNetwork(
@@ -137,7 +137,7 @@ def _fixed_keys(design: PublishedDesign) -> str:
         for key in ("down", "up")
         if getattr(tier, key)
     ]
-    return f"; it may differ from the published {', '.join(keys)}" if keys else ""
+    return f"; it need not keep the published {', '.join(keys)}" if keys else ""
 
 
 def _not_compared(design: PublishedDesign) -> str:

@@ -175,8 +175,9 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
     link = "its island has other links into the core"
     if single:
         link = (
-            f"{both(single)}, with only one link, {'is' if len(single) == 1 else 'are'} cut off"
-            " from other islands"
+            f"{single[0]}, with only one link, is cut off from other islands"
+            if len(single) == 1
+            else f"{both(single)}, with only one link each, are cut off from other islands"
         )
     losses_of_core = {
         "link into the core": (core.ports, f"training goes on; {link}"),
@@ -415,6 +416,8 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
         return (
             "needs spare domains for all domains on that leaf, or leaves that serve only"
             " part of a domain"
+            if loss.part == "leaf switch"
+            else f"needs a second {loss.part}"
         )
     if effect == "none":
         return "none needed"

@@ -377,13 +377,13 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
         return (
-            f"recomputation of {kind} is published, but more may have been recomputed or offloaded"
+            f"the source states recompute = {kind}, but more may have been recomputed or offloaded"
         )
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return (
-        f"the source does not say what was recomputed: {kind} is assumed; with full recomputation"
-        f" the run would need {least_gib:.1f} GiB"
+        f"the source does not say what was recomputed: recompute = {kind} is assumed; with full"
+        f" recomputation the run would need {least_gib:.1f} GiB"
     )
 
 

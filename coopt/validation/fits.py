@@ -127,7 +127,10 @@ def fits_of(
         )
     else:
         if settings:
-            raise InstanceError("--set: replaces values of an instance, needs its file")
+            raise InstanceError(
+                f"--set: replaces values of an instance, needs an instance file in place of"
+                f" {question}"
+            )
         if missing := [f"--{name}" for name in ("gpu", "gpus") if name not in asked]:
             raise InstanceError(f"{question}: needs {both(missing)}")
         kinds, gpus = [_gpu(asked["gpu"])], asked["gpus"]
@@ -209,7 +212,7 @@ def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], sho
     if values.get("recompute") == "act" and not workload.model.has_act:
         raise InstanceError(
             "--recompute = act: recomputes activation functions of experts and latents, but"
-            f" {workload.model.name} has neither, needs another kind"
+            f" {workload.model.name} has neither, needs another value"
         )
     rows, _ = mappings(limited, gpus)
     if not len(rows):

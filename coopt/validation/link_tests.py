@@ -21,7 +21,7 @@ from pydantic import Field
 from coopt.instance.base import Table
 from coopt.instance.catalog import find
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.texts import InstanceError, alternatives, both, counted
 from coopt.validation.published import Measurement, UnusableError, measurement_of
 from coopt.validation.runs import device_of
 from coopt.validation.splits import SERVER, domain_of
@@ -117,8 +117,8 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     output = _of_json(text, name) if _is_json(text) else _of_text(text)
     if output.wrong:
         raise InstanceError(
-            f"{name}: nccl-tests: {output.wrong} values out of bounds, needs a test that computed"
-            " what it should"
+            f"{name}: nccl-tests: {counted(output.wrong, 'value')} out of bounds, needs a test with"
+            " correct results"
         )
     rows, factor, reduces = _rows(output, name)
     operation = _operation(output, name, factor, reduces)
@@ -138,7 +138,7 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     x = min(ranks, _ranks_inside(row, usual, [host for host, _ in printed], ranks))
     if ranks % x:
         raise InstanceError(
-            f"{name}: {ranks} ranks in domains of {x}, needs gpus_per_node that divides them"
+            f"{name}: {ranks} ranks in domains of {x}, needs a gpus_per_node that divides the ranks"
         )
     gpu = find("gpu", device.gpu)
     assert isinstance(gpu, Gpu)
@@ -235,11 +235,13 @@ def _rows(output: _Output, name: str) -> tuple[list[tuple[float, float]], float,
         factors.append(bus / rate)
         operators.add(operator)
     if not rows:
-        raise InstanceError(f"{name}: nccl-tests: no line with a size, needs the whole output")
+        raise InstanceError(
+            f"{name}: nccl-tests: no result with a time and a rate, needs the whole output"
+        )
     factor = factors[rows.index(max(rows))]
     if max(factors) / min(factors) > 1.0 + 2 * ROUNDED and min(size for size, _ in rows) > 2**20:
         raise InstanceError(
-            f"{name}: busbw / algbw is {min(factors):.3f} and {max(factors):.3f}: more than one"
+            f"{name}: busbw / algbw is from {min(factors):.3f} to {max(factors):.3f}: more than one"
             " test, needs a file for each"
         )
     return rows, factor, operators != {"none"}
@@ -283,8 +285,8 @@ def _ranks(operation: str, factor: float, printed: int, name: str) -> int:
     )
     if ranks < 2 or differs:
         raise InstanceError(
-            f"{name}: {operation} with busbw / algbw = {factor:.3f}, but {printed} ranks are"
-            " listed: needs the whole output of one test"
+            f"{name}: {operation} with busbw / algbw = {factor:.3f} does not agree with"
+            f" {counted(printed, 'listed rank')}: needs the whole output of one test"
         )
     return printed if printed > 1 else ranks
 

@@ -292,7 +292,10 @@ class _Reading:
         entry = self.log.printed.get("expert_layers")
         text, layers = self.log.get("expert_layers"), self._number("layers")
         if not text and entry is not None and entry.value == "0":
-            raise self._fault(f"line {entry.line}: {entry.key} = 0: no layer has experts")
+            raise self._fault(
+                f"line {entry.line}: {entry.key} = 0: no layer has experts, needs some layers with"
+                " experts"
+            )
         if not text:
             return self._number("first_dense_layers")
         if text.isdecimal() and int(text):
@@ -307,19 +310,19 @@ class _Reading:
                 " for each layer"
             )
         # the rest of a list that was cut is as its last entry
-        if len(kinds) < layers:
-            rest = layers - len(kinds)
+        rest = max(layers - len(kinds), 0)
+        kinds = [kind.strip() for kind in (*kinds, *kinds[-1:] * rest)]
+        dense_layers = kinds.count("0")
+        if rest:
             notes.append(
-                f"not printed: moe_layer_freq of the last {rest} layers, assumed to equal the"
-                " last printed entry, so that dense_layers ="
-                f" {[*map(str.strip, kinds)].count('0')}"
+                f"not printed: moe_layer_freq of the last {counted(rest, 'layer')}, assumed to"
+                f" equal the last printed entry, so that dense_layers = {dense_layers}"
             )
-        kinds += kinds[-1:] * (layers - len(kinds))
-        if "1" not in map(str.strip, kinds):
+        if "1" not in kinds:
             raise self._fault(
                 f"moe_layer_freq = {text}: no layer has experts, needs some layers with experts"
             )
-        return [kind.strip() for kind in kinds].count("0")
+        return dense_layers
 
     def _attention_cells(self) -> Cells:
         log = self.log
@@ -327,8 +330,8 @@ class _Reading:
         variant = log.get("attention_variant")
         if variant not in ("", "dsa", *DELTANETS):
             raise self._fault(
-                f"{log.printed['attention_variant'].key} = {variant}: such layers have no columns,"
-                f" needs dsa, {alternatives((*DELTANETS, 'none'))}"
+                f"{log.printed['attention_variant'].key} = {variant}: tables have no columns for"
+                f" such layers, needs dsa, {alternatives((*DELTANETS, 'none'))}"
             )
         sparse = {} if variant == "dsa" else dict.fromkeys(INDEX_COLUMNS, "")
         if variant in DELTANETS:
@@ -355,9 +358,8 @@ class _Reading:
         """Return the cell of layers with gated DeltaNet."""
         sizes = {name: self._number(f"linear_{name}") for name in LINEAR_SIZES}
         if not all(sizes.values()):
-            raise self._fault(
-                f"gated DeltaNet needs the sizes of its heads, but the log has {sizes}"
-            )
+            missing = both(f"linear_{name}" for name, size in sizes.items() if not size)
+            raise self._fault(f"the log has gated DeltaNet without {missing}, needs these sizes")
         return json.dumps([{"kind": "gated-deltanet", "layers": layers, **sizes}])
 
     def _window_cells(self) -> Cells:
@@ -387,7 +389,8 @@ class _Reading:
         layers = self._number("layers")
         if layers and layers != len(letters):
             raise self._fault(
-                f"hybrid_layer_pattern has {len(letters)} layers, but num_layers = {layers}"
+                f"hybrid_layer_pattern has {len(letters)} layers, but num_layers = {layers}, needs"
+                " the log of one run"
             )
         has_experts, plain = bool(cells.get("experts", self.log.get("experts"))), letters.count("-")
         return {
@@ -410,7 +413,7 @@ class _Reading:
             if entry and not entry.is_set and entry.value not in NOTHING:
                 raise self._fault(
                     f"line {entry.line}: {entry.key} = {entry.value}, needs None or"
-                    f" {'a layout' if name == 'layout' else 'layers above 0'}"
+                    f" {'a layout' if name == 'layout' else 'a number of layers above 0'}"
                 )
         printed, p, v = self.log.get("layout"), self._number("pp"), self._number("interleave")
         layers, predictions = self._number("layers"), self._number("extra_predictions")
@@ -424,7 +427,9 @@ class _Reading:
                 else ""
             )
             if not text:
-                stages = both(f"{size} layers ({name})" for name, size in ends.items() if size)
+                stages = both(
+                    f"{counted(size, 'layer')} ({name})" for name, size in ends.items() if size
+                )
                 notes.append(f"stages of {stages} are treated as equal to the others")
             return text
         if given := [size for size in ends if ends[size]]:
@@ -447,7 +452,9 @@ class _Reading:
         names = [self.stated.get("model", ""), cells["model"]]
         known = {one.name: one for one in map(catalog_model, filter(None, names)) if one}
         if len(known) > 1:
-            raise self._fault(f"model = {names[0]}, but the log is of {names[1]}")
+            raise self._fault(
+                f"model = {names[0]}, but the log is of {names[1]}: needs the model that was run"
+            )
         pairs = ALIKE | {column: column for column in SHAPE_COLUMNS}
         for model in known.values():
             for column, field in pairs.items():
@@ -477,7 +484,8 @@ class _Reading:
             )
         if self._number("interleave") > 1 and degrees["pp"] == 1:
             raise self._fault(
-                f"{counted(self._number('interleave'), 'model chunk')} on each GPU, but no pipeline"
+                f"{counted(self._number('interleave'), 'model chunk')} on each GPU with PP 1, needs"
+                " PP above 1"
             )
         if log.get("sequence_parallel") and degrees["tp"] == 1 and log.lists_all:
             raise self._fault("sequence_parallel with TP 1, needs TP above 1")
@@ -662,8 +670,8 @@ class _Reading:
             modules = ["attn", "moe_router", "moe_preprocess"] if has_experts else ["attn", "mlp"]
             modules += ["mamba"] * bool(self.log.get("pattern"))
             notes.append(
-                f"not printed: the modules of its CUDA graphs, {'+'.join(modules)} are"
-                " assumed, as is usual"
+                f"not printed: the modules of its CUDA graphs ({'+'.join(modules)} are assumed, as"
+                " is usual)"
             )
         return {"graphs": "scoped", "graph_modules": "+".join(modules)}
 

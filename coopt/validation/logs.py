@@ -23,7 +23,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from coopt.instance.base import Table, one_or_many
-from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.texts import InstanceError, alternatives, both, counted
 
 WARM_UP = 2  # iterations that load, compile and fill caches; judgement
 ON = ("True", "true", "1", "MLA")
@@ -277,8 +277,8 @@ def _check_whole(form: LogFormat, lines: Sequence[str], name: str) -> None:
             is_part = ":" not in behind if items else behind.lstrip().startswith("- ")
             if is_part and behind[:1].isspace() and behind.strip():
                 raise InstanceError(
-                    f"{name}: line {last + 1}: {behind.strip()!r} behind {match[1]}, needs whole"
-                    " lists"
+                    f"{name}: line {last + 1}: {behind.strip()!r} does not belong after"
+                    f" {match[1]}, needs whole lists"
                 )
             ends_early = (no_value and not form.empty) or (
                 in_section and not re.search(form.ending, line)
@@ -295,10 +295,12 @@ def _check_lists(lines: Sequence[str], name: str) -> None:
     for number, (line, gap, behind) in enumerate(zip(lines, lines[1:], lines[2:], strict=False), 1):
         is_within = line[:1].isspace() and behind[:1].isspace()
         if line[:1].isspace() and TWO_ITEMS.search(line):
-            raise InstanceError(f"{name}: line {number}: {line.strip()!r}, needs an item a line")
+            raise InstanceError(
+                f"{name}: line {number}: {line.strip()!r}, needs one item on each line"
+            )
         if not gap.strip() and is_within and (ITEM.search(line) or ITEM.search(behind)):
             raise InstanceError(
-                f"{name}: line {number + 1}: empty beside a list, needs whole lists"
+                f"{name}: line {number + 1}: an empty line beside a list, needs whole lists"
             )
 
 
@@ -404,8 +406,8 @@ def _check_spelling(
             seen.add(word)
             if close := get_close_matches(word, missing, n=1, cutoff=ALIKE_SHARE):
                 raise InstanceError(
-                    f"{name}: line {number}: {line.strip()!r} sets no key that is known, and"
-                    f" {close[0]} is not printed: needs the line as it was"
+                    f"{name}: line {number}: {line.strip()!r} is no known setting, and {close[0]}"
+                    " is missing: needs the line as it was printed"
                 )
 
 
@@ -421,7 +423,7 @@ def _check_blanks(form: LogFormat, lines: Sequence[str], name: str) -> None:
     if blanked and len(blanked) <= SELDOM * len(settings):
         raise InstanceError(
             f"{name}: line {blanked[0]}: {lines[blanked[0] - 1]!r} has a blank beside its number,"
-            " which no other setting has: needs the line as it was"
+            " unlike most settings: needs the line as it was printed"
         )
 
 
@@ -522,7 +524,8 @@ def _check_samples(before: LoggedStep, step: LoggedStep, name: str) -> None:
     if step.samples - before.samples != iterations * int(step.batch):
         raise InstanceError(
             f"{name}: line {step.line}: {step.samples - before.samples:,} samples in"
-            f" {iterations:,} iterations of {step.batch}, needs lines of one run"
+            f" {counted(iterations, 'iteration')} of batch size {step.batch}, needs lines of one"
+            " run"
         )
 
 
@@ -540,7 +543,7 @@ def _steady(
     if last_batch and stated and is_constant and stated.value != last_batch:
         raise InstanceError(
             f"{name}: line {steps[-1].line}: global batch size {last_batch}, but line"
-            f" {stated.line} has {stated.key} = {stated.value}: needs one run"
+            f" {stated.line} has {stated.key} = {stated.value}: needs the log of one run"
         )
     rates = [step.tflops for step in steady if step.tflops]
     return Log(

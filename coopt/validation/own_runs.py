@@ -287,5 +287,5 @@ def _number(cell: str | None, name: str) -> float:
     except ValueError:
         number = -1.0
     if not 0.0 <= number <= LATEST:
-        raise InstanceError(f"{name}: {cell!r} in a column of times, needs a number")
+        raise InstanceError(f"{name}: {cell!r} in the table of ranges, needs a number from 0")
     return number

@@ -169,8 +169,8 @@ def _prior(runs: Sequence[MeasuredRun], fit_set: FitSet) -> Belief:
     without = [name for name, value in values.items() if not value > 0.0]
     if without:
         raise InstanceError(
-            f"--parameters: {', '.join(without)} of {set_name(fit_set)} is 0 in the catalog and"
-            " cannot be fitted in logarithms, needs others, such as gemm,hbm"
+            f"--parameters: the catalog has 0 for {', '.join(without)} of {set_name(fit_set)},"
+            " which cannot be fitted in logarithms, needs others, such as gemm,hbm"
         )
     # the catalog has the mean size of the errors of similar runs whose source was left out of the
     # fit, over which a normal law has a standard error sqrt(pi / 2) times as large

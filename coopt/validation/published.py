@@ -217,7 +217,7 @@ def measurements_in(text: str, name: str) -> list[Measurement]:
     lines = [line for line in table if any(cell.strip() for cell in line)]
     if len(lines) < 2:
         raise InstanceError(
-            f"{name}: holds no measurement, needs a header line and a line for each"
+            f"{name}: holds no measurement, needs a header line and a line for each measurement"
         )
     names = [name.strip() for name in lines[0]]
     complaints = list(_wrong_header(names))
@@ -249,7 +249,7 @@ def _wrong_header(names: list[str]) -> Iterator[str]:
     if not set(MEASURED) & set(names):
         yield f"no column holds a measurement, needs one of {', '.join(MEASURED)}"
     if twice := sorted({name for name in names if name in COLUMNS and names.count(name) > 1}):
-        yield f"{columns(twice, 'more than once in the table')}, needs one of each"
+        yield f"{columns(twice, 'more than once in the table')}, needs each column once"
 
 
 def measurement_of(cells: dict[str, str], number: int, complaints: list[str]) -> Measurement:
@@ -353,7 +353,7 @@ def _number(cell: str, *, is_whole: bool, minimum: int) -> int | float | None:
         raise ValueError("needs a number, or nothing where it is not published") from None
     if not is_whole:
         if not SMALLEST <= number <= LARGEST:
-            raise ValueError(f"needs a number above 0 and at most {LARGEST:g}")
+            raise ValueError(f"needs a number from {SMALLEST:g} to {LARGEST:g}")
         return number
     if not math.isfinite(number) or number != int(number) or not minimum <= number <= MAX_COUNT:
         raise ValueError(f"needs a whole number from {minimum} to {MAX_COUNT}")

@@ -166,7 +166,7 @@ def sets_selected(
     names = tuple(dict.fromkeys(filter(None, map(str.strip, (parameters or "").split(",")))))
     if parameters is not None and not 1 <= len(names) <= MAX_PARAMETERS:
         raise InstanceError(
-            f"--parameters = {parameters!r}: needs one to {MAX_PARAMETERS} names, such as gemm,hbm"
+            f"--parameters = {parameters!r}: needs 1 to {MAX_PARAMETERS} names, such as gemm,hbm"
         )
     gpus = [gpu for gpu in entries("gpu").values() if isinstance(gpu, Gpu)]
     known = dict.fromkeys(gpu.generation for gpu in gpus if gpu.generation)
@@ -200,9 +200,12 @@ def sets_selected(
                 f" needs some of {', '.join(allowed)}"
             )
     if not meant:
-        raise InstanceError(
-            f"nothing to fit for {generation or 'any generation'}, needs --precision as well"
+        named, further = (
+            (f"--precision {precision}", "--generation")
+            if generation is None
+            else (f"--generation {generation}", "--precision")
         )
+        raise InstanceError(f"nothing to fit for {named} alone, needs {further} as well")
     given = {"parameters": names, "rows": tuple(rows)}
     changes = {name: values for name, values in given.items() if values}
     return tuple(fit_set.model_copy(update=changes) for fit_set in meant)

@@ -124,9 +124,13 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if not row.shape.get("mamba_layers") and NO_TRANSFORMER.search(f"{row.notes} | {row.model}"):
         raise UnusableError("a hybrid or new architecture, not a plain transformer")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
+        catalog = (
+            "the catalog's model of this name contradicts the row"
+            if catalog_model(row.model)
+            else "the catalog has no model of this name"
+        )
         raise UnusableError(
-            f"the model's shape is not published ({', '.join(absent)}), and the catalog has no"
-            " model of this name"
+            f"the model's shape is not published ({', '.join(absent)}), and {catalog}"
         )
     special = {**({} if "gated" in row.shape else _special(row)), **row.shape}
     # properties that no column states and only the name of the model implies

@@ -184,7 +184,7 @@ def _recompute(
     row: Measurement, model: Transformer, framework: Framework, assumptions: list[str]
 ) -> int:
     if row.offloads and not row.offload_percent:
-        assumptions.append("no offloading counts, as the share of activations is not given")
+        assumptions.append("offloading is ignored, as no share of activations is given")
     kind = _named_kind(row.recompute, model) if row.recompute else "none"
     kind = framework.recompute.get(kind, kind)
     if row.recompute and row.recompute.lower() not in (kind, f"{kind}+seqpar"):

@@ -55,7 +55,7 @@ def test_a_dearer_plan_is_told_what_is_cheaper(coopt, written, two_plans):
     )
     assert done.exit_code == 0
     assert "another question, " in done.stdout
-    assert "cheapest: 8 x hgx-h100-8" in done.stdout
+    assert "cheapest one: 8 x hgx-h100-8" in done.stdout
 
 
 def test_a_plan_of_other_values_is_told_with_them_and_as_what_it_is_here(coopt, solved):
@@ -86,7 +86,7 @@ def test_another_fabric_is_told_with_what_it_gives(coopt, written):
     assert "any two GPUs" in joins
     slower = 8 / 7 + 50 / 450  # seven NICs of eight, and what they carry for another GPU passes through the domain
     assert speeds == (
-        "An iteration takes as long as on the plan's network; after the loss of a leaf, traffic between HB domains "
+        "An iteration takes as long as in the plan; after the loss of a leaf, traffic between HB domains "
         f"takes {slower:.4g} times as long on both networks"
     )
     assert any(rival["gives"] in said for said in found["sentences"])
@@ -97,7 +97,7 @@ def test_a_plan_that_misses_a_bound_is_refused(coopt, planned, written):
     late = written(("max_iteration_time_s = 1.0", "max_iteration_time_s = 0.65"), name="late.toml")
     done = coopt("explain", late, plan)
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "misses workload[0].max_iteration_time_s" in done.stderr
+    assert "violates workload[0].max_iteration_time_s" in done.stderr
 
 
 def test_a_time_limit_ends_with_code_4(coopt, written):

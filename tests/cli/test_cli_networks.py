@@ -236,7 +236,7 @@ def test_designs_without_a_network_to_compare_with_are_refused(
         ),
         (against, "needs that plan (coopt bom INSTANCE PLAN.json"),
         (shipped_plan(INSTANCES / "direct-32.toml"), "network of switches"),
-        (tiny, "against.toml: design 'twice': tiers[1].ports = 2: a switch of tier 2 would need 4 ports"),
+        (tiny, "against.toml: design 'twice': tiers[1].ports = 2: a switch of tier 2 would need 4 "),
     ):
         if source == tiny:
             against.write_text(AGAINST.replace("ports = 16", "ports = 2"), "utf-8")

@@ -46,7 +46,7 @@ def test_models_that_nothing_trains_have_no_loss() -> None:
         ({}, SIZES, "train_days"),
         (DAYS, ["mixtral-8x7b"], "dense"),
         (DAYS, ["gpt-2"], "models: the catalog"),
-        (DAYS | {"robust": {"efficiency": [0.9, 1.1]}}, SIZES, r"best-model is for one network, .* without \[robust\]"),
+        (DAYS | {"robust": {"efficiency": [0.9, 1.1]}}, SIZES, r"single network, .* without \[robust\]"),
     ],
 )
 def test_what_has_no_date_or_no_law_is_refused(changes: dict[str, Any], models: Any, needs: str) -> None:

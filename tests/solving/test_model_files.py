@@ -430,7 +430,7 @@ def test_no_network_of_the_space_is_cheaper(design: PublishedDesign, rows: dict[
 def test_the_words_of_a_rival_say_what_it_joins(rows: dict[str, ReproducedRow], design: str, words: str) -> None:
     """Nothing is rail-optimized on one tier, nor where a domain has one rail."""
     row = rows[design]
-    assert row.cheapest.why.startswith(f"the cheapest is {words}")
+    assert row.cheapest.why.startswith(f"the cheapest network is {words}")
 
 
 def test_racks_with_a_leaf_of_each_rail_keep_ports_free_and_rails_apart_stay_joined_within(

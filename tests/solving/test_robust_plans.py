@@ -326,7 +326,7 @@ def test_a_loss_that_nobody_stands_is_named_with_the_least_that_would_do() -> No
     plan = solved(1.0, **SIXTEEN)
     assert plan.status == "infeasible"
     (said,) = plan.explanation
-    assert said.startswith("robust.survive = domain: after the loss of any one domain, no network")
+    assert said.startswith("robust.survive = domain: no network meets the bounds after the loss of one HB domain: ")
     least = float(said.split("domain of at least ")[1].split(",")[0])
     assert solved(least, **SIXTEEN).status == "optimal"
     assert solved(least - 1e-4, **SIXTEEN).status == "infeasible"

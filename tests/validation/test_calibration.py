@@ -100,7 +100,7 @@ def test_sets_without_enough_rows_are_left_out_and_named(rows):
     runs, heard = measured_with(rows[:2], Settings()), []
     other = FitSet(generation="blackwell", parameters=("gemm",))
     assert calibration_of(runs, [HOPPER, other]).left_out == ("blackwell 16-bit",)
-    with pytest.raises(InstanceError, match="1 of blackwell 16-bit"):
+    with pytest.raises(InstanceError, match="1 row of blackwell 16-bit"):
         calibration_of(runs, [other])
     calibration_of(runs[:1], [ONE_SHARE], report=heard.append)
     assert heard[0].endswith(" 1 row")

@@ -48,7 +48,7 @@ class Cooling:
     def __post_init__(self) -> None:
         if not (0 < self.cold < self.hot < math.inf and 0 < self.factor < 1 and self.moves >= 1):
             raise InstanceError(
-                f"{self}: needs 0 < cold < hot, 0 < factor < 1 and moves of at least 1"
+                f"{self}: needs 0 < cold < hot < inf, 0 < factor < 1 and moves of at least 1"
             )
 
     @property

@@ -47,9 +47,8 @@ class TwoLayer:
             )
         if self.unit > LARGEST_UNIT:
             raise InstanceError(
-                f"links: {np.unique(self.links).size} different numbers of parallel links, whose"
-                f" least common multiple is {self.unit}, needs a multiple of at most"
-                f" {LARGEST_UNIT}"
+                f"links: the least common multiple of all numbers of parallel links is {self.unit},"
+                f" needs at most {LARGEST_UNIT}"
             )
 
     @property
@@ -129,7 +128,7 @@ def fail_cores(clos: TwoLayer, n: int, seed: int) -> TwoLayer:
     """The network after n of its cores failed, drawn at random."""
     if not 0 <= n <= clos.cores:
         raise InstanceError(
-            f"failed cores: {n}, but there are {clos.cores} cores, needs 0 to {clos.cores}"
+            f"failed cores: {n}, but the number of cores is {clos.cores}, needs 0 to {clos.cores}"
         )
     links = clos.links.copy()
     links[:, np.random.default_rng(seed).permutation(clos.cores)[:n]] = 0
@@ -152,7 +151,7 @@ def require_paths(clos: TwoLayer, flows: Flows) -> None:
         flow = stranded[0]
         raise InstanceError(
             f"flow {flow}: no core has links to both leaf {flows.src[flow]} and leaf"
-            f" {flows.dst[flow]}, needs one that has"
+            f" {flows.dst[flow]}, needs such a core"
         )
 
 
@@ -161,7 +160,7 @@ def _whole_numbers(name: str, values: Any, *, dimensions: int) -> Ints:
     if array.ndim != dimensions or (array.size and array.dtype.kind not in "iu"):
         raise InstanceError(
             f"{name}: holds {array.dtype} in {counted(array.ndim, 'dimension')}, needs whole"
-            f" numbers in {dimensions}"
+            f" numbers in {counted(dimensions, 'dimension')}"
         )
     return array.astype(np.int64)
 

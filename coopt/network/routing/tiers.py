@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.network.family import Family, TierChain
 from coopt.network.routing.algorithms import algorithm
 from coopt.network.routing.colouring import even_slices
@@ -93,12 +93,12 @@ class Plane:
         """
         if not 0 <= n <= self.top_switches:
             raise InstanceError(
-                f"failed cores: {n}, but a plane has {self.top_switches} top switches, needs 0 to"
-                f" {self.top_switches}"
+                f"failed cores: {n}, but a plane has {counted(self.top_switches, 'top switch')},"
+                f" needs 0 to {self.top_switches}"
             )
         if n and n == self.top_switches:
             raise InstanceError(
-                f"failed cores: {n}, which leaves no core switch working, needs fewer"
+                f"failed cores: {n}, which leaves no top switch working, needs fewer"
             )
         if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)

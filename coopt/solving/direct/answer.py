@@ -52,8 +52,8 @@ NO_LINKS = (
 )
 
 CROSSING = (
-    "{} mappings were left out on direct links: two of their stages share parameters (a tied"
-    " embedding or two copies) but are more than one domain apart"
+    "direct links do not cover {} in which pipeline stages more than one domain apart share"
+    " parameters (a tied embedding, or two copies of each stage)"
 )
 
 
@@ -240,7 +240,7 @@ def _enough(row: Row, progress: LinkProgress, gap: float) -> float:
 def _left_out(run: Run) -> tuple[str, ...]:
     """How many mappings direct links do not carry."""
     count = run.log.table.gated.get("crossing", 0) if run.log.table is not None else 0
-    return (CROSSING.format(f"{count:,}"),) if count else ()
+    return (CROSSING.format(counted(count, "mapping")),) if count else ()
 
 
 def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:

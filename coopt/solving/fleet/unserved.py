@@ -97,8 +97,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     if not spread:
         yield (
             f"no HB domain can have the same number of active GPUs in every phase ({listing}"
-            " GPUs): needs GPU counts that are all multiples of one number of GPUs a domain, more"
-            " than half of its GPUs"
+            " GPUs): needs GPU counts that are multiples of the same number, which is more than"
+            " half of a domain's GPUs and at most all of them"
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (
@@ -108,9 +108,9 @@ def _ungrown(run: Run) -> Iterator[str]:
         )
     else:
         yield (
-            f"every network that joins {final:,} GPUs is rail-optimized with three tiers, which"
-            f" cannot grow from {counts[0]:,}: needs another fabric, switches with more ports, or"
-            " all GPUs from the start"
+            f"no network of {final:,} GPUs can grow from {counts[0]:,}, as a rail-optimized network"
+            " with three tiers would have to be rewired: needs another fabric, switches with more"
+            " ports, or all GPUs from the start"
         )
 
 
@@ -233,9 +233,9 @@ def _too_short(run: Run, slot: Slot) -> str:
     if math.isinf(factor):
         core = "" if core_switch(instance) is None else " and has ports left for the core"
         return (
-            f"{subject}, however long that is: no mapping divides evenly and fits into memory, or"
-            f" no network joins its domains{core}: needs another batch, wider mapping lists,"
-            " more memory or other parts"
+            f"{subject}, however loose: no mapping divides evenly and fits into memory, or no"
+            f" network joins the HB domains{core}: needs another batch, wider mapping lists, more"
+            " memory or other parts"
         )
     return (
         f"{subject}: needs {bounds}{_longer(instance, slot, factor)}, more GPUs, wider mapping"

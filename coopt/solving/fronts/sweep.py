@@ -245,7 +245,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
         ]
         if not over:
             raise InstanceError(
-                "pareto: over = 'days': no workload has a bound on days, needs train_days"
+                "pareto: over = 'days': no workload has a bound on days, needs train_days or by"
             )
         if reading == "budget":
             require_one_network(instance, "--over budget", ", or another --over")

@@ -89,10 +89,15 @@ def prove(
         or bool(instance.phase and not grows_alone(instance))
         or bool(instance.robust and instance.availability)
     )
-    if not has_proof or (bound is None and plan.status != "infeasible"):
+    if not has_proof:
         raise InstanceError(
-            f"{instance.name}: proofs are written only for islands and direct links, needs such a"
-            " plan with a bound (`coopt certify` takes others without a proof)"
+            f"{instance.name}: no proof is written for such a question, needs `coopt certify`"
+            " alone, which checks its plan without a proof"
+        )
+    if bound is None and plan.status != "infeasible":
+        raise InstanceError(
+            f"{instance.name}: the plan has no lower bound to prove (its status is"
+            f" {plan.status!r}), needs a plan with a bound"
         )
     kind = plan.objective.kind
     local = instance.model_copy(
@@ -151,7 +156,10 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
         return [(variant.instance, variant.data) for variant in offers_of(islands, ())], []
     turns = plan.couplings.turns
     if [turn.factors for turn in turns] != instance.price_scenarios:
-        raise InstanceError(f"{instance.name}: the plan lacks price scenarios of the instance")
+        raise InstanceError(
+            f"{instance.name}: price scenarios of the plan differ from those of the instance, needs"
+            " the plan of this instance"
+        )
     hopeful = at_max_efficiency(instance)
     scenarios = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)
     dominating = hopeful_offers(run, islands, beaten_optics=True)

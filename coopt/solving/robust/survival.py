@@ -334,6 +334,7 @@ class Subject(NamedTuple):
 
 
 NETWORK = Subject("network", "the bounds")
+LOST: dict[Lost, str] = {"nic": "NIC", "leaf": "leaf", "plane": "plane", "domain": "HB domain"}
 
 
 def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:
@@ -349,18 +350,19 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
         from coopt.solving.explain import rounded_up  # which only sentences need
 
         help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
+    eased = f", even with bounds {slower:g} times as long" if slower > 1 else ""
     return (
-        f"robust.survive = {part}: after the loss of any one {part}, no {subject.noun} meets"
-        f" {subject.bounds}, even if these are {slower:g} times as long: needs {help_text}"
+        f"robust.survive = {part}: no {subject.noun} meets {subject.bounds} after the loss of one"
+        f" {LOST[part]}{eased}: needs {help_text}"
     )
 
 
 def survived_by_none(losses: Losses, subject: Subject) -> str:
     """That some survives each loss, and none all of them."""
     return (
-        f"robust.survive = {', '.join(losses)}: each of these losses alone leaves some"
-        f" {subject.noun} that meets {subject.bounds}, but none survives all of them:"
-        " needs a larger robust.slower, or fewer losses to survive"
+        f"robust.survive = {', '.join(losses)}: for each of these losses some {subject.noun} meets"
+        f" {subject.bounds} after it, but no {subject.noun} does for all of them: needs a larger"
+        " robust.slower, or fewer losses to survive"
     )
 
 

@@ -123,7 +123,7 @@ def test_ports_break_out_to_slower_cables(written, rates: str) -> None:
 REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     "a tier lacks ports for the leaves": (
         ("domains = 64", "domains = 512"),
-        r".*tiers\[1\].ports = 64: .* tier 2 .* 128 ports \(one port for each leaf\) .* 64",
+        r".*tiers\[1\].ports = 64: .* tier 2 .* 128 cables down \(one for each leaf\) .* 64",
     ),
     "more cables than ports": (
         ("[{ ports = 64 }", "[{ ports = 64, down = 40, up = 32 }"),
@@ -142,7 +142,7 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
         r".* tier 1 .* 128 ports \(for 64 cables to the tier below and 64 to the tier above\) .* 64",
     ),
-    "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 ports \(one port for each end point, .* 64"),
+    "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 cables down \(one for each end point, .* 64"),
     "units of a single tier": (
         (f'"rail-optimized"\ntiers = {TWO}', '"rail-only"\nunit_domains = 32\ntiers = [{ ports = 64 }]'),
         r"unit_domains = 32: a leaf serves 32 of 64 HB domains, .* needs unit_domains = 64 or a second tier",
@@ -220,7 +220,7 @@ def test_a_tier_that_one_of_both_lacks_has_none(written, published: str, words: 
 
 def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
     """A file without counts or with an id that stands twice is refused."""
-    for change, why in ((("= 64\ng", "= 512\ng"), "128 ports"), (("= 64\ng", "= 64\nplanes = 2\ng"), "nic_ports = 1")):
+    for change, why in ((("= 64\ng", "= 512\ng"), "128 cables"), (("= 64\ng", "= 64\nplanes = 2\ng"), "nic_ports = 1")):
         file = written(change)
         second = PLAIN.replace("schema = 1", "").replace('"plain"', '"second"')
         file.write_text(file.read_text("utf-8") + second, "utf-8")

@@ -42,7 +42,7 @@ def _drawn():
     return found
 
 
-STEPS = {4: "[13, 12, 3]: the design counts 13, 10 and 3", 50: "[32, 16, 8]: the design counts 32, 14 and 8"}
+STEPS = {4: "come to 13, 10 and 3 switches", 50: "come to 32, 14 and 8 switches"}
 """Of spines that a whole step would not need."""
 
 

@@ -42,7 +42,7 @@ def with_edge(a: str, b: str, gbit_s: float, links: int = 1) -> nx.MultiGraph:
 
 EDGE = "edge 'a' -- 'b': "
 BAD = {
-    "negative-rate": (square(gbit_s=-1.0), EDGE + "gbit_s = -1.0, needs a finite rate above 0"),
+    "negative-rate": (square(gbit_s=-1.0), EDGE + "gbit_s = -1.0, needs a rate from 1e-09"),
     "zero-rate": (square(gbit_s=0), EDGE + "gbit_s = 0, needs"),
     "nan-rate": (square(gbit_s=float("nan")), EDGE + "gbit_s = nan, needs"),
     "infinite-rate": (square(gbit_s=float("inf")), EDGE + "gbit_s = inf, needs"),
