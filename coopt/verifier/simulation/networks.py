@@ -262,7 +262,8 @@ def _wired(
         )
     if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
         raise _unsound(question, name, "aggregation switches without links up or down")
-    if len(tier) == 3 and (ports.up % ports.pod_each or ports.pod_down % ports.pod_each):
+    each = ports.pod_each
+    if len(tier) == 3 and (each < 1 or ports.up % each or ports.pod_down % each):
         raise _unsound(
             question,
             name,

@@ -220,7 +220,7 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
     """What TP ranks do not split evenly."""
     model = workload.model
     if not all(heads_divide(mixer, t) for _, mixer in model.kinds):
-        yield "heads (or groups) of a mixer"
+        yield "heads (or groups) of an attention or linear mixer"
     over = ranks_of_expert(workload, t) if model.experts else t
     if t % over:
         yield f"ranks by expert_tp = {over}"
@@ -408,7 +408,10 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     if model.seq % c:
         return f"cp = {c} does not divide the sequence of {model.seq} tokens."
     if not sequences_divide(workload, t, c):
-        return f"cp = {c} does not divide the heads of linear mixers on a GPU with tp = {t}."
+        return (
+            f"cp = {c} does not divide the heads or groups of linear mixers (such as Mamba) on a"
+            f" GPU with tp = {t}."
+        )
     if expert_room(workload, t * c * mapping.dp, t) % x:
         return (
             f"ep = {x} does not divide both the experts of {model.name!r} and the ranks that may"
