@@ -243,9 +243,8 @@ def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(insta
 
 
 def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped() -> None:
-    fleet = load(Path(__file__).parents[2] / "instances/fleet-131k-w8-core.toml")
-    (workload,) = (one for one in fleet.workload if one.name == "deepseek-v3")
-    assert leaves_out_what_would_be_dropped(fleet, workload)
+    fleet = load(Path(__file__).parents[2] / "instances/fleet-core-growth.toml")
+    assert all(leaves_out_what_would_be_dropped(fleet, workload) for workload in fleet.workload)
 
 
 def test_domains_are_closed_from_some_size_on() -> None:

@@ -23,7 +23,7 @@ from coopt.report.fronts.text import built_from, front_headline
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.resolves import only_plan
-from tests.conftest import accepted, ask, example_count, value
+from tests.conftest import accepted, ask, example_count, switch, value
 from tests.explain.changed import at_price
 from tests.solving.fleets import two
 from tests.solving.sites.test_sites import apart
@@ -35,13 +35,13 @@ NO_BOUND: dict[str, Any] = {"workload__0__train_days": None, "objective": {"mini
 
 
 def left_open(**changes: Any) -> Instance:
-    """Two generations and three batches, whose tokens grow with them."""
+    """Two generations and two batches, whose tokens grow with them."""
     given = {
         "cluster__gpu": GENERATIONS,
         "cluster__gpus": [64, 128],
         "network__hb_domains": DOMAINS,
         "network__fabrics": "rail-only",
-        "workload__0__global_batch": {"least": 64, "most": 192, "step": 64},
+        "workload__0__global_batch": [64, 128],
         "workload__0__critical_batch_tokens": 2e5,
         "workload__0__train_tokens": 1e11,
         "workload__0__train_days": 20.0,
@@ -52,7 +52,7 @@ def left_open(**changes: Any) -> Instance:
 
 
 def test_lists_are_read_and_written_out_again() -> None:
-    instance = left_open()
+    instance = left_open(workload__0__global_batch={"least": 64, "most": 192, "step": 64})
     assert [one.name for one in instance.cluster.generations] == GENERATIONS
     assert instance.workload[0].batches == (64, 128, 192)
     assert Instance.model_validate(instance.model_dump(by_alias=True)) == instance
@@ -67,7 +67,7 @@ def test_lists_are_read_and_written_out_again() -> None:
         assert question == left_open(cluster__gpu=gpu, network__hb_domains=[domain], workload__0__global_batch=128)
 
 
-@pytest.mark.parametrize("tokens", [{"train_tokens": 1e12}, {"train_tokens": 1e12, "critical_batch_tokens": 4e5}, {}])
+@pytest.mark.parametrize("tokens", [{"train_tokens": 1e12, "critical_batch_tokens": 4e5}, {}])
 def test_the_earliest_end_is_that_of_the_training_and_not_of_an_iteration(tokens: dict[str, float]) -> None:
     given: dict[str, Any] = {f"workload__0__{key}": value for key, value in tokens.items()}
     given |= {"cluster__gpus": 16, "network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
@@ -108,7 +108,8 @@ slow = settings(max_examples=example_count(8))
 @given(st.floats(1.0, 40.0), st.sampled_from(["capex", "tco", "power", "time", "usd_per_token"]))
 def test_the_best_plan_is_the_best_of_all_choices_and_the_verifier_agrees(train_days: float, kind: str) -> None:
     terms = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"], "minimize": kind}
-    instance = left_open(workload__0__train_days=train_days, objective=terms)
+    batches = {"workload__0__global_batch": [64, 128, 192]}
+    instance = left_open(**batches, workload__0__train_days=train_days, objective=terms)
     each = {one.text: value(at_choice(instance, one)) for one in choices_of(instance)}
     plan = accepted(instance)
     least = min(each.values())
@@ -239,7 +240,7 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
 
 
 def test_commands_that_need_one_question_say_so() -> None:
-    instance = left_open(cluster__gpus=64, workload__0__global_batch=[64, 128])
+    instance = left_open(cluster__gpus=64, network__switches=switch(16, 11000))
     plan = coopt.solve(instance)
     for ask_of in (
         lambda: coopt.evaluate(instance),
@@ -291,7 +292,7 @@ def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
     instance = left_open()
     plan, found = coopt.solve(instance), coopt.explain(instance)
     assert (found.status, found.value, found.instance) == ("optimal", plan.objective.value, plan.instance)
-    listed = {"cluster.gpu": GENERATIONS, "workload[0].global_batch": ["64", "128", "192"]}
+    listed = {"cluster.gpu": GENERATIONS, "workload[0].global_batch": ["64", "128"]}
     taken = {"cluster.gpu": plan.chosen.gpu, "workload[0].global_batch": str(plan.chosen.global_batch["w"])}
     for part, names in listed.items():
         told = {one.choice: one for one in found.rivals if one.part == part}
@@ -339,7 +340,8 @@ def test_prices_keep_the_plan_over_all_choices(
         costs = [cost_of(question, *one).capex_usd for one in families_of_design(question, plan.design)]
         return any(math.isclose(cost, best, rel_tol=1e-10) for cost in costs)
 
-    for item, (low, high) in ends.items():
+    for item in ("h100-sxm", "hgx-h100-8", "own", "own-server", "cx7-400g"):
+        low, high = ends[item]
         assert stays(item, low * (1 + 1e-7))
         assert low == 0 or not stays(item, low * 0.999)
         assert stays(item, 1e6 if high is None else high * (1 - 1e-7))
@@ -374,9 +376,8 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
     assert (short.status, short.relaxations) in (("unknown", ()), ("infeasible", ()))
 
 
-@pytest.mark.parametrize("margin", ["none", {"time": 0.25}])
-def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices(margin: dict[str, float] | str) -> None:
-    instance = left_open(**NO_BOUND, cluster__gpus=[16, 32], workload__0__global_batch=64, margin=margin)
+def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices() -> None:
+    instance = left_open(**NO_BOUND, cluster__gpus=[16, 32], workload__0__global_batch=64, margin={"time": 0.25})
     front, points = coopt.pareto(instance, points=100), []
     for chosen in choices_of(instance):
         alone = coopt.pareto(at_choice(instance, chosen), points=100)
