@@ -352,7 +352,7 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
     few: dict[str, Any] = {"cluster__gpus": 16, "workload__0__global_batch": 128}
     hopeless = left_open(**few, workload__0__train_days=1e-3)
     found = coopt.explain(hopeless)
-    assert (found.status, found.sentences[0][:11]) == ("infeasible", "None of the")
+    assert found.status == "infeasible"
     alone = {gpu: coopt.explain(at_choice(hopeless, Chosen(gpu=gpu))) for gpu in GENERATIONS}
     for gpu, one in alone.items():
         for said in one.sentences[1:]:
