@@ -166,7 +166,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
         ),
         f"The core is {words.times(core.switches, core.switch.name)} with"
         f" {words.count(core.ports)} of {words.count(core.switches * radix)} ports in use"
-        f" ({words.power(core.power_w)}). Its links have {ends}. It provides"
+        f" ({words.power(core.power_w)}). Its links have {ends}. The core provides"
         f" {(sharing.gbit_s_per_gpu if sharing else 0.0):g} Gbit/s between {between} for each GPU"
         " that trains.",
         alone if len(core.islands) == 1 else None,
