@@ -19,6 +19,8 @@ from coopt.network.space import families
 from tests.network.designs.test_existing import GIVEN
 
 OPTIC = {"reach_m": 500.0, "usd": 100.0, "w": 8.0, "fibre": "x"}
+SEEDS = (*range(24), 31, 50)
+"""Random questions: 31 has rails on one tier, and 50 steps between pods that are not even."""
 
 
 def question(seed, **network):
@@ -76,7 +78,7 @@ def check_list(family, uplinks, rows):
 
 def test_cables_graph_counts_and_bill_agree():
     seen = set()
-    for seed in range(60):
+    for seed in SEEDS:
         instance, draw = question(seed), random.Random(seed)
         listed = [family for family in families(instance) if family.tiers]
         if listed:

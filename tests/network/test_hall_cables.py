@@ -113,7 +113,7 @@ def asked(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_networks_are_laid_only_where_they_may_be_the_cheapest(seed):
     instance = asked(seed)
-    plan = coopt.solve(instance)
+    plan = coopt.solve(instance, reasons=False)
     assert plan.status in ("optimal", "infeasible")
     assert (plan.objective and plan.objective.value) == _least_laid(instance)
 
@@ -165,9 +165,14 @@ def mixed():
     )
 
 
-def test_one_tier_has_several_kinds_and_never_costs_more_than_one():
-    instance = mixed()
-    plan = coopt.solve(instance)
+@pytest.fixture(scope="module")
+def answered():
+    """That question and its plan."""
+    return mixed(), coopt.solve(mixed())
+
+
+def test_one_tier_has_several_kinds_and_never_costs_more_than_one(answered):
+    instance, plan = answered
     assert coopt.verify(instance, plan).accepted
     tiers = [tier for tier in plan.design.fabric.tier if tier.cables]
     assert tiers
@@ -208,8 +213,8 @@ def test_modules_that_are_not_full_count_where_ends_are_compared():
     assert (run.links, run.below, run.above, run.ends.above.name) == (3, 3, 2, "dear-leaf")
 
 
-def test_a_plan_of_another_hall_is_one_of_another_question():
-    instance, plan = mixed(), coopt.solve(mixed())
+def test_a_plan_of_another_hall_is_one_of_another_question(answered):
+    instance, plan = answered
     halls = [
         instance.network.hall.model_copy(update=one) for one in ({"row_pitch_m": 1.0}, {"usd_per_switch_rack": 9.0})
     ]
@@ -231,9 +236,8 @@ def test_cables_are_billed_at_the_prices_of_the_question():
 
 
 @pytest.mark.parametrize("change", ["links", "longest_m", "optic", "tier", "unasked"])
-def test_other_cables_than_the_hall_has_are_rejected(change):
-    instance = mixed()
-    plan = coopt.solve(instance)
+def test_other_cables_than_the_hall_has_are_rejected(answered, change):
+    instance, plan = answered
     tiers = list(plan.design.fabric.tier)
     number = next(n for n, tier in enumerate(tiers) if tier.cables)
     kind, *rest = tiers[number].cables
@@ -271,7 +275,7 @@ def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
         question(4, cables="hall", **network)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("listing", [question, _hall_question])
 def test_networks_listed_at_other_prices_are_those_of_a_new_list(listing, seed):
     """What another question of the process left behind changes neither networks nor their bills."""

@@ -128,6 +128,7 @@ def chain_groups(
         modules.
     """
     known: dict[tuple[object, ...], list[Chain]] = {}
+    caged: dict[tuple[tuple[int, int], ...], DesignFamily] = {}  # of few modules, many optics
     for tiers in range(network.max_tiers + 1):
         if family.attachment is not None and not family.attachment.is_named_once(tiers):
             continue
@@ -136,7 +137,9 @@ def chain_groups(
             carried = tuple(map(family.attachment.carried, optics)) if family.attachment else ()
             # Modules decide how many ports of a switch can be used at all, and so which chains of
             # ports there are.
-            caged_family = in_cages(network, family, carried)
+            if carried not in caged:
+                caged[carried] = in_cages(network, family, carried)
+            caged_family = caged[carried]
             if spares_core(caged_family, optics):
                 key = cages(carried), radices(caged_family)
                 groups.setdefault(key, (caged_family, cages(carried), []))[2].append(optics)
