@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.verifier.audit import verify
+from tests.changes import REPEATED
 
 Path = tuple[str | int, ...]
 
@@ -49,9 +50,6 @@ NO_NETWORK: tuple[Path, ...] = (
 
 OPTIONAL = ("mfu_causal",)
 """Fields that older plans do not have, which claim nothing where they are left out."""
-
-REPEATED = ("design", "workloads", "cost")
-"""What the top of a plan repeats of its only part."""
 
 
 def _buys_nothing(plan: dict[str, Any], path: Path) -> bool:

@@ -17,14 +17,10 @@ from coopt.verifier.parts.enumeration import cheapest_design
 from tests.conftest import example_count
 from tests.solving.sites.oracle import enumerated, instances
 from tests.verifier.cases import ask
+from tests.verifier.forgeries import claiming
 from tests.verifier.kinds import KINDS, solved, without_plan
 
 PROVEN = ("shared", "runners-up", "phased", "robust", "sites")
-
-
-def claiming(plan: Plan, bound: float | None) -> Plan:
-    """The plan with another bound."""
-    return plan.model_copy(update={"objective": plan.objective.model_copy(update={"bound": bound})})
 
 
 @pytest.mark.parametrize("kind", PROVEN)

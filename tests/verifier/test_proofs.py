@@ -46,7 +46,7 @@ found = certify(Instance.model_validate_json(open(sys.argv[1]).read()), *sys.arg
 loaded = {name.split(".")[0] for name in sys.modules}
 print(json.dumps([found.ok, sorted({"numpy", "scipy", "highspy", "pyomo"} & loaded)]))
 """
-MUTANTS = 60
+MUTANTS = 30
 
 
 @pytest.mark.parametrize("name", ["partition", *FLEETS])
@@ -89,7 +89,7 @@ OWNED = fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True).map(owne
 TWIN_PORTED = fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS)
 
 
-@settings(max_examples=example_count(22, usual=5))
+@settings(max_examples=example_count(22, usual=4))
 @given(st.one_of(RANDOM, OWNED, TWIN_PORTED))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     """A higher bound is refused with the same proof."""
@@ -131,9 +131,7 @@ def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[st
     assert certify(instance, plan, prove(instance, plan)).ok
 
 
-@pytest.mark.parametrize(
-    ("name", "whose"), [("partition", "one"), ("sites", "all"), ("worst-case", "one"), ("everything", "all")]
-)
+@pytest.mark.parametrize(("name", "whose"), [("partition", "one"), ("worst-case", "one"), ("everything", "all")])
 def test_that_a_workload_has_no_island_is_proven_with_a_proof_and_without(name: str, whose: str) -> None:
     instance = hurried(solved("partition")[0] if name == "partition" else FLEETS[name](), whose)
     plan = solve(instance)
@@ -161,7 +159,7 @@ def hurried(instance: Instance, whose: str) -> Instance:
     return instance.model_copy(update={"workload": asked, "phase": phases})
 
 
-@pytest.mark.parametrize("name", ["partition", *FLEETS])
+@pytest.mark.parametrize("name", ["partition", "everything"])
 def test_that_every_workload_has_islands_is_no_answer_that_nothing_is_feasible(name: str) -> None:
     instance, plan, proof = answered(name)
     none = plan.model_copy(
