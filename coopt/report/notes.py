@@ -76,7 +76,7 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
     of_switches = fullest = ""
     if hall.switch_racks:
         open_cap = instance.network.hall.switch_rack_kw is None
-        capped = " (network.hall.switch_rack_kw sets a cap)" if open_cap else ""
+        capped = " (network.hall.switch_rack_kw would cap it)" if open_cap else ""
         of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
     elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""
@@ -501,8 +501,8 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
             reason += "; network.domain_fill = 'any' tries more numbers of domains"
         yield (
             f"{words.percent(share)} of the GPUs in HB domains stand idle. {words.count(fewest)} of"
-            f" the {words.count(domain.count)} domains could hold all that train, but {reason}."
-            " Another number of GPUs or another batch may divide better."
+            f" the {words.count(domain.count)} domains could hold all GPUs that train, but"
+            f" {reason}. Another number of GPUs or another batch may divide better."
         )
 
 
