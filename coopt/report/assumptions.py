@@ -124,8 +124,9 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
         share = words.percent(1.0 / (one.time_ratio or math.inf))
         return _took(instance, plan, one) if dated else share
 
-    of = f" of {built.workload}" if len(instance.workload) > 1 and not dated else ""
-    verb, end = ("take", "") if dated else ("run", " of the time")
+    one_of_several = len(instance.workload) > 1 and not dated
+    trained = built.workload if one_of_several else "training"
+    verb, end = ("take", "") if dated else ("train" if one_of_several else "run", " of the time")
     would = f"{verb} {amount(built)}{end}"
     if built.time_ratio is None:
         would = "make hardly any progress"
@@ -137,7 +138,7 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
             would += f", but {verb} {amount(one)}{end} {spares}"
         else:
             would += f", or {amount(one)} {spares}"
-    return f"not counted; at published rates ({built.key}) training{of} would {would}"
+    return f"not counted; at published rates ({built.key}) {trained} would {would}"
 
 
 ALIKE = 1e-4  # of the time

@@ -32,6 +32,7 @@ from coopt.plan.store import (
 )
 from coopt.report import words
 from coopt.report.comparison import (
+    DOES,
     rivals_sentence,
     runners_tables,
     saving_tables,
@@ -104,8 +105,7 @@ MINIMISED = {
     "usd_per_token": "{owned}, per token",
     "carbon": "the carbon of the electricity for training",
 }
-VERBS = {"power": "draws", "time": "takes", "carbon": "emits"}
-"""What a plan does with the amount of an objective; others it costs."""
+
 KINDS = {"hb": "HB domain", "nic": "NIC"}
 TIMED = {
     "time": "the fastest",
@@ -128,7 +128,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     if decided is None or plan.cost is None:
         proven = "no lower bound is proven"
         if claim.bound:
-            less = f"{VERBS.get(claim.kind, 'costs')} less than"
+            less = f"{DOES.get(claim.kind, 'costs')} less than"
             less = "has a regret below" if regret else less
             bound = words.amount(claim.kind, claim.bound)
             proven = f"it is proven that no plan {less} {bound}"
