@@ -168,14 +168,14 @@ class _Near:
             return None
         assert self.answer.cost is not None
         turn_to = partial(Turn.of, instance, kind, self.answer.cost)
-        table, others = self._cheapest_of_others(kind)
-        turns = [(design, turn_to(design.cost)) for design in others]
+        turns = [(design, turn_to(design.cost)) for design in self._cheapest_of_others(kind)]
         soonest, turn = max(turns, key=lambda at: at[1].nearness, default=(None, None))
         if turn is None or soonest is None:
             return best
         if best and turn.nearness <= turn_to(best.cost).nearness:
             return best
-        design = recomputed(self.question, table, soonest.family, soonest.family.uplink_choices[0])
+        family, table = soonest.family, soonest.table
+        design = recomputed(self.question, table, family, family.uplink_choices[0])
         written = written_out(self.question, design, self.value, table)
         return NextBest(
             value=written.cost.of(kind),
@@ -185,31 +185,56 @@ class _Near:
             **turn.figures,
         )
 
-    def _cheapest_of_others(self, kind: ObjectiveKind) -> tuple[Columns, list[_Billed]]:
-        """Of each other choice of products the cheapest design in time, by rising value, and the
-        mappings that say which are.
+    def _cheapest_of_others(self, kind: ObjectiveKind) -> list[_Billed]:
+        """Of each other choice of products the cheapest design in time, by rising value.
+
+        Families are looked at by what they are worth at least, a few of each choice at first, until
+        no other can be cheaper.
         """
         assert self.answer.design is not None
-        question, own = self.question, _products(self.answer.design)
-        others = [family for family, _ in self.reach if _products_of(family) != own]
-        table = columns(question, tuple(others), lambda site: None, lambda: None)
-        cheapest: dict[Products, _Billed | None] = dict.fromkeys(map(_products_of, others))
-        for family in in_days(question, _quick(question, others, table), table, lambda: None):
-            rival, worth = cheapest[_products_of(family)], least_worth(question, family, kind)
-            if rival is None or worth < rival.worth:
-                cost = cost_of(question, family, family.uplink_choices[0])
-                if within_limits(question, family, cost):
-                    cheapest[_products_of(family)] = _Billed(family, worth, cost)
-        found = [design for design in cheapest.values() if design is not None]
-        return table, sorted(found, key=lambda design: design.worth)
+        waiting: dict[Products, list[FamilyInReach]] = {}
+        for priced in self.reach:
+            waiting.setdefault(_products_of(priced.family), []).append(priced)
+        waiting.pop(_products(self.answer.design), None)
+        for families in waiting.values():
+            families.sort(key=lambda priced: float(priced.values[0]))
+        cheapest: dict[Products, _Billed | None] = dict.fromkeys(waiting)
+        count = 1
+        while waiting:
+            some = [priced.family for families in waiting.values() for priced in families[:count]]
+            for found in self._in_time(some, kind):
+                products = _products_of(found.family)
+                rival = cheapest[products]
+                if rival is None or found.worth < rival.worth:
+                    cheapest[products] = found
+            for products, families in list(waiting.items()):
+                rival = cheapest[products]
+                most = math.inf if rival is None else rival.worth * (1.0 + TIES)
+                waiting[products] = [one for one in families[count:] if one.values[0] <= most]
+            waiting = {products: families for products, families in waiting.items() if families}
+            count *= 2
+        billed = [design for design in cheapest.values() if design is not None]
+        return sorted(billed, key=lambda design: design.worth)
+
+    def _in_time(self, some: Sequence[Family], kind: ObjectiveKind) -> Iterator[_Billed]:
+        """Families with those of their uplinks with which they are in time, within the limits."""
+        question = self.question
+        table = columns(question, tuple(some), lambda site: None, lambda: None)
+        for family in in_days(question, _quick(question, some, table), table, lambda: None):
+            cost = cost_of(question, family, family.uplink_choices[0])
+            if within_limits(question, family, cost):
+                yield _Billed(family, least_worth(question, family, kind), cost, table)
 
 
 class _Billed(NamedTuple):
-    """A family with its fewest uplinks: what that is worth up to rounding, and its bill."""
+    """A family with its fewest uplinks: what that is worth up to rounding, its bill, and the
+    mappings that say which are.
+    """
 
     family: Family
     worth: float
     cost: Cost
+    table: Columns
 
 
 def _quick(question: Instance, some: Iterable[Family], table: Columns) -> tuple[Family, ...]:
