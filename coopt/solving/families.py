@@ -93,7 +93,7 @@ def _unpriced_key(instance: Instance) -> Hashable:
         question = instance.model_dump(mode="json", exclude=unlisted)
         return json.dumps(question), instance.cluster.gpu
     products = {"hb_domains", "nics", "switches", "optics", "panels"}
-    parts = {"objective": True, "cluster": {"gpu", "generations"}, "network": products}
+    parts = {"objective": True, "cluster": True, "network": products}
     question = instance.model_dump(mode="json", exclude=unlisted | parts)
     return json.dumps(question), instance.cluster.gpu.name, instance.objective.include
 

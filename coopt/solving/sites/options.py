@@ -32,9 +32,10 @@ from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
 from coopt.network.family import Family
 from coopt.network.optics import core_ports_of
-from coopt.network.parts import open_bill, racks
-from coopt.network.space import families
+from coopt.network.parts import listed_units, racks, unit_worth
+from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
+from coopt.solving.families import counted_networks, repriced
 
 
 def gpus_w(instance: Instance, shares: int) -> float:
@@ -159,19 +160,23 @@ def networks(
 def _every_network(
     local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], links: range
 ) -> Networks:
-    all_families = tuple(families(local, measures, links=links))
-    bills = [open_bill(local, family) for family in all_families]
+    space = Space(instance=local, measures=measures, links=links)
+    counted, units = counted_networks(space), list(listed_units(local))
+    listed = [
+        one for site in space.all_sites() for one in counted.families(space, *site, lambda: None)
+    ]
+    all_families = tuple(repriced(local, (one.family for one in listed)))
     choices = [np.array(family.uplink_choices) for family in all_families]
     into_border = [link_items(local, family) for family in all_families]
     usd, w = (
         _joined(
-            bill.price(local.objective, kind).at(family, uplinks)
-            + sum(getattr(item, key) for item in items)
-            for bill, family, uplinks, items in zip(
-                bills, all_families, choices, into_border, strict=True
+            one.worth(unit).at(family, uplinks) + sum(getattr(item, key) for item in items)
+            for one, family, uplinks, items in zip(
+                listed, all_families, choices, into_border, strict=True
             )
         )
         for kind, key in SUMS
+        for unit in [unit_worth(local.objective, kind, units)]
     )
     numbers = np.repeat(np.arange(len(choices)), [len(uplinks) for uplinks in choices])
     order = np.lexsort((w, usd))
