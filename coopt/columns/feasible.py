@@ -32,7 +32,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -74,9 +73,9 @@ from coopt.perf.memory import memory_bytes
 from coopt.perf.pipelines import pipeline_waits
 
 KEPT = 16
-"""Number of lists of mappings, and of placements of each, kept for the next question of the
-process.
-"""
+"""Number of lists of placements of some mappings kept for the next question of the process."""
+MOST_MAPPINGS = 1 << 20
+"""Number of mappings, of some 100 bytes each, in the lists kept for the next question."""
 SHORT = 1e-9  # relative reduction of lower bounds, so that sums in another order stay above them
 
 
@@ -99,6 +98,14 @@ def recalled(answers: dict[K, V], key: K, make: Callable[[], V]) -> V:
     if key not in answers:
         answers[key] = make()
     return answers[key]
+
+
+def keep(answers: dict[K, V], key: K, answer: V) -> None:
+    """Keep an answer in place of the oldest of many."""
+    if key not in answers and len(answers) >= KEPT:
+        oldest, *_ = answers  # read at once, as another thread may keep an answer meanwhile
+        answers.pop(oldest, None)
+    answers[key] = answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +135,12 @@ class FeasibleMappings:
     pools: dict[Hashable, tuple[Any, Counter[str]]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    placed: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def listed(self) -> int:
+        """Number of mappings that are listed, one row each."""
+        return len(self.fit) + len(self.too_large) + len(self.needless)
 
     def lower_bound_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
         """Return the lower bound on the time of each feasible mapping (s), given the bandwidths
@@ -166,11 +179,7 @@ class FeasibleMappings:
         evicted.
         """
         if key not in self.pools:
-            answer = make()
-            if len(self.pools) >= KEPT:
-                oldest, *_ = self.pools  # read at once, as another thread may keep a pool meanwhile
-                self.pools.pop(oldest, None)
-            self.pools[key] = answer
+            keep(self.pools, key, make())
         kept, gated = self.pools[key]
         return kept.of(self.workload), gated.copy()
 
@@ -180,9 +189,21 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
 
     The result is cached for questions with other bounds or prices.
     """
-    return replace(
-        _feasible_mappings(without_bound(workload), gpu.unpriced, gpus), workload=workload
-    )
+    key = without_bound(workload), gpu.unpriced, gpus
+    found = FEASIBLE.pop(key, None)
+    if found is None:
+        found = _feasible_mappings(*key)
+    FEASIBLE[key] = found  # the last to go
+    rows = 0
+    for kept, one in reversed(list(FEASIBLE.items())):
+        rows += one.listed
+        if rows > MOST_MAPPINGS and one is not found:
+            FEASIBLE.pop(kept, None)
+    return replace(found, workload=workload)
+
+
+FEASIBLE: dict[tuple[Workload, Gpu, int], FeasibleMappings] = {}
+"""Lists of mappings of this process, the most recent last."""
 
 
 def without_bound(workload: Workload) -> Workload:
@@ -192,7 +213,6 @@ def without_bound(workload: Workload) -> Workload:
     return workload.model_copy(update=unbound).in_turn_within(None)
 
 
-@lru_cache(maxsize=KEPT)
 def _feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:
     even_mappings, uneven = mappings(workload, gpus)
     needed_bytes = memory_bytes(workload, even_mappings)

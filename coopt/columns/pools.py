@@ -53,7 +53,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings, possibly_in_time, recalled
+from coopt.columns.feasible import FeasibleMappings, keep, possibly_in_time, recalled
 from coopt.columns.flows import Groups, NicLayout, stacked
 from coopt.columns.grid import Context, DomainSet, degrees, groups_of, placed_on
 from coopt.columns.loads import Crossings, crossings
@@ -76,6 +76,8 @@ from coopt.perf.mapping import (
 )
 
 ROUNDS = 40  # any number is exact, since undecided rows are kept
+
+MOST_PLACED = 1 << 14  # rows of a site that are kept for shorter bounds, of some 600 bytes each
 
 PAIRS = 1 << 18  # pairs of options compared at once, so that tables stay small
 
@@ -741,22 +743,52 @@ def in_time(
     cause.
     """
     quick, gated = _quick(source, site)
-    may_meet = quick & (
-        source.lower_bound_s(gpu, hb.gbyte_s, best_case.byte_s) <= source.workload.bound_s
-    )
-    timely_rows = meeting(source, gpu, hb, site, best_case, np.flatnonzero(may_meet))
+    timely_rows = _placed_in_time(source, gpu, hb, site, best_case, quick)
     _, placement_counts = source.counts_on(site)
     gated["communication"] = int(placement_counts[quick].sum()) - len(timely_rows)
     return timely_rows, gated
+
+
+class _PlacedRows(NamedTuple):
+    """Rows that meet a bound on the best network of a bandwidth, among which are all that meet a
+    shorter one or have less of it.
+    """
+
+    bound_s: float
+    byte_s: float
+    rows: Pool
+
+
+def _placed_in_time(
+    source: FeasibleMappings,
+    gpu: Gpu,
+    hb: HbDomain,
+    site: DomainSet,
+    best_case: Context,
+    quick: Bools,
+) -> Pool:
+    bound_s, key = source.workload.bound_s, (site, hb.rates)
+    known: _PlacedRows | None = source.placed.get(key)
+    if known and bound_s <= known.bound_s and best_case.byte_s <= known.byte_s:
+        return _in_time(replace(known.rows, workload=source.workload), best_case)
+    may_meet = quick & (source.lower_bound_s(gpu, hb.gbyte_s, best_case.byte_s) <= bound_s)
+    rows = meeting(source, gpu, hb, site, best_case, np.flatnonzero(may_meet))
+    if len(rows) <= MOST_PLACED:
+        keep(source.placed, key, _PlacedRows(bound_s, best_case.byte_s, rows))
+    return rows
 
 
 def meeting(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, site: DomainSet, best_case: Context, fit: Ints
 ) -> Pool:
     """Return all placements of some feasible mappings that meet their bound on the best network."""
-    placed_rows = place(source.workload, gpu, hb, site, source.fit.take(fit))
+    return _in_time(place(source.workload, gpu, hb, site, source.fit.take(fit)), best_case)
+
+
+def _in_time(placed_rows: Pool, best_case: Context) -> Pool:
+    """Return the rows that meet their bound on the best network."""
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
-    meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= source.workload.bound_s)
+    meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= placed_rows.workload.bound_s)
     return placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)
 
 

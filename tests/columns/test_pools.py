@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coopt.columns import flows
 from coopt.columns.algorithm_loads import most_edges
 from coopt.columns.feasible import (
-    _feasible_mappings,
+    FEASIBLE,
     compute_s,
     feasible_mappings,
     least_time_s,
@@ -26,7 +26,17 @@ from coopt.columns.feasible import (
     saves_needlessly,
 )
 from coopt.columns.flows import NicLayout
-from coopt.columns.grid import STYLES, Context, DomainSet, counts_on, degrees, interleaves, mappings, splits
+from coopt.columns.grid import (
+    STYLES,
+    Context,
+    DomainSet,
+    context_of,
+    counts_on,
+    degrees,
+    interleaves,
+    mappings,
+    splits,
+)
 from coopt.columns.pools import in_orders, in_time, place, timed
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context
@@ -374,8 +384,31 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
     kept = [times(one) for one in (*questions, *questions)]
     assert kept[:4] == kept[4:]
     for one, seconds in zip(questions, kept, strict=False):
-        _feasible_mappings.cache_clear()
+        FEASIBLE.clear()
         assert times(one) == seconds
+
+
+def test_rows_placed_for_a_longer_bound_or_for_faster_nics_are_those_placed_anew() -> None:
+    random_, mapping = random.Random(47), {"micro_batch": [1, 2], "cp": [1, 2], "recompute": ["none", "full"]}
+    instance = ask(workload__0__model=small_model(**EXPERTS), workload__0__mapping=mapping)
+    family = next(families(instance))
+    device, ideal = instance.cluster.gpu, full_bandwidth([context_of(family)])
+    FEASIBLE.clear()
+    again = 0
+    for _ in range(30):
+        longest = with_scaled_bounds(instance, random_.choice([0.05, 0.1, 0.2, 0.4, 1.0]) * random_.uniform(0.5, 2.0))
+        source = feasible_mappings(longest.workload[0], device, family.gpus)
+        case = replace(ideal, byte_s=ideal.byte_s * random_.choice([0.01, 0.1, 1.0]))
+        known = next(iter(source.placed.values()), None)
+        rows, dropped = in_time(source, device, family.hb, case.site, case)
+        anew, dropped_anew = in_time(replace(source, placed={}), device, family.hb, case.site, case)
+        assert (vars(rows.mappings).keys(), dropped) == (vars(anew.mappings).keys(), dropped_anew)
+        for left, right in ((rows.mappings, anew.mappings), (rows.placements, anew.placements)):
+            for name, column in vars(left).items():
+                np.testing.assert_array_equal(column, getattr(right, name), err_msg=name)
+        np.testing.assert_array_equal(rows.time_s(case, 1), anew.time_s(case, 1))
+        again += known is not None and next(iter(source.placed.values())) is known and 0 < len(rows) < len(known.rows)
+    assert again
 
 
 def test_mappings_are_listed_once_for_all_prices_and_anew_where_memory_is_kept_free() -> None:
