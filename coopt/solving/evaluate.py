@@ -227,9 +227,9 @@ def evaluate_instance(
             workload for workload, run in zip(workloads, plans, strict=True) if run is None
         )
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r}: no factors of its degrees fill the"
-            f" {family.active} active GPUs of {family.hb.name}, needs degrees with divisors whose"
-            f" product is {family.active}"
+            f"{instance.name}: workload {workload.name!r}: its degrees do not fill the"
+            f" {family.active} active GPUs of each {family.hb.name}, needs degrees with divisors"
+            f" whose product is {family.active}"
         )
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
@@ -308,7 +308,8 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     key = f"workload {workload.name!r}: mapping"
     if not len(choices):
         shortfall = (
-            f"of {workload.model.layers} layers, only the first and the last stage may have fewer"
+            f"only the first and the last stage may have fewer of the {workload.model.layers}"
+            " layers than the others"
         )
         yield (
             f"{key}: no split of {gpus:,} GPUs within its lists divides evenly ({shortfall}),"

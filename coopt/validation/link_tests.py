@@ -257,8 +257,8 @@ def _operation(output: _Output, name: str, factor: float, reduces: bool) -> str:
         (operation,) = {*output.started}
         if operation not in MOVED:
             raise InstanceError(
-                f"{name}: nccl-tests: {operation} gives no share of a link, needs"
-                f" {alternatives(MOVED)}"
+                f"{name}: nccl-tests: {operation} does not show what share of a link it reached,"
+                f" needs {alternatives(MOVED)}"
             )
         return operation
     if named := next((operation for operation in MOVED if operation in name), None):

@@ -140,7 +140,10 @@ def own_calibration_of(
         if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
     if rows and not members and not any(result.status == "evaluated" for result in results):
-        places = [f"{run.id} ran on {run.generation} in {run.precision}" for run in runs]
+        places = [
+            f"{run.id} ran on {run.generation} in {run.precision}, which no selected fit covers"
+            for run in runs
+        ]
         notes = [f"{row.id}: {row.notes}" for row in rows if row.notes and row.gpus is None]
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
         reasons = "; ".join([*whys, *places, *notes])

@@ -105,7 +105,7 @@ def test_the_share_of_errors_that_runs_of_one_source_share_is_as_published(publi
 
 def test_a_parameter_that_is_zero_or_does_not_act_is_refused_as_rows_without_a_run_are(run, row, runs):
     a100 = run(gpu="A100-80G", precision="bf16")
-    with pytest.raises(InstanceError, match=r"kernel_s .* 16-bit is 0"):
+    with pytest.raises(InstanceError, match=r"0 for kernel_s of .* 16-bit"):
         posterior_of([a100], FitSet(generation="ampere", parameters=("kernel_s",)))
     alone = [one for one in runs if one.split.pp == 1]
     with pytest.raises(InstanceError, match=r"send_s .* mine-8-1"):
