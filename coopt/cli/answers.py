@@ -99,7 +99,7 @@ def solve(
 
     INSTANCE is a TOML file (`coopt new` writes one to start from). The answer fits on one screen;
     --full prints all of it. Options such as --gap replace values of [solver] and [objective], --set
-    replaces any value of INSTANCE; the plan records what was replaced. Ctrl-C ends the search with
+    any value of INSTANCE; the plan records what was replaced. Ctrl-C ends the search with
     the best plan so far; a better plan in PLAN.json is not overwritten. --top works for one
     switched network and capex, power or tco, not with sharing.mode = 'partition', sites, phases,
     [robust] or direct links.
@@ -425,7 +425,7 @@ def best_model(
     [limits] of INSTANCE until `train_days` or `by`; a scaling law gives its loss. [cluster] and
     [network] say what may be built.
 
-    Exit codes: 0 the best model is known, 3 no model can be trained.
+    Exit codes: 0 the best model is known, 3 no model can be trained, 4 stopped before proof.
     """
     from coopt.explain.models import best_model, dense_models
     from coopt.instance.schema import load
@@ -441,7 +441,9 @@ def best_model(
         if as_json
         else rendered(models_report(question, sized))
     )
-    ctx.exit(0 if sized[0].loss is not None else EXIT_CODES["infeasible"])
+    if any(each.status not in ("optimal", "infeasible") for each in sized):
+        ctx.exit(STOPPED)
+    ctx.exit(0 if sized[0].loss is not None else INFEASIBLE)
 
 
 @click.command()

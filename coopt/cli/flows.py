@@ -35,8 +35,8 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
     type=click.Choice(["ring", "tree"]),
     default="ring",
     help=(
-        "Algorithm of the all-reduce of gradients between domains under ZeRO 0.  [as the"
-        " plan names it, else ring]"
+        "All-reduce of gradients between domains under ZeRO 0: two trees, or as the plan names it,"
+        " else a ring.  [ring]"
     ),
 )
 @click.option(

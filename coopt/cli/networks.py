@@ -46,7 +46,7 @@ ROOTS = click.Choice(["even", "free"])
     "--algorithm",
     type=ALGORITHMS,
     default="best",
-    help="All-reduce algorithm.  [best: the fastest of them]",
+    help="All-reduce algorithm.  [best: the fastest]",
 )
 @click.option(
     "--bytes",

@@ -372,10 +372,13 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @click.option("--gpus", metavar="N", type=click.IntRange(min=1), help="Number of GPUs that train.")
 @click.option(
-    "--batch", metavar="N", type=click.IntRange(min=1), help="Global batch.  [2 for each GPU]"
+    "--batch",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Global batch.  [MODEL: 2 for each GPU]",
 )
 @click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens in a sequence.")
-@click.option("--precision", metavar="NAME", help="Precision: bf16, fp16, fp8 or fp4.  [bf16]")
+@click.option("--precision", metavar="NAME", help="bf16, fp16, fp8 or fp4.  [MODEL: bf16]")
 @click.option("--software", metavar="NAME", help="Training framework of a MODEL.  [megatron-core]")
 @_mapping_options
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True)

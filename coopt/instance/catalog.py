@@ -253,8 +253,7 @@ def find(kind: str, name: str, own: Book | None = None) -> Entry:
     label = kind.replace("_", " ")
     suggestion = f"closest: {', '.join(matches)}" if matches else f"one of: {', '.join(by_name)}"
     raise UnknownNameError(
-        f"the catalog has no {label} of this name, needs a catalog name ({suggestion}) or an inline"
-        " table"
+        f"the catalog has no {label} of this name, needs a catalog name ({suggestion})"
     )
 
 
@@ -273,7 +272,10 @@ def named(kind: str, *, listed: bool = False, optional: bool = False) -> BeforeV
     def resolve(value: Any, info: ValidationInfo) -> Any:
         book: Book | None = info.context
         if isinstance(value, str):
-            return find(kind, value, book)
+            try:
+                return find(kind, value, book)
+            except UnknownNameError as error:
+                raise UnknownNameError(f"{error} or an inline table") from None
         return (
             changed(kind, value, book)
             if isinstance(value, Mapping) and "extends" in value

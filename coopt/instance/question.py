@@ -583,7 +583,7 @@ class Question(Table):
         """Names of the optional tables that the question uses."""
         contents: dict[TableKind, tuple[str, object]] = {
             "ring": (
-                "[[site]] tables without sharing.mode = 'partition'",
+                "[[site]] tables under sharing.mode = 'time'",
                 self.site and self.sharing.mode == "time",
             ),
             "losses": ("robust.survive", self.losses),

@@ -350,9 +350,11 @@ def models_report(instance: Instance, sized: Sequence[SizedModel]) -> list[Rende
         end = f"After {workload.train_days or 0.0:g} days"
         if workload.by is not None:
             end = f"By {workload.by.day} {workload.by:%B %Y}"
+        proven = all(each.status in ("optimal", "infeasible") for each in sized)
+        so_far = "" if proven else " found before the search stopped"
         first = (
-            f"{end} {best.model} has the lowest loss, {best.loss:.4g}: {best.gpus:,} {best.gpu}"
-            f" train it on {spoken(best.tokens or 0.0)} tokens."
+            f"{end} {best.model} has the lowest loss{so_far}, {best.loss:.4g}:"
+            f" {best.gpus:,} {best.gpu} train it on {spoken(best.tokens or 0.0)} tokens."
         )
     columns = ("parameters", "tokens", "loss", "GPUs", "purchase", "power")
     return pieces(first, figures("Models", ("model",), columns, map(_model_row, sized)))

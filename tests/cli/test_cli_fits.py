@@ -98,11 +98,17 @@ def test_parts_add_up_for_every_mapping(model):
         ((*LLAMA, "--set", "a=1"), "needs an instance file"),
         (COPIES, "options.dp_replicate = 4: rules out every mapping"),
         (("fits", "none.toml"), "none.toml: no such file"),
+        (("fits", "instances/tiny-64.toml", "--software", "fsdp"), "--software: applies to a MODEL, needs --set"),
     ],
 )
 def test_what_cannot_be_asked_is_said(coopt, words, says):
     done = coopt(*words)
     assert (done.exit_code, says in done.stderr) == (1, True), done.stderr
+
+
+def test_a_stopped_search_for_the_best_model_is_no_proof(coopt):
+    done = coopt("best-model", "instances/questions/best-model.toml", "llama3-8b", "--set", "solver.time_limit_s=1e-9")
+    assert (done.exit_code, "No cluster was found" in done.stdout) == (4, True), done.stdout
 
 
 def test_every_way_to_recompute_may_be_asked_for() -> None:
