@@ -98,17 +98,5 @@ def planned(solved: Solved) -> tuple[Path, Path]:
     return solved()
 
 
-@pytest.fixture(params=sorted(INSTANCES.glob("*.toml")), ids=lambda file: file.stem)
-def shipped(request: pytest.FixtureRequest) -> Path:
-    """Every instance that ships with the project."""
-    return Path(request.param)
-
-
 LONGER = ("fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64", "phased-131k-p4")
-QUICK = [file for file in sorted(INSTANCES.glob("*.toml")) if file.stem not in LONGER]
-
-
-@pytest.fixture(params=QUICK, ids=lambda file: file.stem)
-def quick(request: pytest.FixtureRequest) -> Path:
-    """Every instance that ships but those that are another one again, with more of the same or without its core."""
-    return Path(request.param)
+"""Instances that are another one again, with more of the same or without its core."""

@@ -45,10 +45,10 @@ def test_a_heat_map_is_drawn_the_same_each_time_and_names_units_classes_and_ends
     pytest.importorskip("matplotlib")
     kept, draw = [], pictures.picture
     monkeypatch.setattr(pictures, "picture", lambda figure, *more: kept.append(figure) or draw(figure, *more))
-    files = [tmp_path / name for name in ("map.png", "again.png", "map.svg")]
+    files = [tmp_path / name for name in ("map.png", "again.png")]
     for file in files:
         assert f"picture written to {file}" in coopt("traffic", *planned, "--heat-map", file).stderr
-    assert len(files[0].read_bytes()) > 5000 < len(files[2].read_bytes())
+    assert len(files[0].read_bytes()) > 5000
     assert files[0].read_bytes() == files[1].read_bytes()
     left, right, bar = kept[0].axes
     assert (left.get_ylabel(), right.get_xlabel()) == ("from GPU", "to GPU")

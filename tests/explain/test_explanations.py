@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,11 +18,11 @@ from coopt.explain.rivals import lists_of_choices
 from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
-from coopt.plan.explanation import Bound, Change, Explanation
+from coopt.plan.explanation import Bound, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
-from tests.explain.changed import network, only, with_key, without
+from tests.explain.changed import at_price, bounded, network, only, with_key, without
 from tests.kinds import QUESTIONS
 from tests.solving.fleet_oracle import least_costs, least_excess
 
@@ -37,10 +38,15 @@ def asked(kind: str) -> Instance:
     return Instance.model_validate(QUESTIONS[kind])
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@cache
+def explained(kind: str) -> Explanation:
+    return coopt.explain(asked(kind))
+
+
+@pytest.fixture(params=KINDS)
 def reasons(request: pytest.FixtureRequest) -> tuple[str, Explanation]:
     kind = str(request.param)
-    return kind, coopt.explain(asked(kind))
+    return kind, explained(kind)
 
 
 def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
@@ -134,22 +140,6 @@ def _check_each_is_told_once(found: Explanation) -> None:
             assert alone != any(f"{one.part} without {one.choice}:" in said for said in found.sentences)
 
 
-def bound_s(kind: str, factor: float) -> Instance:
-    """The question of a kind with every bound of its workloads times a factor."""
-    table: Any = copy.deepcopy(QUESTIONS[kind])
-    for workload in table["workload"]:
-        workload["max_iteration_time_s"] *= factor
-    return Instance.model_validate(table)
-
-
-def with_change(instance: Instance, change: Change) -> Instance:
-    """The instance with one workload's bound as a change says."""
-    w = int(change.limit.removeprefix("workload[").split("]")[0])
-    every = list(instance.workload)
-    every[w] = every[w].model_copy(update={"max_iteration_time_s": float(change.to)})
-    return instance.model_copy(update={"workload": tuple(every)})
-
-
 @pytest.mark.parametrize("kind", ["phased", "sites", "worst-case", "direct", "partition"])
 def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None:
     table: Any = copy.deepcopy(QUESTIONS[kind])
@@ -159,10 +149,10 @@ def test_the_least_that_has_to_give_is_enough_and_hardly_more(kind: str) -> None
     assert found.status == "infeasible"
     (one,) = [one for one in found.relaxations if one.changes[0].limit == "workload[0].max_iteration_time_s"]
     (change,) = one.changes
-    enough = coopt.solve(with_change(instance, change))
+    enough = coopt.solve(bounded(instance, 0, float(change.to)))
     assert (enough.status, enough.objective.value) == ("optimal", one.value)
-    less = change.model_copy(update={"to": str(change.least * (1 - HAIR))})
-    assert coopt.solve(with_change(instance, less), reasons=False).status == "infeasible"
+    less = bounded(instance, 0, change.least * (1 - HAIR))
+    assert coopt.solve(less, reasons=False).status == "infeasible"
     named = "workload['first']" if len(instance.workload) > 1 else "workload[0]"
     assert any(f"enough to set {named}" in sentence for sentence in found.sentences)
 
@@ -235,7 +225,7 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
         return range_of(self, price, *more)
 
     monkeypatch.setattr(Turns, "_range", few)
-    whole = coopt.explain(asked("phased"))
+    whole = explained("phased")
     (said,) = (text for text in whole.sentences if text.startswith("The plan is most sensitive "))
     slow = [one.item for one in whole.prices if f"the price of {one.item}:" in said]
     assert slow
@@ -275,12 +265,7 @@ def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explan
 
 def _spent(kind: str, item: str, usd: float) -> float:
     """Units of a switch in the cheapest plan at a price."""
-    instance = asked(kind)
-    listed = tuple(
-        one.model_copy(update={"usd": usd}) if one.name == item else one for one in instance.network.switches
-    )
-    network = instance.network.model_copy(update={"switches": listed})
-    plan = coopt.solve(instance.model_copy(update={"network": network}))
+    plan = coopt.solve(at_price(asked(kind), item, "USD", usd))
     return sum(line.count for line in plan.cost.items if line.item.startswith(item))
 
 

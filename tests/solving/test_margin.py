@@ -30,6 +30,7 @@ from coopt.verifier.audit import verify
 from docs.calibration_record import read_record
 from tests.changes import with_part
 from tests.conftest import accepted, ask, question, switch, value
+from tests.explain.changed import at_price
 from tests.kinds import QUESTIONS
 from tests.solving.sites.test_sites import apart
 from tests.solving.test_partitions import cored as two
@@ -235,17 +236,8 @@ def test_a_plan_stays_optimal_within_its_ranges_of_prices_and_not_beyond(limits:
             if end is None or end == 0 or price.item == "electricity":
                 continue
             for factor, same in ((inside, True), (2 - inside, False)):
-                other = coopt.solve(_repriced(instance, price.item, end * factor))
+                other = coopt.solve(at_price(instance, price.item, "USD", end * factor))
                 assert (other.design == chosen) is same
-
-
-def _repriced(instance: Instance, name: str, usd: float) -> Instance:
-    table = instance.model_dump(by_alias=True, mode="json")
-    for kind, key in (("nics", "usd"), ("switches", "usd"), ("optics", "usd"), ("hb_domains", "usd_per_gpu")):
-        for product in table["network"][kind]:
-            if product["name"] == name:
-                product[key] = usd
-    return Instance.model_validate(table)
 
 
 GROWING: dict[str, Any] = {
@@ -281,7 +273,7 @@ def test_a_price_weighs_with_the_support_of_all_phases_where_questions_are_solve
     (price,) = [one for one in found.prices if one.item == "400g-199"]
     assert price.high is None or price.high > price.now * 1.01
     dearer = price.now * 1.01
-    again = coopt.solve(_repriced(instance, "400g-199", dearer))
+    again = coopt.solve(at_price(instance, "400g-199", "USD", dearer))
     slope = (again.objective.value - plan.objective.value) / (dearer - price.now)
     product = next(one for one in prices_of(instance) if one.product == ("optics", "400g-199"))
     assert product.slope(instance, plan, price.now) == pytest.approx(slope, rel=1e-6)
