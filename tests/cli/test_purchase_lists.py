@@ -166,7 +166,7 @@ def test_domains_counted_by_a_plan_need_one(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="design 'storage': ") as refused:
         planner.bom(file)
     assert len(refused.value.complaints) == 2
-    with pytest.raises(InstanceError, match="--beside .*: adds designs"):
+    with pytest.raises(InstanceError, match=r"--beside .*: adds designs"):
         planner.bom(INSTANCES / "designs" / "superpod-h100.toml", beside=file)
 
 
