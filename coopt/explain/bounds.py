@@ -4,6 +4,7 @@ in.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,12 @@ class Against(NamedTuple):
     without: Plan | None
 
 
+def _may_exceed(limit: NumericLimit, plan: Plan) -> bool:
+    """Whether a plan takes more of a limit than there is now, as far as its numbers say."""
+    use = None if limit.moves_use else limit.used(plan)
+    return use is None or limit.exceeded_by(use)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
     """The bounds on a plan that costs `value`, where the best one costs `least`."""
@@ -48,8 +55,11 @@ class Bounds:
 
         It does where some plan beyond it is cheaper than the best one within it.
         """
-        for limit, without in self._without(limits):
-            use = limit.used(self.plan)
+        plans = self._without(limits)
+        for limit in limits:
+            if limit.key not in plans:
+                continue
+            without, use = plans[limit.key], limit.used(self.plan)
             bound = Bound(
                 limit=limit.key,
                 unit=limit.unit,
@@ -66,27 +76,28 @@ class Bounds:
             )
             yield Against(limit, bound, without)
 
-    def _without(
-        self, limits: Sequence[NumericLimit]
-    ) -> Iterator[tuple[NumericLimit, Plan | None]]:
-        """The cheapest plan without each limit, where that is cheaper than with all.
+    def _without(self, limits: Sequence[NumericLimit]) -> dict[str, Plan | None]:
+        """The cheapest plan without each limit, by its key, where that is cheaper than with all.
 
-        Where none is cheaper without several of them, none is without one of these.
+        Where none is cheaper without several of them, none is without one of these. Where one is,
+        limits of which it takes more are asked about one by one, and the others together; a single
+        one has that plan.
         """
+        exceeded, found = {limit.key for limit in limits}, dict[str, Plan | None]()
         if len(limits) > 1:
-            try:
-                binding = self._cheaper([(limit, limit.loosest) for limit in limits]) is not None
-            except UnprovenError:
-                binding = True
-            if binding:
-                middle = len(limits) // 2
-                yield from self._without(limits[:middle])
-                yield from self._without(limits[middle:])
-            else:
-                yield from ((limit, None) for limit in limits)
-        for limit in limits if len(limits) == 1 else ():
-            alone = partial(self._cheaper, [(limit, limit.loosest)])
-            yield from ((limit, plan) for plan in self.study.answers(limit.key, alone))
+            with contextlib.suppress(UnprovenError):
+                plan = self._cheaper([(limit, limit.loosest) for limit in limits])
+                if plan is None:
+                    return dict.fromkeys(exceeded)
+                exceeded = {limit.key for limit in limits if _may_exceed(limit, plan)} or exceeded
+                if len(exceeded) == 1:
+                    found = dict.fromkeys(exceeded, plan)
+            found |= self._without([limit for limit in limits if limit.key not in exceeded])
+        for limit in limits:
+            if limit.key in exceeded and limit.key not in found:
+                alone = partial(self._cheaper, [(limit, limit.loosest)])
+                found.update((limit.key, plan) for plan in self.study.answers(limit.key, alone))
+        return found
 
     def _cheaper(self, moves: Sequence[tuple[NumericLimit, float]]) -> Plan | None:
         """The cheapest plan with other numbers for limits, where it costs less than with none."""
