@@ -80,9 +80,7 @@ def catalog_parts(names: Mapping[str, str | None]) -> dict[str, Any]:
             try:
                 parts[kind] = find(kind, name)
             except ValueError as error:
-                raise InstanceError(
-                    f"--{kind} {name}: {str(error).rpartition(' or ')[0]}"
-                ) from None
+                raise InstanceError(f"--{kind} {name}: {error}") from None
     return parts
 
 

@@ -87,7 +87,7 @@ def test_a_seed_gives_the_same_regular_graph_and_another_seed_another() -> None:
         ("torus:0x4", "contains a 0"),
         ("clos:2x2:0", "contains a 0"),
         ("clos:2x2:99999", "above 1,024"),
-        ("full:99999", "99,999 end points"),
+        ("full:99999", "99,999 domains"),
         ("torus:999999999x999999999", "at most 1,024"),
         ("fattree:3", "radix = 3"),
         ("regular:5:3", "degree below 5"),
