@@ -165,7 +165,8 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts and workloads of the plan are not those of this instance,"
-            " needs a plan for the same workloads, sites and phases"
+            " needs a plan that `coopt verify` accepts on an instance with the same workloads,"
+            " sites and phases"
         )
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
