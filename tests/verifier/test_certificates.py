@@ -92,7 +92,7 @@ def test_sums_are_those_of_numbers_as_they_are_written() -> None:
 
 def test_nothing_is_claimed_by_an_answer_without_a_bound() -> None:
     found = certify(solved("shared")[0], Plan.model_validate(without_plan("shared", "unknown")))
-    assert (found.ok, found.by.endswith("claims no bound")) == (True, True)
+    assert (found.ok, "claims no bound" in found.by) == (True, True)
 
 
 def test_another_question_or_objective_is_not_proven() -> None:

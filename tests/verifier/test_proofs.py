@@ -290,13 +290,13 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
     terms = Terms(Fleet(instance, "tco"), outlooks)
     LeafPrices(terms, Leaf(outlooks=("0.5", "0.5")), {})
     for leaf in (Leaf(outlooks=("0.5", "0.51")), Leaf(costs=False, outlooks=("0.5", "0"))):
-        with pytest.raises(NothingProvenError, match="more than 1"):
+        with pytest.raises(NothingProvenError, match="more than 1|leaves out costs"):
             LeafPrices(terms, leaf, {})
 
 
 def test_only_islands_take_a_proof() -> None:
     instance, plan = solved("shared")
-    with pytest.raises(InstanceError, match="islands and direct links"):
+    with pytest.raises(InstanceError, match="needs `coopt certify`"):
         prove(instance, plan)
     with pytest.raises(InstanceError, match="another instance"):
         prove(ask(cluster__gpus=32), plan)

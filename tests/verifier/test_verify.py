@@ -82,7 +82,7 @@ def test_every_check_is_made_for_some_plan() -> None:
     [
         (("cliffs",), {}, "several designs"),
         (("cliffs", "workloads"), {}, "only part: workloads"),
-        (("cliffs",), {"workloads": ()}, "question has workloads"),
+        (("cliffs",), {"workloads": ()}, "no workload"),
         (("assumptions",), {}, "more than once: network.routing"),
         (("next_best",), {"turns_at": 9.0}, "`turns_at` has to"),
         (("next_best",), {"doubt": 0.9}, "`doubt` 0"),
