@@ -286,14 +286,18 @@ def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
         for site in space.all_sites()
         if question.stands or site_floor(space, *site) <= most * (1.0 + TIES)
     ]
-    for _, listed, worth in every_family(space, sites, lambda: None):
-        # most families are out of reach with their fewest uplinks already
-        if worth.at(listed, listed.uplink_choices[0]) <= most * (1.0 + TIES):
-            (family,) = repriced(question, [listed])
-            values = worth.at(family, np.array(family.uplink_choices))
-            priced = FamilyInReach(family, np.asarray(values, dtype=np.float64)).up_to(most)
-            if priced is not None:
-                yield priced
+    # most families are out of reach with their fewest uplinks already
+    near = [
+        (family, worth)
+        for _, family, worth in every_family(space, sites, lambda: None)
+        if worth.at(family, family.uplink_choices[0]) <= most * (1.0 + TIES)
+    ]
+    families = repriced(question, (family for family, _ in near))
+    for family, (_, worth) in zip(families, near, strict=True):
+        values = worth.at(family, np.array(family.uplink_choices))
+        priced = FamilyInReach(family, np.asarray(values, dtype=np.float64)).up_to(most)
+        if priced is not None:
+            yield priced
 
 
 def _faster(designs: PacedDesigns, pace: float, value: float) -> int | None:

@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +47,8 @@ SAVED = 0.05
 """Share of the time of a training from which a better number is told."""
 CAPPED, FURTHER = ("cp", "micro_batch"), 2
 """Degrees of which a few are tried where none are given, and how often the longest is doubled."""
+FEW = 64
+"""Mappings that are timed before others, those that take least by their lower bounds."""
 STEP = 2.0
 """From one bound to the next, from the ideal time up to what has to be beaten."""
 
@@ -243,22 +245,31 @@ class TrialNetwork:
         best_s = workload.bound_s
         by_least = {int(n): float(least_s[numbers == n].min()) for n in np.unique(numbers)}
         for gpus in sorted(by_least, key=by_least.__getitem__):
-            some = rows.take(np.flatnonzero((numbers == gpus) & (least_s <= best_s)))
             if by_least[gpus] > best_s:
                 break
-            on_domains = self._fastest_on(workload, some, trial.contexts[gpus])
-            fastest = min(on_domains, key=lambda found: found[0], default=None)
+            some = np.flatnonzero((numbers == gpus) & (least_s <= best_s))
+            contexts = trial.contexts[gpus]
+            # the fastest of a few says which others may be as fast
+            few = np.sort(some[np.argsort(least_s[some], kind="stable")[:FEW]])
+            fastest = self._fastest_on(workload, rows.take(few), contexts)
+            others = some[least_s[some] <= (best_s if fastest is None else fastest[0])]
+            if len(np.setdiff1d(others, few)):
+                fastest = self._fastest_on(workload, rows.take(others), contexts)
             if fastest is not None and fastest[0] <= best_s:
                 best_s = fastest[0]
                 yield FastestTrial(best_s, trial.value or gpus, trial, *fastest[1:])
 
     def _fastest_on(
         self, workload: Workload, rows: Mappings, contexts: Iterable[Context]
-    ) -> Iterator[tuple[float, Pool, int]]:
-        """The fastest of some mappings on each of several sets of domains, with its seconds."""
+    ) -> tuple[float, Pool, int] | None:
+        """The fastest of some mappings, on the first of several sets of domains where it is, with
+        its seconds.
+        """
+        found = list[tuple[float, Pool, int]]()
         for context in contexts:
             placed = place(workload, self.gpu, self.family.hb, context.site, rows)
             pool = in_orders(placed, context.discipline)
             if len(pool):
                 row, time_s = fastest_row(pool, context, self.uplinks)
-                yield time_s, pool, row
+                found.append((time_s, pool, row))
+        return min(found, key=itemgetter(0), default=None)

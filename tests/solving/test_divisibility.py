@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.columns.pools import Pool
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
+from coopt.network.space import families
 from coopt.report.plan import plan_screen
 from coopt.report.suggestions import EVEN, other_numbers
 from coopt.report.words import rendered
-from coopt.solving.divisibility import with_better_numbers
+from coopt.solving import divisibility
+from coopt.solving.divisibility import Trial, TrialNetwork, _batches, with_better_numbers
 from tests.changes import with_part
 from tests.conftest import accepted, ask, example_count, small_model
 from tests.conftest import question as small_question
@@ -153,3 +157,31 @@ def test_a_degree_beyond_the_default_list_is_told_with_what_it_saves() -> None:
         assert not coopt.verify(instance, lie).accepted
     given = ask(**changes, workload__0__mapping=limits | {"cp": [1, 2, 4, 8, 16]})
     assert not with_better_numbers(given, coopt.solve(given)).better_numbers
+
+
+@settings(max_examples=example_count(8, usual=3), deadline=None)
+@given(batch=st.sampled_from([46, 62, 64, 96]), few=st.sampled_from([1, 4]), uplinks=st.sampled_from([1, 2]))
+def test_the_fastest_of_a_few_leaves_the_fastest_of_all(batch: int, few: int, uplinks: int) -> None:
+    mapping = {"micro_batch": [1, 2], "cp": [1, 2], "recompute": ["none", "full"]}
+    instance = question(64, batch, fastest=True, workload__0__mapping=mapping, network__oversubscription=4.0)
+    family = next(one for one in families(instance) if one.tiers > 1)
+    network = TrialNetwork(instance.cluster, family, family.uplink_choices[uplinks - 1])
+    (workload,) = instance.workload
+    trials = [Trial.on_all(workload, family, value=64), *_batches(workload, network)]
+
+    def found(number: int) -> tuple[float, int, Any]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(divisibility, "FEW", number)
+            best = network.fastest(trials, math.inf, step=4.0)
+        assert best is not None
+        return best.time_s, best.value, mapping_of(best.pool, best.row)
+
+    def mapping_of(pool: Pool, row: int) -> list[Any]:
+        one = pool.take(np.array([row]))
+        return [
+            None if column is None else column.tolist()
+            for part in (one.mappings, one.placements)
+            for column in vars(part).values()
+        ]
+
+    assert found(few) == found(10**6)
