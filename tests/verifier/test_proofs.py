@@ -290,7 +290,7 @@ def test_multipliers_charge_labour_as_capex_and_limits_as_they_are_and_outlooks_
     terms = Terms(Fleet(instance, "tco"), outlooks)
     LeafPrices(terms, Leaf(outlooks=("0.5", "0.5")), {})
     for leaf in (Leaf(outlooks=("0.5", "0.51")), Leaf(costs=False, outlooks=("0.5", "0"))):
-        with pytest.raises(NothingProvenError, match="more than 1|leaves out costs"):
+        with pytest.raises(NothingProvenError, match=r"more than 1|leaves out costs"):
             LeafPrices(terms, leaf, {})
 
 
