@@ -28,15 +28,17 @@ def test_it_prints_the_address_serves_whoever_has_its_token_and_ends_with_an_int
     words += ["--host", "0.0.0.0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        place = urlsplit(process.stdout.readline().strip())
-        assert place.port is not None
-        assert place.query.startswith("token=")
-        client = Client(host=ELSEWHERE, port=place.port)
-        for path in ("/", "/start", "/page/app.js", "/?token=", f"/?{place.query[:-1]}"):
-            assert client.ask(path)[0] == 401
-        cookie = client.ask(f"/?{place.query}")[1]["set-cookie"].split(";")[0]
-        assert client.document("/start", None, cookie=cookie)["text"] == TINY
-        process.send_signal(signal.SIGINT)
+        try:
+            place = urlsplit(process.stdout.readline().strip())
+            assert place.port is not None
+            assert place.query.startswith("token=")
+            client = Client(host=ELSEWHERE, port=place.port)
+            for path in ("/", "/start", "/page/app.js", "/?token=", f"/?{place.query[:-1]}"):
+                assert client.ask(path)[0] == 401
+            cookie = client.ask(f"/?{place.query}")[1]["set-cookie"].split(";")[0]
+            assert client.document("/start", None, cookie=cookie)["text"] == TINY
+        finally:
+            process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=30)
     assert process.returncode == 0
     assert told == ("coopt: open this address in a browser; Ctrl-C stops the server\ncoopt: the server has stopped\n")
