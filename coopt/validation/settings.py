@@ -44,9 +44,8 @@ RANGES: dict[str, ParameterRange] = {
 }
 NARROW = ("gemm", "hbm", "kernel_s")
 OF_SOFTWARE = ("overhead",)
-REFERENCE = {
-    "blackwell": "gb200"
-}  # where GPUs of a generation differ in watts: whose share of a peak is fitted
+# where GPUs of a generation differ in watts: whose share of a peak is fitted
+REFERENCE = {"blackwell": "gb200", "cdna3": "mi325x", "cdna4": "mi355x"}
 # FLOP/s of products rise with watts to this power (judgement), between 1/3, where voltage rises
 # with the clock, and 1, where it cannot fall
 WATTS_POWER = 2 / 3
