@@ -77,7 +77,7 @@ from coopt.perf.mapping import (
 
 ROUNDS = 40  # any number is exact, since undecided rows are kept
 
-MOST_PLACED = 1 << 14  # rows of a site that are kept for shorter bounds, of some 600 bytes each
+MOST_PLACED = 1 << 11  # rows of a site that are kept for shorter bounds, of some 600 bytes each
 
 PAIRS = 1 << 18  # pairs of options compared at once, so that tables stay small
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coopt.columns import flows
+from coopt.columns import flows, pools
 from coopt.columns.algorithm_loads import most_edges
 from coopt.columns.feasible import (
     FEASIBLE,
@@ -388,7 +388,10 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
         assert times(one) == seconds
 
 
-def test_rows_placed_for_a_longer_bound_or_for_faster_nics_are_those_placed_anew() -> None:
+def test_rows_placed_for_a_longer_bound_or_for_faster_nics_are_those_placed_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pools, "MOST_PLACED", 1 << 14)
     random_, mapping = random.Random(47), {"micro_batch": [1, 2], "cp": [1, 2], "recompute": ["none", "full"]}
     instance = ask(workload__0__model=small_model(**EXPERTS), workload__0__mapping=mapping)
     family = next(families(instance))
