@@ -242,8 +242,9 @@ def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(insta
     assert leaves_out_what_would_be_dropped(next(iter(with_core_optics(instance))), instance.workload[0])
 
 
-def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped() -> None:
-    fleet = load(Path(__file__).parents[2] / "instances/fleet-core-growth.toml")
+@pytest.mark.parametrize("name", ["fleet-core-growth", "fleet-3-phases-2-sites"])
+def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped(name: str) -> None:
+    fleet = load(Path(__file__).parents[2] / "instances" / f"{name}.toml")
     assert all(leaves_out_what_would_be_dropped(fleet, workload) for workload in fleet.workload)
 
 
