@@ -232,6 +232,11 @@ def test_only_the_gradients_move_to_other_links() -> None:
     assert rest + one.between_domains_s <= one.iteration_time_s <= rest + one.between_domains_s + 0.1 * rest
 
 
+def test_more_links_are_never_slower() -> None:
+    times = [trained(fabric(text))[0].iteration_time_s for text in ("ring:4", "full:4")]
+    assert times == sorted(times, reverse=True)
+
+
 def test_sharded_parameters_come_back_in_sixteen_bits() -> None:
     whole, sharded = trained(fabric("ring:4"))[0], trained(fabric("ring:4"), zero=1)[0]
     assert sharded.between_domains_s == pytest.approx(whole.between_domains_s * 6 / 8, rel=1e-3)
