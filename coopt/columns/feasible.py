@@ -73,9 +73,9 @@ from coopt.perf.memory import memory_bytes
 from coopt.perf.pipelines import pipeline_waits
 
 KEPT = 16
-"""Number of lists of placements of some mappings kept for the next question of the process."""
-MOST_MAPPINGS = 1 << 20
-"""Number of mappings, of some 100 bytes each, in the lists kept for the next question."""
+"""Number of lists of mappings, and of placements of each, kept for the next question of the
+process.
+"""
 SHORT = 1e-9  # relative reduction of lower bounds, so that sums in another order stay above them
 
 
@@ -137,11 +137,6 @@ class FeasibleMappings:
     )
     placed: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
-    def listed(self) -> int:
-        """Number of mappings that are listed, one row each."""
-        return len(self.fit) + len(self.too_large) + len(self.needless)
-
     def lower_bound_s(self, gpu: Gpu, hb_gbyte_s: float, byte_s: float) -> Floats:
         """Return the lower bound on the time of each feasible mapping (s), given the bandwidths
         inside domains and between them; cached per pair of bandwidths.
@@ -194,11 +189,9 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
     if found is None:
         found = _feasible_mappings(*key)
     FEASIBLE[key] = found  # the last to go
-    rows = 0
-    for kept, one in reversed(list(FEASIBLE.items())):
-        rows += one.listed
-        if rows > MOST_MAPPINGS and one is not found:
-            FEASIBLE.pop(kept, None)
+    if len(FEASIBLE) > KEPT:
+        oldest, *_ = FEASIBLE
+        FEASIBLE.pop(oldest, None)
     return replace(found, workload=workload)
 
 
