@@ -76,12 +76,15 @@ class Bounds:
             )
             yield Against(limit, bound, without)
 
-    def _without(self, limits: Sequence[NumericLimit]) -> dict[str, Plan | None]:
+    def _without(
+        self, limits: Sequence[NumericLimit], kept: Sequence[NumericLimit] = ()
+    ) -> dict[str, Plan | None]:
         """The cheapest plan without each limit, by its key, where that is cheaper than with all.
 
         Where none is cheaper without several of them, none is without one of these. Where one is,
         limits of which it takes more are asked about one by one, and the others together; a single
-        one has that plan.
+        one has that plan, unless it may take more of what is `kept` as well: more GPUs in a phase
+        let later ones have more.
         """
         exceeded, found = {limit.key for limit in limits}, dict[str, Plan | None]()
         if len(limits) > 1:
@@ -90,9 +93,11 @@ class Bounds:
                 if plan is None:
                     return dict.fromkeys(exceeded)
                 exceeded = {limit.key for limit in limits if _may_exceed(limit, plan)} or exceeded
-                if len(exceeded) == 1:
+                if len(exceeded) == 1 and not any(_may_exceed(limit, plan) for limit in kept):
                     found = dict.fromkeys(exceeded, plan)
-            found |= self._without([limit for limit in limits if limit.key not in exceeded])
+            others = [limit for limit in limits if limit.key not in exceeded]
+            asked_alone = [limit for limit in limits if limit.key in exceeded]
+            found |= self._without(others, [*kept, *asked_alone])
         for limit in limits:
             if limit.key in exceeded and limit.key not in found:
                 alone = partial(self._cheaper, [(limit, limit.loosest)])

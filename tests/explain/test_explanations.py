@@ -22,6 +22,7 @@ from coopt.plan.explanation import Bound, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
+from tests.conftest import FEW_MAPPINGS, question
 from tests.explain.changed import at_price, bounded, network, only, with_key, without
 from tests.kinds import QUESTIONS
 from tests.solving.fleet_oracle import least_costs, least_excess
@@ -138,6 +139,47 @@ def _check_each_is_told_once(found: Explanation) -> None:
             others = (other for other in found.rivals if other.part == one.part and not other.excluded)
             alone = any(other.extra == one.extra for other in others)
             assert alone != any(f"{one.part} without {one.choice}:" in said for said in found.sentences)
+
+
+def test_a_limit_binds_alone_only_where_no_other_has_to_give_as_well() -> None:
+    """Slow NICs are enough for 24 GPUs, which in turn take more racks or more power than there are: more GPUs in the
+    first phase let the second one have more, of which power says nothing."""
+    mapping = FEW_MAPPINGS | {"tp": 8, "pp": 1, "micro_batch": 8, "zero": 0}
+    domains = [("cool", 700, 3), ("hot", 1200, 1)]
+    rates = [(400, 10_000), (64, 1000)]
+    table = question(
+        cluster__gpus=16,
+        workload__0__mapping=mapping,
+        workload__0__global_batch=96,
+        workload__0__gpus=[16, 24],
+        workload__0__max_iteration_time_s=0.48,
+        network__fabrics="rail-only",
+        network__hb_domains=[
+            {"name": name, "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": w, "racks": racks}
+            for name, w, racks in domains
+        ],
+        network__nics=[{"name": f"nic-{rate}", "gbit_s": rate, "usd": usd, "w": 20} for rate, usd in rates],
+        network__switches=[
+            {"name": f"box-{rate}", "radix": 32, "port_gbit_s": rate, "usd": 1000, "w": 100} for rate, _ in rates
+        ],
+        network__optics=[
+            {"name": f"optic-{rate}", "gbit_s": rate, "usd": 10, "w": 5, "reach_m": 500} for rate, _ in rates
+        ],
+        sharing={"mode": "partition"},
+        phase=[
+            {"year": 2026, "gpus": 16, "workloads": {"name": "w", "max_iteration_time_s": 2.0}},
+            {"year": 2028, "gpus": 16, "price": {"nic": 0.5}},
+        ],
+        limits={"power_mw": 0.022, "racks": 7},
+    )
+    found = coopt.explain(Instance.model_validate(table))
+    binds = {bound.limit: bound.binds for bound in found.bounds}
+    for key, ample in {"limits.power_mw": 1.0, "limits.racks": 1000}.items():
+        assert coopt.solve(with_key(table, key, ample)).objective.value == found.value
+        assert not binds[key]
+    both = table | {"limits": {"power_mw": 1.0}, "cluster": table["cluster"] | {"gpus": 24}}
+    more = both | {"phase": [table["phase"][0], table["phase"][1] | {"gpus": 24}]}
+    assert coopt.solve(Instance.model_validate(more)).objective.value < found.value
 
 
 @pytest.mark.parametrize("kind", ["phased", "sites", "worst-case", "direct", "partition"])
