@@ -266,8 +266,7 @@ def of_no_prices(kind: ObjectiveKind) -> str:
     """That prices have no ranges where they are weighed by time."""
     return (
         f"There are no price ranges for objective.minimize = {kind!r}. To get them, set"
-        " objective.minimize = 'capex' and, for each workload, max_iteration_time_s to its"
-        " iteration time in the plan."
+        " objective.minimize = 'capex' and a bound for each workload: its time in the plan."
     )
 
 

@@ -64,7 +64,7 @@ const place = document.createElement('div');
 const way = (limit) => ({ value: '$1', changes: [{ limit, now: '1', to: '2' }] });
 const found = { status: 'infeasible', sentences: [], tables: [], relaxations: given[0].map(way), table: given[1] };
 showReasons(place, found, () => {});
-given[2]([...place.querySelectorAll('.ways li')].map((one) => one.textContent.split(' ')[0]));
+given[2]([...place.querySelectorAll('.ways li')].map((one) => one.textContent.split(' ')[1]));
 """
 
 

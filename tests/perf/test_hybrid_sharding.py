@@ -70,7 +70,7 @@ def test_plans_with_copies_are_accepted_and_exported(experts):
 def test_copies_that_cannot_be_are_refused():
     """Those larger than a domain have no plan."""
     asked = sharded(2, network__hb_domains="hgx-h100-8")
-    assert "8 GPUs with options.dp_replicate = 2" in accepted(asked).explanation[0]
+    assert "options.dp_replicate = 2: needs" in accepted(asked).explanation[0]
     asked = ask(workload__0__model=small_model(**EXPERTS), workload__0__options={"expert_tp": 3})
     assert "without options.expert_tp = 3" in accepted(asked).explanation[0]
     for copies, changes, complaint in (

@@ -71,7 +71,7 @@ def test_the_plan_is_direct_accepted_and_told(answered: tuple[Instance, Plan]) -
         "direct links through patch-panel",
         "Bundles of links",
         "Traffic between domains",
-        "With switches the",
+        "With switches, the",
     ):
         assert words in told((0, 1))
     passing_on = "takes no time in the model"
