@@ -105,7 +105,7 @@ def solve(
     [robust] or direct links.
 
     Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
-    contradicted by the witness.
+    contradicted by the second solver of --witness.
     """
     from coopt.instance.schema import load
     from coopt.network.plan_networks import baseline_of
@@ -303,8 +303,8 @@ def explain(
     one costs, the best plan with each other HB domain, fabric, NIC and switch, the range of each
     price within which the plan stays optimal, and the runner-up. If no plan meets the bounds: the
     limits that conflict, and the smallest changes that allow a plan, each confirmed by solving
-    again; of many possible numbers of GPUs, multiples of a stated step are tried. The time limit
-    (150 s, or 60 s if no plan meets the bounds) covers all of this; what was not examined is
+    again (of many possible numbers of GPUs only multiples of a step, which is printed). The time
+    limit (150 s, or 60 s if no plan meets the bounds) covers all of this; what was not examined is
     listed.
 
     Exit codes: 0 explained, 4 stopped before everything was examined.

@@ -113,9 +113,7 @@ def check_place(output: str, *others: str) -> None:
         written to.
     """
     if output == "-":
-        raise InstanceError(
-            "-: the answer already goes to standard output, needs the name of a file"
-        )
+        raise InstanceError("-: this is not written to standard output, needs the name of a file")
     file = Path(output)
     with _writable(output):
         same = [

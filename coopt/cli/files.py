@@ -144,7 +144,7 @@ def writers() -> dict[str, Callable[..., str | bytes]]:
 @click.option(
     "--workload",
     metavar="NAME",
-    help="The workload to write, if there are several (formats of one workload).",
+    help="The workload to write, if there are several and the format holds one.",
 )
 @click.option(
     "--part",
@@ -268,7 +268,7 @@ def cabling(
 @click.option(
     "--no-front",
     is_flag=True,
-    help="Leave out cost against time.",
+    help="Leave out the front of cost against time.",
 )
 @click.option(
     "--no-sensitivity",

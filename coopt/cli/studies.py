@@ -280,7 +280,7 @@ def calibrate(
     measured = table_rows + log_rows
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
-    read = f"{counted(len(log_rows), 'row')} read from logs"
+    read = f"{counted(len(log_rows), 'row')} from the logs"
     write_file(table, lambda: table_of(log_rows), read)
     report, lines, document = (
         _fitted_to_prior(measured, sets, links)
@@ -375,10 +375,10 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
     "--batch",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Global batch.  [MODEL: 2 for each GPU]",
+    help="Global batch.  [of a MODEL: 2 sequences a GPU]",
 )
 @click.option("--seq", metavar="N", type=click.IntRange(min=1), help="Tokens in a sequence.")
-@click.option("--precision", metavar="NAME", help="bf16, fp16, fp8 or fp4.  [MODEL: bf16]")
+@click.option("--precision", metavar="NAME", help="bf16, fp16, fp8 or fp4.  [of a MODEL: bf16]")
 @click.option("--software", metavar="NAME", help="Training framework of a MODEL.  [megatron-core]")
 @_mapping_options
 @click.option("--top", metavar="N", type=click.IntRange(min=1), default=20, show_default=True)

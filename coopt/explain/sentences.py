@@ -251,9 +251,9 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
 
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
-    """What time did not suffice for; `within_s` where nobody set a limit."""
-    limit = "" if within_s is None else f" ({within_s:g} s; --time-limit allows more)"
-    return f"Time ran out{limit} before these were examined: {', '.join(untried)}."
+    """What was not examined to a proof; `within_s` where nobody set a limit."""
+    limit = "" if within_s is None else f" within {within_s:g} s (--time-limit allows more)"
+    return f"Not examined to the end{limit}: {', '.join(untried)}."
 
 
 def of_gpus_in_vain(names: Sequence[str]) -> Iterator[str]:

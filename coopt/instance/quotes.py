@@ -403,8 +403,8 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
     for name, column in catalog.columns.items():
         if column not in known:
             raise InstanceError(
-                f"catalog.columns: {name!r} = {column!r}: quotes have no such column, needs one"
-                f" such as 'part_number' or 'usd'{_closest(column, known)}"
+                f"catalog.columns: {name!r} = {column!r}: coopt has no column {column!r} for"
+                f" quotes, needs one such as 'part_number' or 'usd'{_closest(column, known)}"
             )
     ours = [catalog.columns.get(name, f"{LEFT_OUT}{name}") for name in names]
     if "name" not in ours and "part_number" in ours:

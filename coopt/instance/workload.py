@@ -642,8 +642,8 @@ class Workload(Table):
         chunks, schedule = self.mapping.interleave, self.options.schedule
         if schedule != "1f1b" and chunks is not None and chunks != (1,):
             raise ValueError(
-                f"mapping.interleave = {list(chunks)}: with options.schedule = {schedule!r} a GPU"
-                " has one model chunk, needs [1], or options.schedule = '1f1b'"
+                f"mapping.interleave = {list(chunks)}: options.schedule = {schedule!r} does not"
+                " interleave, needs [1], or options.schedule = '1f1b'"
             )
         return self
 

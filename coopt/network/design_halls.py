@@ -118,15 +118,12 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         lower_key = "optic" if form.optic_below is None else "optic_below"
         lower = form.optic_below or form.optic
         if not number and lower is not None and rate is not None and of_cage % lower.links_of(rate):
-            holder = (
-                "a NIC has"
-                if nics_per_cage == 1
-                else f"the {nics_per_cage} NICs that share a cage have"
-            )
+            holder = "a NIC" if nics_per_cage == 1 else f"the {nics_per_cage} NICs of a cage"
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
-                f" {lower.links_of(rate)} cable ends, which does not divide the {of_cage} that"
-                f" {holder}, needs an optic_below with fewer cable ends, or another gpus_per_cage"
+                f" {lower.links_of(rate)} cable ends, which does not divide the {of_cage} cable"
+                f" ends of {holder}, needs an optic_below with fewer cable ends, or another"
+                " gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, at.above),

@@ -39,7 +39,7 @@ FIELDS = {
 PLAIN = ("usd", "w")
 """Fields of prices and of power, of what is bought by the piece."""
 OWN = "stated in the instance without a source"
-NONE = "this part draws no power"
+NONE = "no power is counted for it"
 UNKNOWN = "the instance does not list this part"
 
 

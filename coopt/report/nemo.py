@@ -175,8 +175,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     shards = mapping.dp * mapping.cp // copies
     reasons = {
         (
-            f"precision = {workload.precision}: the recipe has no such precision, needs bf16, or"
-            " fp8 with a dense model"
+            f"precision = {workload.precision}: the recipe has bf16 and, for dense models, fp8,"
+            " needs one of these"
         ): (
             workload.precision not in ("bf16", "fp8")
             or (workload.precision == "fp8" and model.experts > 0)

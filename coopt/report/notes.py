@@ -81,7 +81,7 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
     elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""
     longest = [
-        f"{max(cables):,} m up to tier {level}" for level, cables in enumerate(hall.cables, start=1)
+        f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
     ]
     return [
         f"The hall has {words.counted(hall.racks, 'rack')}{of_switches} in"

@@ -53,8 +53,8 @@ CHARGED_AS = {
 }  # other groups have the name of their kind of traffic
 LESS_SHARE = 1e-6
 """By what share a ratio has to be lower, so that a network is ruled out that has it."""
-MISSED = "the routes found miss a bound"
-MISSED_BELOW = "the routes found for a cheaper plan miss a bound"
+MISSED = "the routes found miss a bound on time"
+MISSED_BELOW = "the routes found for a cheaper plan miss a bound on time"
 
 
 def route_plan(

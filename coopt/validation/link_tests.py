@@ -190,7 +190,9 @@ def _of_json(text: str, name: str) -> _Output:
         # a process names the first of its GPUs alone
         each = table["config"]["nthreads"] * table["config"]["ngpus"]
         if not 0 < each * len(devices) <= MOST_RANKS:
-            raise ValueError(f"nthreads times ngpus = {each:.9g} is out of range")
+            raise ValueError(
+                f"nthreads x ngpus x devices = {each * len(devices):.9g}, needs 1 to {MOST_RANKS:,}"
+            )
         ranks = [
             (str(one["hostname"]), str(one["device_info"])) for one in devices for _ in range(each)
         ]

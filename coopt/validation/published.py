@@ -304,7 +304,7 @@ def value_of(column: str, cell: str) -> Any:
         try:
             return tuple(json.loads(cell))
         except (ValueError, TypeError, RecursionError):
-            raise ValueError("needs a list of tables in JSON") from None
+            raise ValueError("needs a JSON list of objects") from None
     table = RunSoftware if TABLES[column] == "software" else Transformer
     kinds = _kinds(table.model_fields[column].annotation)
     if bool in kinds:

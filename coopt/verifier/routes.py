@@ -90,8 +90,8 @@ def check_routes(
             if network_part.design is not None
         )
         raise InstanceError(
-            f"{instance.name}: routes are those of one network with switches, needs"
-            f" {f'--part of {names}' if names else 'a plan that has one'}"
+            f"{instance.name}: routes are of one network with switches, needs"
+            f" {f'--part with one of {names}' if names else 'a plan that has one'}"
         )
     (network_part,) = parts
     network = network_of(instance, network_part.name, parts[0].design)

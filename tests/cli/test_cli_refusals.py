@@ -79,7 +79,7 @@ IN_WORKLOAD = {  # keys in place of the bound, or after it where they begin with
     ),
     "two-chunks-put-off": (
         '\noptions = { schedule = "zb-h1" }\nmapping.interleave = [1, 2]',
-        "mapping.interleave = [1, 2]: with options.schedule = 'zb-h1'",
+        "mapping.interleave = [1, 2]: options.schedule = 'zb-h1'",
     ),
     "no-such-schedule": ('\noptions = { schedule = "zb-v" }', "'zb-v': needs one of '1f1b', 'zb-h1' or 'dualpipe'"),
     "no-such-peak": ('\nprecision = "fp4"', "needs another precision or fp4_tflop_s"),

@@ -142,7 +142,7 @@ def test_a_box_at_one_rate_has_the_cages_of_the_box() -> None:
 def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> None:
     changes = LARGER | {"cluster__gpus": 256, "network__fabrics": "clos"}
     found = text(**changes)
-    assert all(figure in found for figure in ("8 racks", "by 3 m", "up to tier 1"))
+    assert all(figure in found for figure in ("8 racks", "by 3 m", "below tier 1"))
     short = {"name": "short", "gbit_s": 400, "reach_m": 6, "usd": 1, "w": 1}
     near = {"network__optics": [short], "network__link_reach_m": [6.0, 6.0, 6.0]}
     assert "(6 m) is too short" not in found

@@ -96,7 +96,7 @@ def test_small_sizes_tell_the_start_up_time():
         (document()[:-9], {}, "mine.log: no JSON of nccl-tests .* needs the whole file"),
         (document(out_of_bounds={"count": float("inf")}), {}, "no JSON of nccl-tests .*cannot convert float infinity"),
         (document().replace('"size": 1024', '"size": NaN'), {}, "no JSON of nccl-tests .size nan"),
-        (document().replace('"ngpus": 1', '"ngpus": 99999999'), {}, "nthreads times ngpus = 99999999"),
+        (document().replace('"ngpus": 1', '"ngpus": 99999999'), {}, "nthreads x ngpus x devices = 1"),
         (document().replace('"redop": "sum"', '"redop": ["sum"]'), {}, "no JSON of nccl-tests .size 1024"),
         (document(config=7), {}, "has another form .*, needs a whole file"),
         (document(results=[{"size": 8}]), {}, "lacks 'out_of_place', needs a whole file"),

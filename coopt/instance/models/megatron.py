@@ -226,7 +226,7 @@ def _layers(
     reach = re.fullmatch(r"[\[(]?(\d+)(, *\d+)*[\])]?", str(window or 0).strip())
     if not reach:
         raise InstanceError(
-            f"{place}: window_size = {window!r}: needs whole numbers, such as 4095,0"
+            f"{place}: window_size = {window!r}: needs whole numbers from 0, such as 4095,0"
         )
     if window and said.get("hybrid_attention_pattern"):
         found["sliding_window"] = int(reach[1])

@@ -188,8 +188,8 @@ def _usable_cores(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]
     stranded = np.flatnonzero(is_allowed.sum(axis=1)[unit] == 0)
     if stranded.size:
         raise InstanceError(
-            f"leaf {flows.dst[stranded[0]]}: no core is linked both to it and to all leaves that"
-            " send to one of its hosts; needs such a core, or `host` left out"
+            f"leaf {flows.dst[stranded[0]]}: no core has links to it and to every leaf that sends"
+            " flows which must share a core, needs such a core, or no argument `host`"
         )
     return is_allowed
 

@@ -162,12 +162,13 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
             ("Transceivers", words.count(fabric.transceiver_count)),
             ("NICs", nics_in_words(fabric.nic)),
         ]
-    gap = words.percent(point.claim.gap or 0.0)
+    gap = point.claim.gap or 0.0
+    within = f" by more than {words.percent(gap)}" if gap > SOLVED else ""
     rows += [
         ("Capex", f"${point.cost.capex_usd:,.0f}"),
         ("Power", f"{point.cost.power_w:,.0f} W"),
         ("TCO", f"${point.cost.tco_usd:,.0f}"),
-        ("Proof", f"no design that is as fast {VERBS[front.kind]}, gap {gap}"),
+        ("Proof", f"no design that is as fast {VERBS[front.kind]}{within}"),
     ]
     for label, run in point.runs:
         of = "" if len(point.runs) == 1 else f" of {label}"
@@ -239,8 +240,9 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
             " design that is the fastest for several budgets is shown once, at what it costs."
         ),
         ("days",): (
-            f"Each point is the {LEAST[front.kind]} design by a date; dates are evenly spaced"
-            f"{stay}. A design that answers several dates is shown once, at the days it takes."
+            f"Each point is the {LEAST[front.kind]} design that trains within a number of days;"
+            f" these are evenly spaced{stay}. A design that is the answer for several is shown"
+            " once, at the days it needs."
         ),
         (): "",
     }

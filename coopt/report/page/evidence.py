@@ -153,7 +153,8 @@ def domain_caption(family: Family) -> str:
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its"
         f" {size}{idle} reach each other at {family.hb.gbyte_s:g} GB/s; {nic_text} of"
-        f" {family.nic.gbit_s:g} Gbit/s. Each colour is a rail."
+        f" {family.nic.gbit_s:g} Gbit/s. GPUs of one colour have the same place"
+        " in their HB domains."
     )
 
 

@@ -83,7 +83,7 @@ def _faults(
     if not agree(claim.saved, saved):
         yield f"it saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
     elif saved < LEAST_SAVED - TOLERANCE:
-        yield f"it saves {saved:.4%} of the time, less than {LEAST_SAVED:.0%}"
+        yield f"this saves {saved:.4%} of the time, but a suggestion has to save {LEAST_SAVED:.0%}"
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]

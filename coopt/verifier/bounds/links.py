@@ -399,13 +399,11 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         by_lengths = "the link lengths in the plan prove the claim on direct links"
         by_links = "the fewest links that each HB domain needs prove the claim on direct links"
         return by_lengths if lengths else by_links, None
-    share = (
-        ""
+    rests = (
+        "that no cluster with direct links is feasible rests"
         if denied
-        else f", of which {float(links_bound.least / Fraction(ceiling)):.4%} is proven,"
+        else f"{float(links_bound.least / Fraction(ceiling)):.4%} of the bound on direct links is"
+        " proven, the rest rests"
     )
-    text = (
-        f"the {'claim' if denied else 'bound'} on direct links{share} rests on {SOLVERS_WORD}"
-        " (`coopt prove` writes a proof)"
-    )
+    text = f"{rests} on {SOLVERS_WORD} (`coopt prove` writes a proof)"
     return text, float(links_bound.least)

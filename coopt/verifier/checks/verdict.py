@@ -652,7 +652,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " designs"
         ),
     ),
-    ("rival-value", "some feasible cluster with switches has the stated value"),
+    ("rival-value", "some feasible cluster with switches has the value stated for switches"),
     (
         "cliff",
         "the close alternatives that save money or time can be built and are as fast as stated",
@@ -671,7 +671,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "runner-up-place",
-        "runners-up accompany an optimal plan, with the reason why there are no more",
+        "only an optimal plan has runners-up, and it then says why there are no more",
     ),
     ("runner-up-proof", "every runner-up has a gap within the target"),
     (

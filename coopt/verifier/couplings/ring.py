@@ -225,8 +225,8 @@ def _border(
         border.channel_modules <= inward,
         border.channel_modules,
         inward,
-        f"Channels end in {counted(border.channel_modules, 'module')} of the border, which only"
-        f" {counted(inward, 'link')} from leaves feed.",
+        f"{built.site.name}: channels end in {counted(border.channel_modules, 'module')} of its"
+        f" border switches, but only {counted(inward, 'link')} from leaves lead there.",
     )
     return border
 

@@ -139,7 +139,7 @@ def _run(ledger: Ledger, instance: Instance, plan: Plan, family: DesignFamily) -
         "crossing",
         has_neighbours(place, tied=run.workload.model.tied_embeddings),
         place.pp_across,
-        "at most 2 blocks of stages",
+        "stages that share parameters are neighbours",
         f"The pipeline spans {counted(place.pp_across, 'block')} of domains with"
         f" {counted(place.pp_in, 'stage')} in each. Some stages share parameters (a tied embedding"
         " or a second copy) but are not neighbours, and direct links cannot carry what these"

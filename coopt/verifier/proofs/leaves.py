@@ -231,11 +231,11 @@ class LeafPrices:
         if switch is None:
             if prices[phase, LINKS]:
                 raise NothingProvenError(
-                    "it has a multiplier for links into a core, which the instance does not have"
+                    "the proof prices links into a core, which the instance does not have"
                 )
         elif switch.radix * prices[phase, LINKS] > prices.get((phase, f"switch {switch.name}"), 0):
             raise NothingProvenError(
-                "the multipliers of the ports of a core switch add up to more than its own"
+                "the proof prices the ports of a core switch above the switch itself"
             )
 
     def _purchases(self, ranges: Mapping[tuple[int, str], UnitRange]) -> Fraction:
@@ -281,9 +281,7 @@ class LeafPrices:
 
     def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:
-            raise NothingProvenError(
-                "it has a multiplier for a limit that the instance does not set"
-            )
+            raise NothingProvenError("the proof prices a limit that the instance does not set")
         # plans may be over a limit by the rounding of their sums, and a bound is to hold for them
         # as well
         return price * cap * (1 + SLACK) if price and cap is not None else Fraction()
