@@ -391,7 +391,7 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
     (heads,) = (text for text in told.splitlines() if "built from" in text)
     assert heads.split()[-7:] == ["days,", "large", "days,", "small", "capex", "$", "saved"]
     assert "  2 clusters with " in told  # in full
-    assert "dates are evenly spaced" in " ".join(told.split())
+    assert "these are evenly spaced" in " ".join(told.split())
     assert {"large.days", "small.days"} <= {*front.points[0].times}
 
 
