@@ -32,6 +32,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -184,19 +185,9 @@ def feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappin
 
     The result is cached for questions with other bounds or prices.
     """
-    key = without_bound(workload), gpu.unpriced, gpus
-    found = FEASIBLE.pop(key, None)
-    if found is None:
-        found = _feasible_mappings(*key)
-    FEASIBLE[key] = found  # the last to go
-    if len(FEASIBLE) > KEPT:
-        oldest, *_ = FEASIBLE
-        FEASIBLE.pop(oldest, None)
-    return replace(found, workload=workload)
-
-
-FEASIBLE: dict[tuple[Workload, Gpu, int], FeasibleMappings] = {}
-"""Lists of mappings of this process, the most recent last."""
+    return replace(
+        _feasible_mappings(without_bound(workload), gpu.unpriced, gpus), workload=workload
+    )
 
 
 def without_bound(workload: Workload) -> Workload:
@@ -206,6 +197,7 @@ def without_bound(workload: Workload) -> Workload:
     return workload.model_copy(update=unbound).in_turn_within(None)
 
 
+@lru_cache(maxsize=KEPT)
 def _feasible_mappings(workload: Workload, gpu: Gpu, gpus: int) -> FeasibleMappings:
     even_mappings, uneven = mappings(workload, gpus)
     needed_bytes = memory_bytes(workload, even_mappings)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coopt.columns import flows, pools
 from coopt.columns.algorithm_loads import most_edges
 from coopt.columns.feasible import (
-    FEASIBLE,
+    _feasible_mappings,
     compute_s,
     feasible_mappings,
     least_time_s,
@@ -384,7 +384,7 @@ def test_times_that_are_kept_are_those_worked_out_anew() -> None:
     kept = [times(one) for one in (*questions, *questions)]
     assert kept[:4] == kept[4:]
     for one, seconds in zip(questions, kept, strict=False):
-        FEASIBLE.clear()
+        _feasible_mappings.cache_clear()
         assert times(one) == seconds
 
 
@@ -396,7 +396,7 @@ def test_rows_placed_for_a_longer_bound_or_for_faster_nics_are_those_placed_anew
     instance = ask(workload__0__model=small_model(**EXPERTS), workload__0__mapping=mapping)
     family = next(families(instance))
     device, ideal = instance.cluster.gpu, full_bandwidth([context_of(family)])
-    FEASIBLE.clear()
+    _feasible_mappings.cache_clear()
     again = 0
     for _ in range(30):
         longest = with_scaled_bounds(instance, random_.choice([0.05, 0.1, 0.2, 0.4, 1.0]) * random_.uniform(0.5, 2.0))

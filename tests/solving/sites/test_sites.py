@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 import coopt
-from coopt.columns.feasible import FEASIBLE
+from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
 from coopt.network.borders import channel_end, link_counts
@@ -51,7 +51,7 @@ def test_what_is_kept_for_the_next_question_changes_no_answer() -> None:
     questions = [Instance.model_validate(apart(**change)) for change in changes]
     kept = [coopt.solve(one) for one in questions]
     for one, plan in zip(questions, kept, strict=True):
-        FEASIBLE.clear()
+        _feasible_mappings.cache_clear()
         again = coopt.solve(one)
         assert (again.objective, again.parts, again.couplings) == (plan.objective, plan.parts, plan.couplings)
         assert again.solver.columns_kept == plan.solver.columns_kept
