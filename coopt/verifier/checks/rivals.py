@@ -89,7 +89,7 @@ def note_undecided(ledger: Ledger, plan: Plan, text: str, rival: float | None = 
     confirms a claim.
     """
     source = (
-        f"undecided: {text} meets a bound on time or a limit only within rounding; that it does"
-        f" not rests on {SOLVERS_WORD}"
+        f"undecided: {text} meets a bound on time or a limit only within rounding; only"
+        f" {SOLVERS_WORD} rules it out"
     )
     note_source(ledger, plan, source, rival)
