@@ -226,12 +226,12 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
         return ""
     ours, theirs = (family for family in families if family is not None)
     joins = ""
-    if _has_rails_apart(ours) and _joins_all(theirs):
+    if ours.rails_apart and _joins_all(theirs):
         joins = (
             "its switches connect any two GPUs, while the plan connects GPUs of different rails"
             " only inside HB domains"
         )
-    elif _has_rails_apart(theirs) and _joins_all(ours):
+    elif theirs.rails_apart and _joins_all(ours):
         joins = (
             "it connects GPUs of different rails only inside HB domains, while the plan's switches"
             " connect any two GPUs"
@@ -248,10 +248,6 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
         "; ".join([*speeds, _without_leaf(theirs, ours)]),
     )
     return ". ".join(map(sentence, filter(None, phrases)))
-
-
-def _has_rails_apart(family: Family) -> bool:
-    return family.fabric == "rail-only" and family.planes > family.nic_planes
 
 
 def _joins_all(family: Family) -> bool:

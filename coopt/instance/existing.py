@@ -123,8 +123,8 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
         return table
     if "direct" in entries_of(network, "fabrics"):
         raise ValueError(
-            f"network.fabrics = {network['fabrics']!r}: an existing network has switches, needs"
-            f" fabrics without 'direct' beside {GIVEN}"
+            f"network.fabrics = {network['fabrics']!r}: the network that {GIVEN} keeps has"
+            " switches, needs fabrics without 'direct'"
         )
     if not stands.get("nic"):
         raise ValueError(

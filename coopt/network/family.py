@@ -583,6 +583,11 @@ class Family(EquippedDomains, Wiring):
         return self.tiers <= 1 or self.fabric != "rail-only"
 
     @property
+    def rails_apart(self) -> bool:
+        """Whether rails are separate networks, so that traffic changes rails inside domains."""
+        return self.fabric == "rail-only" and self.planes > 1
+
+    @property
     def pod_ratio(self) -> float:
         """Slowdown beyond a pod over that inside it."""
         return self.pods.l / self.pods.w if self.pods else 1.0

@@ -168,5 +168,5 @@ def _prices(plan: Plan, other: NextBest) -> str:
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
-    call = " This is a close call: several prices within their ranges could together reverse it."
+    call = " This is a close call: several uncertain prices together could reverse the choice."
     return f"{more}: {what}. {turn}.{call * other.close}"

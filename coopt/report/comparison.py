@@ -230,9 +230,7 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     both = f", both named {before.name}"
     names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
-    worst = (
-        "The bill of a worst-case plan is at the worst prices; any other bill is at list prices."
-    )
+    worst = "The bill of a worst-case plan is at the worst prices, that of any other plan is not."
     gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
     listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
     once = (
@@ -291,7 +289,7 @@ def difference_headline(difference: Difference) -> str:
     if parts:
         return f"The second plan {words.both(parts)}."
     if "status" not in changes:
-        return "Cost and power are the same; other figures differ."
+        return "Cost and power do not differ, but other figures do."
     status = changes["status"]
     nothing = "; one of the plans has no design" if _one_builds_nothing(difference) else ""
     return (

@@ -154,7 +154,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
         else f"{core.optic} at the core and {words.both(lower)} at islands"
     )
     between = "the islands of a site" if coupling.site is not None else "islands"
-    alone = "The core joins only one island: its links are bought, but connect it to nothing yet."
+    alone = "The core joins only one island: its links are bought, but lead to no other island."
     without = "An island of one HB domain has no leaf; its NICs serve only the links into the core."
     return pieces(
         figures(
@@ -319,7 +319,9 @@ def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
         "Efficiency": f"x {low_share:g} to {high_share:g}"
         if robust.efficiency != (1.0, 1.0)
         else "",
-        "Aim": AIMS[robust.aim == "worst-case"],
+        "Aim": AIMS[robust.aim == "worst-case"]
+        if robust.prices != Prices() or robust.aim != "worst-case"
+        else "",
     }
     return [(name, text) for name, text in rows.items() if text]
 

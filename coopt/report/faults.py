@@ -22,7 +22,7 @@ SURVIVES = "Training survives the loss of any one part"
 
 
 def faults_report(faults: Faults) -> list[RenderableType]:
-    """A sentence, a table of parts, then spares and alignment."""
+    """A sentence, a table of parts, then spares and traffic between separate rails."""
     headline = Text(faults_headline(faults), style="bold")
     names = [workload.name for workload in faults.faults[0].workloads]
     if not names:
@@ -37,10 +37,9 @@ def faults_report(faults: Faults) -> list[RenderableType]:
         for outage in faults.interrupted
     ]
     unaligned = [
-        f"Not aligned to rails: {words.both(COLLECTIVES[kind] for kind in workload.traffic)}"
-        f" traffic of {workload.workload}. Where no switch joins rails above the leaves, this"
-        " traffic is forwarded inside the HB domain; check that the communication library does"
-        " so."
+        f"Rails are separate, but {words.both(COLLECTIVES[kind] for kind in workload.traffic)}"
+        f" traffic of {workload.workload} goes from one to another: the plan assumes that it is"
+        " forwarded inside the HB domain. Check that the communication library does so."
         for workload in faults.unaligned
     ]
     return pieces(
@@ -65,7 +64,9 @@ def faults_headline(faults: Faults) -> str:
         if fault.slowdown and any(not workload.within_bound for workload in fault.workloads)
     ]
     late_text = f"; the loss of {_part_list(late)} makes a workload miss its bound" if late else ""
-    longest = max(slowdowns, default=1.0)
+    if not slowdowns:
+        return f"Training stops after the loss of {_part_list(stops)}."
+    longest = max(slowdowns)
     longer = (
         f"takes at most {longest:.3f} times as long" if longest >= 1.0005 else "takes no longer"
     )
@@ -91,7 +92,7 @@ def _idle_replicas(outage: Interrupted, spares: Spares | None) -> str:
 
 def _part_list(parts: Iterable[str]) -> str:
     return words.alternatives(
-        f"{'an' if part[0] in 'AEIOUH' and part[:2] != 'He' else 'a'} {part}" for part in parts
+        f"{'an' if part.startswith(('HB', 'a')) else 'a'} {part}" for part in parts
     )
 
 

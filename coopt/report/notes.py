@@ -456,11 +456,12 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
         # More GPUs are faster; for any other aim fewer may do.
         place = counts.index(design.gpus) - (instance.objective.minimize != "time")
         start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
-        if place >= 0 and end >= COARSE * start:
+        step = design.hb_domain.active
+        if place >= 0 and end >= max(COARSE * start, start + 2 * step):
             yield (
                 f"No number of GPUs between {words.count(start)} and {words.count(end)} was tried;"
-                f" cluster.gpus = {{ least = {start}, most = {end}, step ="
-                f" {design.hb_domain.active} }} tries numbers in between."
+                f" cluster.gpus = {{ least = {start}, most = {end}, step = {step} }} tries numbers"
+                " in between."
             )
 
 

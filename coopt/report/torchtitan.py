@@ -241,8 +241,8 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             " attention, needs kv_rank"
         ): (model.q_rank > 0 and not model.kv_rank),
         (
-            f"tied_embeddings with pp = {mapping.pp}: the first pipeline stage has the input"
-            " embedding and the last the output, needs pp = 1"
+            f"tied_embeddings with pp = {mapping.pp}: the framework cannot tie embeddings of"
+            " different pipeline stages, needs pp = 1"
         ): (model.tied_embeddings and mapping.pp > 1),
         (f"gradient_bytes = {software.gradient_bytes}: FSDP2 reduces gradients in fp32, needs 4"): (
             software.gradient_bytes != 4

@@ -256,7 +256,9 @@ def too_many_days(
         if availability.spare_domains
         else ""
     )
-    ways_out = "fewer failures, faster restarts or more spare domains"
+    ways_out = "fewer failures or faster restarts"
+    if availability.spare_domains:
+        ways_out = "fewer failures, faster restarts or more spare domains"
     if math.isinf(share):
         return (
             (
@@ -298,7 +300,7 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
     if single:
         return single
     parts = ", ".join(
-        f"{name} {caps[name]:,.10g} ({value:,.10g} suffices without the others)"
+        f"limits.{name} = {caps[name]:,.10g} (alone, {value:,.10g} would do)"
         for name, value in uses.items()
     )
     return (f"no design meets all limits at once: {parts}; needs at least one of them looser",)

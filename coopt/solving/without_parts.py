@@ -124,9 +124,8 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             "restarted on a spare domain" if family.spare_domains else "needs a spare domain",
         ),
     )
-    unaligned = [
-        Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in network.runs
-    ]
+    runs = network.runs if family.rails_apart else ()
+    unaligned = [Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
         faults=tuple(_as_asked(fault, network, running, instance.losses) for fault in found),
@@ -414,8 +413,8 @@ def _in_longer(workload: FaultedWorkload, slower: float) -> FaultedWorkload:
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "stops":
         return (
-            "needs spare domains for all domains on that leaf, or leaves that serve only"
-            " part of a domain"
+            "needs spare domains for all domains on that leaf, or NICs of each domain on"
+            " several leaves"
             if loss.part == "leaf switch"
             else f"needs a second {loss.part}"
         )
@@ -438,7 +437,7 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
         ", and other domains swap the same GPU, so that rails stay aligned"
-        if family.fabric == "rail-only"
+        if family.rails_apart
         else ""
     )
     return _fault(family, Loss(part="GPU", count=family.gpus), running).model_copy(

@@ -16,7 +16,7 @@ from coopt.network.schedules.trees import multitree
 from coopt.perf.mapping import held_parameters
 from coopt.plan.schema import Plan
 from coopt.plan.traffic import Fault, Trained
-from coopt.report.faults import faults_report
+from coopt.report.faults import faults_headline, faults_report
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.plan_routes import route_plan
@@ -127,23 +127,34 @@ def test_counts_cover_every_part_of_the_plan() -> None:
     assert sum(f.count for f in found["NIC"]) == tiers[0].links
 
 
-def test_a_workload_that_leaves_its_rail_is_named() -> None:
+def test_a_workload_that_leaves_its_rail_is_named_where_rails_are_apart() -> None:
     """Interleaved stages, two in each of three domains: the last one and the first are on different rails."""
-    instance = ask(
-        cluster__gpus=24,
-        workload__0__global_batch=24,
-        workload__0__max_iteration_time_s=50.0,
-        workload__0__model={**ask().workload[0].model.model_dump(), "layers": 12, "tied_embeddings": False},
-        workload__0__mapping={"tp": 4, "pp": 6, "interleave": 2},
-        network__hb_domains="hgx-h100-8",
-        network__fabrics="rail-only",
-        network__switches="64x400g",
-        network__oversubscription=1.0,
-    )
+    changes = {
+        "cluster__gpus": 24,
+        "workload__0__global_batch": 24,
+        "workload__0__max_iteration_time_s": 50.0,
+        "workload__0__model": {**ask().workload[0].model.model_dump(), "layers": 12, "tied_embeddings": False},
+        "workload__0__mapping": {"tp": 4, "pp": 6, "interleave": 2},
+        "network__hb_domains": "hgx-h100-8",
+        "network__switches": "64x400g",
+        "network__oversubscription": 1.0,
+    }
+    instance, joined = (ask(**changes, network__fabrics=fabric) for fabric in ("rail-only", "clos"))
     plan = solve(instance)
     assert plan.workloads[0].placement["pp"] == (2, 3)
-    (named,) = plan_faults(instance, plan).unaligned
+    found = plan_faults(instance, plan)
+    (named,) = found.unaligned
     assert (named.workload, named.traffic) == ("w", ("pp",))
+    assert "pipeline hops traffic of w" in " ".join(rendered(faults_report(found)).split())
+    assert plan_faults(joined, solve(joined)).unaligned == ()
+
+
+def test_no_iteration_is_said_to_go_on_where_every_loss_stops_it() -> None:
+    instance = ask(
+        cluster__gpus=8, workload__0__global_batch=8, network__hb_domains="hgx-h100-8", network__fabrics="rail-only"
+    )
+    headline = faults_headline(plan_faults(instance, solve(instance)))
+    assert headline == "Training stops after the loss of a GPU or an HB domain."
 
 
 def test_no_iteration_passes_through_a_core() -> None:

@@ -241,15 +241,16 @@ def _discipline(instance: Question) -> Iterator[str]:
     """
     network = instance.network
     by_ratio = network.charge == "ratio"
-    key = "charge = 'ratio'" if by_ratio else "fabrics"
+    # what leaves no choice of the outermost degree, and what does not
+    ruling = {"network.charge = 'ratio'": "network.charge = 'loads'"} if by_ratio else {}
+    if "direct" in network.fabrics:
+        ruling["'direct' in network.fabrics"] = "fabrics without 'direct'"
     yield from broken(
         *(
             (
-                (by_ratio or "direct" in network.fabrics)
-                and "pp" not in workload.mapping.outermost,
-                f"workload[{w}].mapping.outermost = ['dp']: with network.{key} only pipeline"
-                " stages can be outermost, needs 'pp' in the list, or charge = 'loads' with"
-                " switched fabrics",
+                ruling and "pp" not in workload.mapping.outermost,
+                f"workload[{w}].mapping.outermost = ['dp']: with {both(ruling)} only pipeline"
+                f" stages can be outermost, needs 'pp' in the list, or {both(ruling.values())}",
             )
             for w, workload in enumerate(instance.workload)
         ),

@@ -202,7 +202,10 @@ def front_headline(front: Front, instance: Instance) -> str:
         count_text = f"{words.counted(len(front.points), 'point')} proven{of_all}"
         return f"Stopped early ({front.stop_reason}), {count_text}: {saving}."
     if alone:
-        return f"One design is the fastest and the {LEAST[front.kind]}: {found}."
+        return (
+            "One design is the fastest, and no slower one within the limits of this front"
+            f" {VERBS[front.kind]}: {found}."
+        )
     bends = [_place(front, instance, point) for point in front.points if point.knee]
     knees = f"; knee{'s' if len(bends) > 1 else ''} at {words.both(bends)}" if bends else ""
     return f"{saving}{knees}."

@@ -42,14 +42,14 @@ from coopt.traffic.summary import cells_of, traffic_figures
 
 FABRICS = {
     "rail-only": (
-        "GPUs of one local rank, one from each HB domain, make a rail. Rails are separate"
-        " networks, even where they share a switch: traffic to another rail first moves to that"
-        " rail inside its HB domain."
+        "The NICs in the same place of all HB domains make a rail. Rails are separate networks,"
+        " even where they share a switch: traffic to another rail first moves, inside its HB"
+        " domain, to a GPU on that rail."
     ),
     "rail-optimized": (
-        "GPUs of one local rank, one from each HB domain, make a rail. A leaf serves one rail,"
-        " or several whole ones; if there are several leaves, switches above join them, so that"
-        " any GPU reaches any other."
+        "The NICs in the same place of all HB domains make a rail. A leaf serves one rail, or"
+        " several whole ones; if there are several leaves, switches above join them, so that any"
+        " GPU reaches any other."
     ),
     "clos": (
         "A leaf with enough ports serves all NICs of one HB domain or more; if there are several"

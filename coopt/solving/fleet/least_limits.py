@@ -16,7 +16,9 @@ from coopt.solving.fleet.search import search_partition
 from coopt.solving.runs import Run, StoppedError, backend_of
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, ScenarioCosts
 
-UNTRIED = "no choice of networks meets all limits, and time ran out before every limit was tried"
+UNTRIED = (
+    "no choice of networks meets all limits, and the search stopped before every limit was tried"
+)
 GAP = 1e-6  # of the least that would do
 
 

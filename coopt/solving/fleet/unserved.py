@@ -97,8 +97,8 @@ def _ungrown(run: Run) -> Iterator[str]:
     if not spread:
         yield (
             f"no HB domain can have the same number of active GPUs in every phase ({listing}"
-            " GPUs): needs GPU counts that are multiples of the same number, which is more than"
-            " half of a domain's GPUs and at most all of them"
+            " GPUs): needs GPU counts with a common divisor that is more than half a domain's size"
+            " and at most its size"
         )
     elif any(family.active in spread and grows(family, counts) for family in families(instance)):
         yield (
@@ -229,7 +229,7 @@ def _too_short(run: Run, slot: Slot) -> str:
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
     except StoppedError:
-        return f"{subject}, and time ran out before the least sufficient bound was found"
+        return f"{subject}, and the search stopped before a sufficient bound was found"
     if math.isinf(factor):
         core = "" if core_switch(instance) is None else " and has ports left for the core"
         return (

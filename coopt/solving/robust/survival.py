@@ -49,7 +49,8 @@ FARTHEST = 16.0
 
 HELP: dict[Lost, str] = {
     "nic": "more NICs for each GPU, or faster ones",
-    "leaf": "another fabric than Clos (a leaf may hold whole domains), or more NICs for each GPU",
+    "leaf": "leaves with fewer NICs of each HB domain (another fabric or smaller switches), or more"
+    " NICs for each GPU",
     "plane": (
         "another fabric (a network of one plane has no other plane to use), or more NICs for"
         " each GPU"

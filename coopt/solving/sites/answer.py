@@ -281,7 +281,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
 
 
 UNTRIED = (
-    "no choice of sites meets all limits at once, and time ran out before it was known which"
+    "no choice of sites meets all limits at once, and the search stopped before it was known which"
     " limit to loosen"
 )
 
@@ -329,7 +329,7 @@ def no_ring(
         return (
             (
                 "no choice of sites meets all limits at once, and removing any single limit does"
-                " not help: needs several looser limits"
+                " not help: needs several looser limits, or looser bounds"
             ),
         )
     return (UNTRIED,)

@@ -323,11 +323,12 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "hb-domain",
         "the instance lists the HB domain with this size, and allows this number of active GPUs",
     ),
-    ("domain-count", "the plan buys as many HB domains as its training GPUs need"),
+    ("domain-count", "the instance allows this number of HB domains for the training GPUs"),
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
-        "the instance allows this number of spare domains; without [availability] only idle ones",
+        "the instance allows this number of spare domains; without [availability] only domains"
+        " of idle GPUs",
     ),
     ("racks", "racks of all HB domains are counted and rounded up"),
     ("fabric", "the instance allows this fabric"),
@@ -413,8 +414,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "locality",
         (
-            "in the network graph, groups whose traffic is charged at the rate of one leaf or"
-            " pod stay within it"
+            "groups whose traffic is timed as staying on a leaf or in a pod do so in the network"
+            " graph"
         ),
     ),
     (
@@ -475,8 +476,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "promise",
         (
-            "where a confidence is required, about that share of runs simulated event by event"
-            " finishes in time, or more"
+            "where a confidence is required, at least about that share of simulated runs finishes"
+            " in time"
         ),
     ),
     (
@@ -499,7 +500,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         " runs",
     ),
     ("outside-measured", "the plan names each of its properties that no published run has"),
-    ("time-margin", "the margin on time is what the error of the time requires"),
+    ("time-margin", "the margin on time is the one that the expected error requires"),
     (
         "routes",
         "routes are stated only where flows are pinned, and slow traffic no less than the best"
@@ -611,7 +612,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "tp-inside-source",
         "what the claim rests on that no plan with TP groups inside HB domains is feasible",
     ),
-    ("panel", "links are patched through the cheapest listed panel"),
+    ("panel", "direct links are patched through the cheapest listed panel, if there is one"),
     (
         "crossing",
         "pipeline stages that share parameters are in the same or in neighbouring domains",
@@ -665,8 +666,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "next-best",
         (
-            "the next best choice can be built and meets the bounds, and it is worth as much as"
-            " the plan at the price stated for that, if any"
+            "the next best choice can be built and meets the bounds; at the price that is said to"
+            " reverse the choice, if any, both cost the same"
         ),
     ),
     (
@@ -680,7 +681,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "runner-up-bound",
-        "no feasible design that is not listed before a runner-up has a value below its bound",
+        "every feasible design with a value below a runner-up's bound is listed before it",
     ),
     (
         "runner-up-none-left",

@@ -271,8 +271,8 @@ def _groups(
             "locality",
             0,
             pairs,
-            f"Pairs of NICs whose traffic for workload {name!r} leaves the leaf or pod at whose"
-            f" rate it is charged: {pairs}.",
+            f"Pairs of NICs whose traffic for workload {name!r} is timed as staying on a leaf or in"
+            f" a pod, but leaves it: {pairs}.",
         )
         if routable:
             # what further uplinks would have in common may be charged, which is less

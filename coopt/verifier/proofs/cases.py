@@ -222,7 +222,8 @@ class CaseReader:
         if leaf.costs and math.isinf(self._bound):
             self._lower(
                 -math.inf,
-                "it bounds costs, but has to show that no choice meets all bounds and limits",
+                "the proof bounds costs, but has to show that no choice meets all bounds and"
+                " limits",
             )
             return
         try:
@@ -241,7 +242,8 @@ class CaseReader:
         elif (proven := self._go_through(prices, case, least_prices, goal)) < goal:
             self._lower(
                 proven / prices.scale,
-                "its multipliers prove less than the bound and leave too many choices to price",
+                "the proof's multipliers prove less than the bound and leave too many choices to"
+                " price",
             )
 
     def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:

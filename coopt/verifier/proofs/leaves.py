@@ -142,9 +142,11 @@ class LeafPrices:
         # the largest regret is no less than a mean of all of them, and no less than 0: weights may
         # sum to less than 1
         if sum(self._weights) > 1:
-            raise NothingProvenError("the weights of its price scenarios add up to more than 1")
+            raise NothingProvenError(
+                "the weights of price scenarios in the proof add up to more than 1"
+            )
         if terms.scenarios and not leaf.costs and any(self._weights):
-            raise NothingProvenError("it leaves out costs, but weighs price scenarios")
+            raise NothingProvenError("the proof leaves out costs, but weighs price scenarios")
         if not terms.scenarios:
             self._weights = [Fraction(leaf.costs)]
         self._total_weight = sum(self._weights, Fraction())
@@ -172,7 +174,8 @@ class LeafPrices:
         names = names and len(leaf.outlooks) == len(self._terms.scenarios)
         if not names or any(len(amounts) != phases for amounts in multipliers.values()):
             raise NothingProvenError(
-                "its products, limits, sites, phases or price scenarios are not the instance's"
+                "the products, limits, sites, phases or price scenarios of the proof are not the"
+                " instance's"
             )
 
     def _multiplier(
@@ -338,7 +341,7 @@ def least_excess(
         if end >= purchase.fewest and (purchase.limit is None or end <= purchase.limit)
     }
     if purchase.limit is not None and purchase.limit < purchase.fewest:
-        raise NothingProvenError("the range that it allows for the units of a product is empty")
+        raise NothingProvenError("the range that the proof has for the units of a product is empty")
     return min(
         exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends
     )

@@ -223,7 +223,7 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
         yield "heads (or groups) of an attention or linear mixer"
     over = ranks_of_expert(workload, t) if model.experts else t
     if t % over:
-        yield f"expert_tp = {over} does not divide it"
+        yield f"groups of expert_tp = {over} ranks"
     if model.ffn % over:
         yield f"ffn = {model.ffn}"
     for key in ("shared_ffn", "dense_ffn"):

@@ -134,7 +134,7 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
     [
         ({"network.given": False}, "existing: "),
         ({"existing": []}, "needs exactly one [[existing]]"),
-        ({"network.fabrics": ["direct"]}, "network.fabrics = ['direct']: an existing network has switches"),
+        ({"network.fabrics": ["direct"]}, "network.fabrics = ['direct']: the network that network.given = true"),
         ({"existing.nic": None}, "existing[0].nic: is missing"),
         ({"existing.hb_domain": None}, "existing[0].hb_domain: is missing"),
         ({"existing.hb_domain": "gb200-nvl72"}, "gpus_per_domain = 8: 'gb200-nvl72' has 72"),
