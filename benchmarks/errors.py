@@ -30,7 +30,7 @@ from coopt.perf.mapping import tp_of_experts
 from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import MeasuredRun, runs_among
-from coopt.validation.settings import reference_of
+from docs.calibration_record import later_errors, later_runs, of_generation_before
 
 ROOT = Path(__file__).parents[1]
 ROWS = ROOT / "benchmarks" / "published.csv"
@@ -49,8 +49,11 @@ give or take.
 """
 OF_MAPPING = {name: math.log(1.1) for name in ("experts_across", "micro_batch", "gpus")}
 """The same of what does not raise errors in the rows that there are."""
-BEFORE = {"ampere": "hopper", "hopper": "ampere", "blackwell": "hopper"}
-"""Whose efficiencies a generation takes where its own runs are left out."""
+
+
+def published_runs() -> list[MeasuredRun]:
+    """Return all published runs, the later ones last."""
+    return [*runs_among(read_measurements(ROWS)), *later_runs()[0]]
 
 
 def practice_of_run(run: MeasuredRun) -> Practice:
@@ -66,11 +69,6 @@ def practice_of_run(run: MeasuredRun) -> Practice:
     )
 
 
-def _of_generation_before(gpu: Gpu) -> Gpu:
-    efficiency = reference_of(BEFORE[gpu.generation]).efficiency
-    return gpu.model_copy(update={"efficiency": efficiency})
-
-
 def _as_it_is(software: Software) -> Software:
     return software
 
@@ -83,10 +81,11 @@ def log_errors(runs: Sequence[MeasuredRun], gpu: Callable[[Gpu], Gpu]) -> Any:
 
 def left_out_errors(runs: Sequence[MeasuredRun]) -> dict[str, float]:
     """Return log errors of runs by fits that have not seen their source; of hybrids, which no fit
-    uses, the present ones.
+    uses, the present ones, and of runs that came after the fits those without them.
     """
     with UNSEEN.open(encoding="utf-8", newline="") as stream:
         known = {row["id"]: float(row["error"]) for row in csv.DictReader(stream)}
+    known |= later_errors(*later_runs())
     hybrids = [run for run in runs if practice_of_run(run).architecture == HYBRID]
     errors = log_errors(hybrids, lambda gpu: gpu)
     return {run.id: -math.log1p(known[run.id]) for run in runs if run.id in known} | {
@@ -96,9 +95,16 @@ def left_out_errors(runs: Sequence[MeasuredRun]) -> dict[str, float]:
 
 def generation_step(runs: Sequence[MeasuredRun], left_out: dict[str, float]) -> float:
     """Return how much larger errors are with the efficiencies of another generation."""
-    both = [run for run in runs if run.id in left_out and run.gpu.efficiency.fp8 is not None]
+    _, fitted = later_runs()  # whose errors are with another generation's already
+    both = [
+        run
+        for run in runs
+        if run.id in left_out
+        and run.gpu.efficiency.fp8 is not None
+        and run.generation not in fitted
+    ]
     sizes = np.abs([left_out[run.id] for run in both])
-    return math.log(np.abs(log_errors(both, _of_generation_before)).mean() / sizes.mean())
+    return math.log(np.abs(log_errors(both, of_generation_before)).mean() / sizes.mean())
 
 
 class Bucket(NamedTuple):
@@ -128,6 +134,8 @@ class Rows:
     sources: Any
     errors: Any
     weights: dict[str, float]
+    blind: frozenset[str] = frozenset()
+    """Generations whose errors are without any run of them."""
 
     @classmethod
     def of(cls, runs: Sequence[MeasuredRun]) -> Rows:
@@ -146,6 +154,7 @@ class Rows:
             np.array([run.group for run in judged]),
             np.array([left_out[run.id] for run in judged]),
             {name: round(weight, 3) for name, weight in weights.items()},
+            frozenset(later_runs()[1]),
         )
 
     @property
@@ -160,10 +169,20 @@ class Rows:
         nearest: dict[str, Any] = {}
         for source in dict.fromkeys(run.source for run in self.listed):
             of_source = [run.practice for run in self.listed if run.source == source]
-            away = [min(law.away(own, run) for run in of_source) for own in self.practices]
+            away = [
+                min(
+                    (law.away(own, run) for run in of_source if self._tells(own, run)),
+                    default=np.inf,
+                )
+                for own in self.practices
+            ]
             # a run is no evidence of its own source
             nearest[source] = np.where(self.sources == source, np.inf, away)
         return nearest
+
+    def _tells(self, own: Practice, run: Practice) -> bool:
+        """Whether a prediction had seen a run of another source."""
+        return not {own.generation, run.generation} <= self.blind
 
     @cached_property
     def harder(self) -> Any:
@@ -257,7 +276,7 @@ def coverage(rows: Rows) -> str:
 
 def main() -> None:
     """Write the law, and how many rows lie in intervals of 90%."""
-    rows = Rows.of(runs_among(read_measurements(ROWS)))
+    rows = Rows.of(published_runs())
     write_text(PLACE, page(rows))
     write_text(COVERAGE, coverage(rows))
     sizes = rows.left_out_sizes() * NORMAL

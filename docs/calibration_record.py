@@ -11,15 +11,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import HYBRID
+from coopt.validation.batches import batches_of, predicted_s
 from coopt.validation.calibration import Calibration, feasible_sets
 from coopt.validation.comparison import Score, architecture_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import is_used, runs_used, set_name
 from coopt.validation.published import COLUMNS as ROW_COLUMNS
-from coopt.validation.published import MEASURED, Measurement
+from coopt.validation.published import MEASURED, Measurement, read_measurements
 from coopt.validation.runs import MeasuredRun, outcome_of, runs_among
+from coopt.validation.settings import reference_of
 
+LATER = Path(__file__).parents[1] / "benchmarks" / "later.csv"
+"""Published runs that came after the fits; `fitted` marks those that single values of the catalog
+were fitted to since.
+"""
+BEFORE = {
+    "ampere": "hopper",
+    "hopper": "ampere",
+    "blackwell": "hopper",
+    "cdna3": "hopper",
+    "cdna4": "hopper",
+}
+"""Whose efficiencies a generation takes where its own runs are left out."""
 WHOLE = "all"
 COLUMNS = (
     "set",
@@ -98,6 +115,33 @@ def unseen_lines(found: Calibration) -> Iterator[dict[str, str]]:
     """The errors of the rows that were used, each by fits without its source."""
     for row in found.unseen:
         yield row.model_dump() | {"error": _share(row.error)}
+
+
+def of_generation_before(gpu: Gpu) -> Gpu:
+    """Return a GPU with the efficiencies it would have without a run of its generation."""
+    efficiency = reference_of(BEFORE[gpu.generation]).efficiency
+    return gpu.model_copy(update={"efficiency": efficiency})
+
+
+def later_runs() -> tuple[list[MeasuredRun], set[str]]:
+    """Return the runs that came after the fits, and the generations fitted to some of them."""
+    with LATER.open(encoding="utf-8", newline="") as stream:
+        fitted = {row["id"] for row in csv.DictReader(stream) if row["fitted"]}
+    runs = runs_among(read_measurements(LATER))
+    return runs, {run.generation for run in runs if run.id in fitted}
+
+
+def later_errors(runs: Sequence[MeasuredRun], fitted: set[str]) -> dict[str, float]:
+    """Return predicted / measured - 1 of each by what was known without it: generations that were
+    fitted to later runs with the efficiencies of the generation before.
+    """
+    seconds = predicted_s(
+        batches_of(runs),
+        lambda gpu: of_generation_before(gpu) if gpu.generation in fitted else gpu,
+        lambda software: software,
+    )
+    errors = seconds / np.array([run.measured_s for run in runs]) - 1.0
+    return {run.id: float(error) for run, error in zip(runs, errors, strict=True)}
 
 
 def read_record(path: Path) -> list[dict[str, str]]:

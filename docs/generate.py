@@ -28,6 +28,8 @@ from docs import kernel_errors
 from docs.calibration_record import (
     COLUMNS,
     fitted_runs,
+    later_errors,
+    later_runs,
     read_record,
     record_lines,
     spreads,
@@ -109,6 +111,9 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "it, the {ALL_LEFT_OUT_ROWS} rows concerned",
     "off by {ALL_LEFT_OUT_MEAN} on average and {ALL_LEFT_OUT_MEDIAN} in the median,",
     "against {ALL_FITTED_MEAN} and {ALL_FITTED_MEDIAN} with all",
+    "Of {LATER} later runs on NVIDIA",
+    "error is {LATER_MEDIAN} in the median and {LATER_MEAN} on average",
+    "of {LATER_AMD} on AMD GPUs {LATER_AMD_MEAN} with Hopper",
     "Of {REPEATED} configurations",
     "run takes {REPEAT_LARGEST} times as",
     "most, {REPEAT_MEDIAN} times",
@@ -135,7 +140,12 @@ def page() -> str:
     """The whole page."""
     rows = read_measurements(ROWS)
     values = (
-        constants() | measured_kernels() | tables(comparison_of(rows)) | held_out() | spread(rows)
+        constants()
+        | measured_kernels()
+        | tables(comparison_of(rows))
+        | held_out()
+        | later()
+        | spread(rows)
     )
     text = PLACE.read_text("utf-8")
     for passage in FIGURES:
@@ -231,6 +241,23 @@ def held_out() -> dict[str, str]:
         for column in COLUMNS[3:]
     }
     return {"CALIBRATION": table(head, cells)} | means
+
+
+def later() -> dict[str, str]:
+    """Errors on runs that came after the fits, by what was known without them."""
+    runs, fitted = later_runs()
+    errors = later_errors(runs, fitted)
+    own, others = (
+        [abs(errors[run.id]) for run in runs if (run.generation in fitted) == is_fitted]
+        for is_fitted in (False, True)
+    )
+    return {
+        "LATER": str(len(own)),
+        "LATER_MEDIAN": f"{100 * np.median(own):.1f}%",
+        "LATER_MEAN": f"{100 * np.mean(own):.1f}%",
+        "LATER_AMD": str(len(others)),
+        "LATER_AMD_MEAN": f"{100 * np.mean(others):.1f}%",
+    }
 
 
 def percent(share: str) -> str:

@@ -1,26 +1,30 @@
-"""Write coopt/catalog/model_error.toml from benchmarks/left_out.csv, and for hybrids from what is
-predicted of their published runs, which no fit uses; --check compares.
+"""Write coopt/catalog/model_error.toml from benchmarks/left_out.csv, from what is predicted without
+them of runs that came after the fits (benchmarks/later.csv), and for hybrids from what is predicted
+of their published runs, which no fit uses; --check compares.
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from statistics import fmean
 
-from coopt.instance.reserves import HYBRID
+from coopt.instance.reserves import HYBRID, error_names
 from coopt.instance.texts import write_text
 from coopt.validation.comparison import architecture_of, comparison_of
 from coopt.validation.published import read_measurements
 from coopt.validation.runs import runs_among
+from docs.calibration_record import later_errors, later_runs
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "coopt" / "catalog" / "model_error.toml"
 ROWS = ROOT / "benchmarks" / "published.csv"
 UNSEEN = ROOT / "benchmarks" / "left_out.csv"
 WHOLE = "all"
+FEWEST = 4
+"""Runs of a generation and precision whose mean error is worth stating."""
 HEAD = """\
 # How far predicted iteration times are off on published runs that the fit has not seen, nor others
 # of their source; of hybrids, on runs that no fit uses. `python docs/model_errors.py` writes this
@@ -41,13 +45,18 @@ def sizes(rows: Iterable[Mapping[str, str]]) -> dict[str, list[float]]:
     for row in rows:
         for name in (row["hardware"], row["kind"], WHOLE):
             found.setdefault(name, []).append(abs(float(row["error"])))
-    return found
+    return {name: own for name, own in found.items() if len(own) >= FEWEST}
 
 
-def read_rows() -> list[dict[str, str]]:
-    """The lines of benchmarks/left_out.csv."""
+def read_rows() -> Iterator[dict[str, str]]:
+    """The lines of benchmarks/left_out.csv, and those of later runs."""
     with UNSEEN.open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
+        yield from csv.DictReader(stream)
+    runs, fitted = later_runs()
+    errors = later_errors(runs, fitted)
+    for run in runs:
+        hardware, kind = error_names(run.gpu, run.workload)
+        yield {"hardware": hardware, "kind": kind, "error": str(errors[run.id])}
 
 
 def hybrid_errors() -> list[float]:
@@ -62,7 +71,8 @@ def hybrid_errors() -> list[float]:
 
 def page() -> str:
     """The whole file."""
-    listed = [(name, own, "benchmarks/left_out.csv") for name, own in sizes(read_rows()).items()]
+    places = "benchmarks/left_out.csv and later.csv"
+    listed = [(name, own, places) for name, own in sizes(read_rows()).items()]
     listed.append(
         (HYBRID, hybrid_errors(), "benchmarks/published.csv, of whose hybrids no fit uses any")
     )

@@ -230,7 +230,7 @@ def test_several_workloads_take_turns_or_run_side_by_side() -> None:
         ({"workload__0__precision": "fp8"}, ""),
         ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "usd": 20_000}}, ""),
         ({"cluster__gpu": {"extends": "h100-sxm", "name": "ours", "bf16_tflop_s": 2000}}, "on ours (own)"),
-        ({"cluster__gpu": "mi300x", "network__hb_domains": "hgx-mi300x-8"}, "on cdna3 GPUs or on mi300x"),
+        ({"cluster__gpu": "mi300x", "network__hb_domains": "hgx-mi300x-8"}, "on mi300x"),
     ],
 )
 def test_times_are_estimates_by_the_nearest_run(changes: dict[str, Any], unmeasured: str) -> None:
