@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.schema import Instance, instance_of, require_billed, require_one_kind
+from coopt.instance.schema import Instance, instance_of, require_billed
 from coopt.instance.texts import InstanceError, both, counted, exact_amount
 from coopt.instance.variants import with_tp
 from coopt.plan.parts import Record
@@ -111,7 +111,6 @@ def certify(
     check_same_question(instance, plan)
     kind = asked_kind(instance, plan)
     require_billed(instance, "certify", kind)
-    require_one_kind(instance, "certify")
     if isinstance(proof, str | Path):
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):

@@ -59,12 +59,12 @@ def test_what_nobody_wanted_before_is_listed_once_somebody_does() -> None:
 
 def test_no_network_takes_less_than_its_family_is_known_to() -> None:
     (menu, _), seen = menu_of(ask(**GEARS), "first"), set[tuple[int, int]]()
-    for family in (one for gpus in menu.sizes for one in menu._paths.families(gpus) if one.attachment):
+    for family in (one for gpus in menu.sizes for one in menu.paths.families(gpus) if one.attachment):
         least = menu._least_of(family, family.attachment)
         seen.add((family.attachment.per_gpu, family.attachment.gpus_per_nic))
-        for kind in menu._paths.kinds(family):
+        for kind in menu.paths.kinds(family):
             of_kind = menu._least_of_kind(kind)
-            for stages in menu._paths.candidates("first", kind):
+            for stages in menu.paths.candidates("first", kind):
                 taken = menu._network(stages).usage
                 assert least.uses <= of_kind.uses <= taken.uses
                 for lower, upper in ((least, of_kind), (of_kind, taken)):
@@ -90,7 +90,7 @@ def test_no_island_costs_less_than_the_floor_of_its_gpus(changes: dict[str, Any]
     menus = [IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=False)) for name in fleet.islands]
     listed = [island.usage.amounts for menu in menus for gpus in menu.sizes for island in menu.of_size(gpus, Every())]
     worth = [(taken[0, "gpus"], sum(n * prices.get(key, 0) for key, n in taken.items())) for taken in listed]
-    floors = FloorPrices(fleet, paths.attachments).floors([prices], frozenset())
+    floors = FloorPrices(paths).floors([prices], frozenset())
     slopes = floors.domain, floors.with_network
     ratios = [price / (gpus * slopes[gpus > largest]) for gpus, price in worth]
     assert 1 <= min(ratios) < 1.5

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from coopt.instance.schema import Instance, instance_of, require_one_kind
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
@@ -78,7 +78,6 @@ def prove(
     (True, '164704')
     """
     instance = instance_of(instance)
-    require_one_kind(instance, "prove")
     plan = plan if isinstance(plan, Plan) else read_plan(plan)
     question, plan = decided(instance, plan)
     check_same_question(question, plan)

@@ -116,7 +116,7 @@ class IslandPaths:
     """
 
     def __init__(self, fleet: Fleet, margin: float, most_stages: float | None = None) -> None:
-        self._fleet, self._margin = fleet, margin
+        self.fleet, self._margin = fleet, margin
         self.attachments = list(attachments(fleet.question))
         self._demands = {
             name: {t: self._demand(t, name) for t in fleet.training_phases(name)}
@@ -158,7 +158,7 @@ class IslandPaths:
     def standing(self, stage: GrowthStage, last_network: GrowthStage) -> Iterator[StandingIsland]:
         """A network with the fewest uplinks that it may have, as it grows to the last one."""
         for nic in self._nics(last_network) if stage.uplinks else ():
-            yield StandingIsland(stage, stage.uplinks[0], self._fleet.joint(stage, nic))
+            yield StandingIsland(stage, stage.uplinks[0], self.fleet.joint(stage, nic))
 
     def fits(self, name: str, gpus: int) -> bool:
         """Whether compute alone is in time in the end, in memory, on so many GPUs."""
@@ -169,8 +169,8 @@ class IslandPaths:
         """The families of networks of so many GPUs that an island may have in the end, in time or
         not, and the network that stands.
         """
-        yield from families_of(self._fleet.question, gpus, self.attachments)
-        if (standing := standing_network(self._fleet.question, gpus)) is not None:
+        yield from families_of(self.fleet.question, gpus, self.attachments)
+        if (standing := standing_network(self.fleet.question, gpus)) is not None:
             yield standing.family
 
     def may_train(self, name: str, family: DesignFamily) -> bool:
@@ -180,8 +180,11 @@ class IslandPaths:
 
     def kinds(self, family: DesignFamily) -> Iterator[NetworkKind]:
         """The kinds of networks of a family; the one of a single domain has no modules."""
-        tiers = range(self._fleet.question.network.max_tiers + 1)
-        for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
+        if family.stands:
+            yield NetworkKind(family, self._standing(family).optics, None)
+            return
+        tiers = range(self.fleet.question.network.max_tiers + 1)
+        for end, cored in families_joined(self.fleet.question, self.fleet.kind, family):
             if family.attachment is None:
                 yield NetworkKind(cored, (), end)
                 continue
@@ -219,12 +222,12 @@ class IslandPaths:
                         yield self._path_of(dict(zip(demands, servers, strict=True)), uplinks, nic)
 
     def _demand(self, t: int, name: str) -> PhaseDemand:
-        workloads = self._fleet.workloads_in(t, name)
-        question = self._fleet.questions[t].model_copy(update={"workload": workloads})
-        gpu_counts = sorted(set(self._fleet.questions[t].cluster.gpus))
+        workloads = self.fleet.workloads_in(t, name)
+        question = self.fleet.questions[t].model_copy(update={"workload": workloads})
+        gpu_counts = sorted(set(self.fleet.questions[t].cluster.gpus))
         if question.sharing.mode == "partition":
             (workload,) = workloads
-            sizes = mapping_sizes(workload, self._fleet.gpus(t))
+            sizes = mapping_sizes(workload, self.fleet.gpus(t))
             gpu_counts = [gpus for gpus in sizes if workload.gpus is None or gpus in workload.gpus]
         condition = loss_condition(question, self._margin) if question.losses else no_condition
         trainer = Trainer(question, self._margin)
@@ -240,7 +243,7 @@ class IslandPaths:
         for gpus in last_demand.sizes:
             for family in filter(last_demand.trainer.may_train, self.families(gpus)):
                 optics_of = partial(self.optics_of, family)
-                for end, cored in families_joined(self._fleet.question, self._fleet.kind, family):
+                for end, cored in families_joined(self.fleet.question, self.fleet.kind, family):
                     yield from self._grown_to(demands, cored, optics_of, end)
 
     def _grown_to(
@@ -250,7 +253,7 @@ class IslandPaths:
         optics_of: Callable[[int], Iterable[Optics]],
         core_end: Optic | None,
     ) -> Iterator[dict[int, list[GrowthStage]]]:
-        last_phase, network = max(demands), self._fleet.question.network
+        last_phase, network = max(demands), self.fleet.question.network
         if family.stands:
             standing = self._standing(family)
             ports = standing.ports
@@ -268,19 +271,16 @@ class IslandPaths:
         """The choices of optics of a family with so many tiers, which are the same for all of the
         same NIC attachment.
         """
-        if family.stands:
-            standing = self._standing(family)
-            return [standing.optics] * (tiers == standing.ports.tiers)
-        return list(optics_choices(self._fleet.question, self._fleet.kind, family, tiers))
+        return list(optics_choices(self.fleet.question, self.fleet.kind, family, tiers))
 
     def _standing(self, family: DesignFamily) -> StandingNetwork:
-        standing = standing_network(self._fleet.question, family.gpus)
+        standing = standing_network(self.fleet.question, family.gpus)
         assert standing is not None, "it is the network that stands"
         return standing
 
     def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
         """What a network of the last phase may have been."""
-        stages = (grown_from(self._fleet.question, last_network, gpus) for gpus in demand.sizes)
+        stages = (grown_from(self.fleet.question, last_network, gpus) for gpus in demand.sizes)
         return (stage for stage in stages if stage is not None)
 
     def _uplinks(self, servers: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
@@ -288,10 +288,10 @@ class IslandPaths:
         any phase needs where links added later cost labour.
         """
         gaps = (
-            self._fleet.question.availability is not None
+            self.fleet.question.availability is not None
         )  # more uplinks may be late where fewer are not
         limit = math.inf if gaps else max(server.uplinks[0] for server in servers)
-        labour = any(self._fleet.labour_usd(t) for t in self._fleet.phases)
+        labour = any(self.fleet.labour_usd(t) for t in self.fleet.phases)
 
         def later(n: int, fewest: int) -> Iterator[tuple[int, ...]]:
             if n == len(servers):
@@ -312,7 +312,7 @@ class IslandPaths:
         """
         if stage.family.attachment is not None:
             return (stage.family.attachment.nic,)
-        return core_nics(self._fleet.question) or self._fleet.question.network.nics[:1]
+        return core_nics(self.fleet.question) or self.fleet.question.network.nics[:1]
 
     def _path_of(
         self, servers: dict[int, ServingStage], uplinks: Sequence[int], nic: Nic
@@ -322,12 +322,12 @@ class IslandPaths:
         """
         states: list[StandingIsland | None] = []
         by_phase, spares = dict(zip(servers, uplinks, strict=True)), 0
-        for t in self._fleet.phases:
+        for t in self.fleet.phases:
             if t in servers:
                 # Domains that stand by in a phase do so from then on.
                 spares = max(spares, servers[t].stage.family.spares)
                 stage = standing_by(servers[t].stage, spares)
-                states.append(StandingIsland(stage, by_phase[t], self._fleet.joint(stage, nic)))
+                states.append(StandingIsland(stage, by_phase[t], self.fleet.joint(stage, nic)))
             else:
                 states.append(states[-1] if states else None)
         return tuple(states)

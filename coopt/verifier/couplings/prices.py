@@ -117,7 +117,7 @@ def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
         ("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches
     }
     prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
-    gpus = cluster.generations or (cluster.gpu,)
+    gpus = cluster.kinds
     return prices | {("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w) for gpu in gpus}
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Cases, IslandCut, Leaf, Node, Plan, ProductCut, Proof, PurchaseCut
@@ -28,7 +28,13 @@ from coopt.verifier.couplings.scenarios import (
 )
 from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
 from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
-from coopt.verifier.proofs.menus import FloorPrices, IslandMenu, OpenDomains, PriceFloors
+from coopt.verifier.proofs.menus import (
+    FloorPrices,
+    IslandMenu,
+    MenuIsland,
+    OpenDomains,
+    PriceFloors,
+)
 from coopt.verifier.proofs.rivals import Measure, UnbeatenIslands, Usage
 
 JUST_ABOVE = 1 + 1e-12
@@ -65,6 +71,18 @@ class CaseLimits:
             return False
         cuts, amounts = self.islands.get(name, ()), usage.amounts
         return all(limit is None or amounts.get(measure, 0) <= limit for measure, _, limit in cuts)
+
+
+class WorkloadMenu(NamedTuple):
+    """The islands of a workload, or of the network that all have in turn, by their kind of GPUs."""
+
+    name: str
+    kinds: list[IslandMenu]
+
+    @property
+    def listed_islands(self) -> Iterator[MenuIsland]:
+        """The islands that were listed so far."""
+        return (island for menu in self.kinds for island in menu.listed_islands)
 
 
 class CheapIslands:
@@ -126,7 +144,7 @@ class CaseReader:
     def __init__(
         self,
         fleet: Fleet,
-        menus: Sequence[IslandMenu],
+        menus: Sequence[WorkloadMenu],
         scenarios: Sequence[tuple[Fleet, float]],
         bound: float,
     ) -> None:
@@ -136,9 +154,9 @@ class CaseReader:
             menus,
             bound,
         )
-        self._price_floors = FloorPrices(fleet, menus[0].attachments)
+        self._price_floors = {menu.paths: FloorPrices(menu.paths) for menu in menus[0].kinds}
         self.least, self.leaves, self.opened, self.why = bound, 0, 0, ""
-        self._floors = PriceFloors(0.0, 0.0, [])
+        self._floors = dict[IslandPaths, PriceFloors]()
         self._kinds = {name: product[0] for name, product in self._terms.products.items()}
         self._most = fleet.question.sharing.most_products.given
 
@@ -232,7 +250,10 @@ class CaseReader:
             self._lower(-math.inf, str(error))
             return
         goal = self._goal(leaf, prices)
-        self._floors = self._price_floors.floors(prices.by_site, case.barred)
+        self._floors = {
+            paths: floors.floors(prices.by_site, case.barred)
+            for paths, floors in self._price_floors.items()
+        }
         least_prices = self._least_prices(prices, case, goal)
         bound = prices.fixed + sum(least_prices)
         if bound >= goal:
@@ -264,7 +285,9 @@ class CaseReader:
         leave less to those for which the list has to go on to find one, or to show that none costs
         little.
         """
-        floors = [self._floor(menu.fewest) for menu in self._menus]
+        floors = [
+            min(self._floor(kind.paths, kind.fewest) for kind in menu.kinds) for menu in self._menus
+        ]
         prices_found = [0 if math.isinf(floor) else math.floor(floor) for floor in floors]
         has_island = [
             any(case.allows(menu.name, island.usage) for island in menu.listed_islands)
@@ -282,16 +305,19 @@ class CaseReader:
             prices_found[w] = ceiling
         return prices_found
 
-    def _floor(self, gpus: int) -> float:
-        """The least price of an island of so many GPUs in the leaf that is looked into."""
-        with_network = gpus > max(hb.size for hb in self._fleet.question.network.hb_domains)
-        return gpus * (self._floors.with_network if with_network else self._floors.domain)
+    def _floor(self, paths: IslandPaths, gpus: int) -> float:
+        """The least price of an island of so many GPUs of a kind in the leaf that is looked
+        into.
+        """
+        with_network = gpus > max(hb.size for hb in paths.fleet.question.network.hb_domains)
+        floors = self._floors[paths]
+        return gpus * (floors.with_network if with_network else floors.domain)
 
     def _islands_below(
         self,
         prices: LeafPrices,
         case: CaseLimits,
-        menu: IslandMenu,
+        menu: WorkloadMenu,
         ceiling: int,
         *,
         falling: bool = False,
@@ -299,16 +325,17 @@ class CaseReader:
         """The islands of a workload, at each site, that cost less than a ceiling; a falling one
         falls to each.
         """
-        selection = CheapIslands(prices, case, menu.name, self._floors, ceiling)
-        for gpus in menu.sizes:
-            if self._floor(gpus) >= selection.ceiling:
-                return
-            for island in menu.of_size(gpus, selection):
-                if case.allows(menu.name, island.usage):
-                    for site in range(len(prices.by_site)):
+        for kind in menu.kinds:
+            floors = self._floors[kind.paths]
+            selection = CheapIslands(prices, case, menu.name, floors, ceiling)
+            for gpus in kind.sizes:
+                if self._floor(kind.paths, gpus) >= ceiling:
+                    break
+                for island in kind.of_size(gpus, selection):
+                    for site in range(len(prices.by_site) * case.allows(menu.name, island.usage)):
                         price = prices.price(island.usage.amounts, site)
-                        if price < selection.ceiling:
-                            selection.ceiling = price if falling else ceiling
+                        if price < ceiling:
+                            ceiling = selection.ceiling = price if falling else ceiling
                             yield OpenIsland(price, site, island)
 
     def _go_through(
@@ -421,15 +448,18 @@ class QuestionIslands:
     """A question with every optic that its core may have, and the islands of each, listed once."""
 
     def __init__(self, question: Instance, kind: ObjectiveKind) -> None:
-        self._variants: list[tuple[str | None, Fleet, list[IslandMenu]]] = []
+        self._variants: list[tuple[str | None, Fleet, list[WorkloadMenu]]] = []
         for core_question in questions_by_core_optic(question, kind):
             fleet = Fleet(core_question, kind)
-            paths = IslandPaths(fleet, LENIENT, math.inf)
-            by_bill = not question.price_scenarios
-            menus = [
-                IslandMenu(fleet, paths, name, UnbeatenIslands(fleet, by_bill=by_bill))
-                for name in fleet.islands
+            by_gpu = [
+                IslandPaths(Fleet(of_gpu, kind), LENIENT, math.inf)
+                for of_gpu in questions_by_gpu(core_question)
             ]
+            menus = list[WorkloadMenu]()
+            for name in fleet.islands:
+                rivals = UnbeatenIslands(fleet, by_bill=not question.price_scenarios)
+                kinds = [IslandMenu(fleet, paths, name, rivals) for paths in by_gpu]
+                menus.append(WorkloadMenu(name, kinds))
             self._variants.append((core_question.sharing.optic_in_use, fleet, menus))
 
     @property

@@ -22,6 +22,7 @@ from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, in_cages
 from coopt.verifier.parts.stages import GrowthStage
+from coopt.verifier.parts.standing import standing_network
 from coopt.verifier.proofs.rivals import (
     GPUS,
     LABOUR,
@@ -37,6 +38,14 @@ ROUNDED = 1 - 1e-12
 """What sums of floats are multiplied by that have to be no more than the sums of whole numbers they
 stand for.
 """
+
+
+STANDING = 0
+"""What the network that stands goes by where others go by the `id` of their NIC attachment."""
+
+
+def _number(family: DesignFamily) -> int:
+    return STANDING if family.stands else id(family.attachment)
 
 
 class MenuIsland(NamedTuple):
@@ -152,8 +161,8 @@ class Selection(Protocol):
 
 
 class IslandMenu:
-    """The islands of a workload, or of the network that all have in turn, with their GPUs in the
-    end ascending.
+    """The islands of a workload, or of the network that all have in turn, on one kind of GPUs, with
+    their GPUs in the end ascending.
 
     Networks are listed, and timed, when somebody wants an island that takes at least what they
     take.
@@ -162,11 +171,11 @@ class IslandMenu:
     def __init__(
         self, fleet: Fleet, paths: IslandPaths, name: str, rivals: UnbeatenIslands
     ) -> None:
-        self.name, sizes = name, paths.sizes(name)
+        self.name, self.paths, sizes = name, paths, paths.sizes(name)
         start = next((n for n, gpus in enumerate(sizes) if paths.fits(name, gpus)), len(sizes) - 1)
         self.sizes, self.fewest = sizes[start:], sizes[start]
         """GPUs that islands may have, and of the smallest one on which compute alone is in time."""
-        self._fleet, self._paths = fleet, paths
+        self._fleet = fleet
         self._grows = len(fleet.training_phases(name)) > 1
         self._last = fleet.training_phases(name)[-1]
         self._menus: dict[int, SizeMenu] = {}
@@ -201,18 +210,13 @@ class IslandMenu:
         """The islands that were listed so far."""
         return (island for menu in self._menus.values() for island in menu.islands)
 
-    @property
-    def attachments(self) -> Sequence[NicAttachment]:
-        """What networks may be made of."""
-        return self._paths.attachments
-
     def _domains(self, gpus: int) -> list[OpenDomains]:
         """The HB domains that islands of a size may have; none where compute alone takes too
         long.
         """
         open_domains = dict[tuple[str, int], OpenDomains]()
-        families = [family for family in self._paths.families(gpus) if not self._is_closed(family)]
-        for family in families if families and self._paths.fits(self.name, gpus) else ():
+        families = [family for family in self.paths.families(gpus) if not self._is_closed(family)]
+        for family in families if families and self.paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.domains
             if key not in open_domains:
                 installed = family.domains * family.hb.size
@@ -224,14 +228,14 @@ class IslandMenu:
                 usage = self._usage_at_last(counts, racks)
                 open_domains[key] = OpenDomains(family.hb.name, installed, usage, {})
             # NIC attachments are kept as long as the menu, so that an `id` stays theirs
-            open_domains[key].families[id(family.attachment)] = family
+            open_domains[key].families[_number(family)] = family
         return [open_domains[key] for key in sorted(open_domains)]
 
     def _is_closed(self, family: DesignFamily) -> bool:
         """Whether networks of the attachment of a family with no more GPUs on its HB domains are
         known to be beaten.
         """
-        return family.gpus >= self._closed.get((family.hb.name, id(family.attachment)), math.inf)
+        return family.gpus >= self._closed.get((family.hb.name, _number(family)), math.inf)
 
     def _close(self, family: DesignFamily) -> bool:
         """Whether an island that is kept beats what a network of a family takes at least; the same
@@ -241,7 +245,7 @@ class IslandMenu:
             return self._is_closed(family)
         beaten = self._rivals.beat(self._least_of(family, family.attachment))
         if beaten:
-            self._closed[family.hb.name, id(family.attachment)] = family.gpus
+            self._closed[family.hb.name, _number(family)] = family.gpus
         return beaten
 
     def _least_of(self, family: DesignFamily, attachment: NicAttachment) -> Usage:
@@ -322,10 +326,13 @@ class IslandMenu:
         """
         what = networks.what
         if isinstance(what, NetworkKind):
-            for stages in self._paths.candidates(self.name, what):
+            for stages in self.paths.candidates(self.name, what):
                 yield self._network(stages)
-        elif isinstance(what, DesignFamily) and self._paths.may_train(self.name, what):
-            for kind in self._paths.kinds(what):
+        elif isinstance(what, DesignFamily) and self.paths.may_train(self.name, what):
+            for kind in self.paths.kinds(what):
+                if what.stands:  # which no ratio bounds
+                    yield from map(self._network, self.paths.candidates(self.name, kind))
+                    continue
                 usage = self._least_of_kind(kind)
                 yield OpenNetworks(kind, usage, self._usd(usage))
 
@@ -380,7 +387,7 @@ class IslandMenu:
             if not self._grows and self._rivals.beat(networks.usage):
                 continue
             if isinstance(networks.what, dict):
-                paths = self._paths.grown(self.name, networks.what)
+                paths = self.paths.grown(self.name, networks.what)
                 islands = [MenuIsland(path, self._usage(path)) for path in paths]
                 yield [island for island in islands if not self._rivals.beat(island.usage)]
             for listed in self._listed(networks):
@@ -433,18 +440,22 @@ class PriceFloors(NamedTuple):
 
 
 class FloorPrices:
-    """The least price of a GPU of an island, whatever its network.
+    """The least price of a GPU of an island with a kind of GPUs, whatever its network.
 
     Every GPU has its share of a NIC; every port of a NIC has a link to a leaf, which takes one port
     there and its share of the modules at both ends.
     """
 
-    def __init__(self, fleet: Fleet, parts: Sequence[NicAttachment]) -> None:
-        self._fleet, question = fleet, fleet.question
-        self._attachments = [
-            (attachment, candidate_ends(question, fleet.kind, attachment, 1))
-            for attachment in parts
+    def __init__(self, paths: IslandPaths) -> None:
+        self._fleet, question = paths.fleet, paths.fleet.question
+        self._attachments: list[tuple[int, NicAttachment, Sequence[OpticPair]]] = [
+            (id(attachment), attachment, candidate_ends(question, paths.fleet.kind, attachment, 1))
+            for attachment in paths.attachments
         ]
+        stands = question.stands
+        network = None if stands is None else standing_network(question, stands.gpus)
+        if network is not None:
+            self._attachments.append((STANDING, network.family.network, network.optics[:1]))
 
     def floors(
         self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]
@@ -466,8 +477,8 @@ class FloorPrices:
         self, prices: Mapping[Measure, int], barred: frozenset[str]
     ) -> list[tuple[float, int]]:
         prices_and_ids = (
-            (self._of_network(prices, barred, attachment, ends) * ROUNDED, id(attachment))
-            for attachment, ends in self._attachments
+            (self._of_network(prices, barred, attachment, ends) * ROUNDED, number)
+            for number, attachment, ends in self._attachments
         )
         return sorted((usd, number) for usd, number in prices_and_ids if usd < math.inf)
 
