@@ -7,7 +7,7 @@ from pathlib import Path
 from coopt.explain import decided
 from coopt.explain import sentences as say
 from coopt.explain.choices import of_choices
-from coopt.instance.schema import Instance, instance_of, require_one_kind
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.texts import with_names
 from coopt.instance.variants import rows_by_name
 from coopt.plan.explanation import Explanation
@@ -61,7 +61,6 @@ def explain(
     ('optimal', 0.0, 'costs the same')
     """
     question = instance_of(instance)
-    require_one_kind(question, "explain")
     limited = time_limit_s is not None or "time_limit_s" in question.solver.model_fields_set
     objective = None if plan is None else plan.overrides.objective
     instance = overridden("explain", question, {"time_limit_s": time_limit_s}, objective)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from coopt.explain.limits import numeric_limits, of_any_site, shorter_links
+from coopt.explain.limits import MEMORY, numeric_limits, of_any_site, shorter_links
 from coopt.explain.lists import lists_of
 from coopt.instance.schema import Instance, with_part
 
@@ -54,8 +54,11 @@ def conflict_of(instance: Instance, is_feasible: IsFeasible) -> tuple[str, ...]:
     the other does.
     """
     drop_of, freed, conflict = drops(instance), instance, list[str]()
-    alone = {limit.key for limit in numeric_limits(instance) if limit.unit and not limit.structural}
-    alone -= {"cluster.gpu.hbm_gb"}
+    alone = {
+        limit.key
+        for limit in numeric_limits(instance)
+        if limit.unit and not (limit.structural or limit.key.endswith(f".{MEMORY}"))
+    }
     others = tuple(key for key in drop_of if key not in alone)
     waiting = [*((key,) for key in drop_of if key in alone), others]
     while waiting:

@@ -10,13 +10,24 @@ from functools import partial
 from itertools import combinations
 
 from coopt.instance.couplings import MAX_SLOWDOWN
+from coopt.instance.hardware import Gpu
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.rules.couplings import idle_factors
-from coopt.instance.schema import NO_LIMIT, UNITS, Instance, ample_s, own_time, text_of, typed
+from coopt.instance.schema import (
+    NO_LIMIT,
+    UNITS,
+    Instance,
+    ample_s,
+    own_time,
+    question_on,
+    text_of,
+    typed,
+)
 from coopt.instance.variants import (
     required_bounds,
     with_days_in_turn,
     with_gpu_cap,
+    with_gpu_value,
     with_value,
 )
 from coopt.instance.workload import Workload
@@ -28,6 +39,8 @@ from coopt.solving.resolves import MORE_POWER
 
 MORE_CHANNELS, MORE_GPUS = 100, 2  # times as many channels, or GPUs, are worth a try
 WIDEST_RATIO = 8.0  # of down to up bandwidth that is worth a try
+MEMORY = "hbm_gb"
+"""The key of a GPU's memory."""
 LEAST_RATE_GBIT_S = 1e-6  # a core has to carry something: a rate of 0 is refused
 Setting = Callable[[Instance, float], Instance]
 Use = Callable[[Plan], float | None]
@@ -96,7 +109,7 @@ def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
         *_caps(instance),
         *_sites(instance),
         *_sharing(instance),
-        _memory(instance),
+        *_memory(instance),
         *_losses(instance),
         *_shapes(instance),
     )
@@ -232,16 +245,30 @@ def _sharing(instance: Instance) -> Iterator[NumericLimit]:
         )
 
 
-def _memory(instance: Instance) -> NumericLimit:
-    return NumericLimit(
-        key="cluster.gpu.hbm_gb",
-        unit="GB",
-        now=instance.cluster.gpu.hbm_gb,
-        loosest=NO_LIMIT,
-        used=lambda plan: instance.cluster.gpu.whole_gb(
-            max(training.run.memory_gib for training in contents.running(plan)) * GIB
-        ),
-    )
+def _memory(instance: Instance) -> Iterator[NumericLimit]:
+    """The memory of each kind of GPUs that islands may have."""
+    for gpu in instance.cluster.generations if instance.mixes_gpus else (instance.cluster.gpu,):
+        row = f"['{gpu.name}']" if instance.mixes_gpus else ""
+        yield NumericLimit(
+            key=f"cluster.gpu{row}.{MEMORY}",
+            unit="GB",
+            now=gpu.hbm_gb,
+            loosest=NO_LIMIT,
+            used=partial(_held_gb, instance, gpu),
+            with_number=partial(with_gpu_value, gpu.name, MEMORY),
+        )
+
+
+def _held_gb(instance: Instance, gpu: Gpu, plan: Plan) -> float | None:
+    """The most memory that a GPU of a kind has to have; None where a plan has none of the kind."""
+    held_gib = [
+        run.memory_gib
+        for part in plan.parts
+        if part.design is None
+        or question_on(instance, part.design.hb_domain.name).cluster.gpu.name == gpu.name
+        for run in part.workloads
+    ]
+    return gpu.whole_gb(max(held_gib) * GIB) if held_gib else None
 
 
 def _losses(instance: Instance) -> Iterator[NumericLimit]:

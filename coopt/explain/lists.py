@@ -171,18 +171,18 @@ def _from_catalog(instance: Instance, key: str) -> tuple[Entry, ...]:
 
 
 def _may_hold(instance: Instance, domain: HbDomain) -> bool:
-    """Whether a domain is sold with the GPU, or is of a size for study that asks for no faster
+    """Whether a domain is sold with some GPU, or is of a size for study that asks for no faster
     links than it has.
 
     Those are the links of the domains that are sold with it, or that the instance lists.
     """
-    gpu = instance.cluster.gpu.name
+    gpus = {gpu.name for gpu in instance.cluster.kinds}
     if domain.gpus:
-        return gpu in domain.gpus
+        return not gpus.isdisjoint(domain.gpus)
     sold = [
         candidate
         for candidate in entries("hb_domain").values()
-        if isinstance(candidate, HbDomain) and gpu in candidate.gpus
+        if isinstance(candidate, HbDomain) and not gpus.isdisjoint(candidate.gpus)
     ]
     return domain.gbyte_s <= max(
         candidate.gbyte_s for candidate in (*sold, *instance.network.hb_domains)
@@ -196,7 +196,8 @@ def _as_in(instance: Instance, entry: Entry) -> Entry:
     if isinstance(entry, Switch):
         return entry.with_port_margin(instance.kept_margin.ports)
     if isinstance(entry, HbDomain):
-        domain = entry.with_gpu(instance.cluster.gpu)
+        kinds = instance.cluster.kinds
+        domain = entry.with_gpu(next((gpu for gpu in kinds if gpu.name in entry.gpus), kinds[0]))
         unknown = None in (entry.host_usd_per_gpu, entry.host_w_per_gpu)
         counted = "host" in instance.objective.include and not unknown
         return domain.with_hosts() if counted else domain
@@ -244,7 +245,8 @@ def _spares(instance: Instance) -> Iterator[ListLimit]:
 
 
 def _mappings(instance: Instance, w: int) -> Iterator[ListLimit]:
-    shares = {"offload_percent": OFFLOADED} if instance.cluster.gpu.host_gbyte_s else {}
+    kinds = instance.cluster.kinds
+    shares = {"offload_percent": OFFLOADED} if any(gpu.host_gbyte_s for gpu in kinds) else {}
     for key, widest in (FREE | shares).items():
         values = getattr(instance.workload[w].mapping, key)
         if values is None or (widest is not None and not set(widest) - set(values)):

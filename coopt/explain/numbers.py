@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from coopt.explain.limits import NumericLimit
 from coopt.explain.lists import adds_unmated
 from coopt.explain.thresholds import Threshold, first_number
-from coopt.instance.schema import Instance, text_of
+from coopt.instance.schema import Instance, question_on, text_of
 from coopt.instance.texts import counted
 from coopt.plan.contents import built
 from coopt.plan.explanation import Change, Relaxation
@@ -38,10 +38,12 @@ def relaxation(
     """
     if plan.cost is None or plan.objective.value is None or adds_unmated(instance, wider, plan):
         return None
-    gpu, domain_names = wider.cluster.gpu.name, {network.hb_domain.name for network in built(plan)}
+    domain_names = {network.hb_domain.name for network in built(plan)}
     domain_names -= {domain.name for domain in instance.network.hb_domains}
     notes = [
-        domain.study_note(gpu) for domain in wider.network.hb_domains if domain.name in domain_names
+        domain.study_note(question_on(wider, domain.name).cluster.gpu.name)
+        for domain in wider.network.hb_domains
+        if domain.name in domain_names
     ]
     design = plan.design
     if (

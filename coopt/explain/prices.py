@@ -16,9 +16,9 @@ from functools import partial
 from typing import NamedTuple
 
 from coopt.explain.inquiry import Inquiry
-from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import PROVEN, REORDERED, SOLVED
 from coopt.instance.schema import Instance, with_entry, with_part
+from coopt.instance.variants import with_gpu_value
 from coopt.network.growth import (
     bought_share,
     energy_usd_per_w,
@@ -26,9 +26,10 @@ from coopt.network.growth import (
     paid_as,
     support_share,
 )
+from coopt.network.parts import standing_units
 from coopt.plan.contents import bought
 from coopt.plan.explanation import PriceRange
-from coopt.plan.parts import Design
+from coopt.plan.parts import Design, Item
 from coopt.plan.schema import Plan
 from coopt.solving.resolves import UnprovenError, value_of
 
@@ -73,10 +74,15 @@ class Price:
             return plan.cost.power_w * energy_usd_per_w(instance, 0) / self.now
         items = [item for item in bought(plan) if item.product == self.product]
         # what costs nothing is paid for at once: no phase has another price
-        units = self.spending(plan) / at if at else float(sum(item.count for item in items))
+        units = self.spending(plan) / at if at else self._bought(instance, items)
         if instance.objective.minimize != "tco":
             return units
         return units * bought_share(instance) + sum(self._supported(instance, plan))
+
+    def _bought(self, instance: Instance, items: Sequence[Item]) -> float:
+        """Units of the product beyond those that stand."""
+        stands = 0 if self.unit == "W" else standing_units(instance)[self.product or ("", "")]
+        return float(max(sum(item.count for item in items) - stands, 0))
 
     def _supported(self, instance: Instance, plan: Plan) -> Iterator[float]:
         """Support of the units that stand in each phase, for each USD of the price."""
@@ -133,8 +139,8 @@ def _listed(
         for place, entry in enumerate(getattr(instance.network, table)):
             name = keys.get(table, key)
             yield (kind, entry.name), getattr(entry, name), partial(_with_price, table, place, name)
-    for gpu in instance.cluster.generations or (instance.cluster.gpu,):
-        yield ("gpu", gpu.name), getattr(gpu, key), partial(_with_gpu, gpu.name, key)
+    for gpu in instance.cluster.kinds:
+        yield ("gpu", gpu.name), getattr(gpu, key), partial(with_gpu_value, gpu.name, key)
 
 
 def price_count(instance: Instance) -> int:
@@ -148,16 +154,6 @@ def price_count(instance: Instance) -> int:
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
     entries = getattr(instance.network, table)
     return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
-
-
-def _with_gpu(name: str, key: str, instance: Instance, price: float) -> Instance:
-    def priced(gpu: Gpu) -> Gpu:
-        return gpu.model_copy(update={key: price}) if gpu.name == name else gpu
-
-    generations = tuple(map(priced, instance.cluster.generations))
-    return with_part(
-        instance, "cluster", {"gpu": priced(instance.cluster.gpu), "generations": generations}
-    )
 
 
 class RangeEnd(NamedTuple):

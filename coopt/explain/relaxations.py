@@ -24,6 +24,7 @@ from coopt.explain.gpus import (
 )
 from coopt.explain.joint import all_sites, joint_limits, pairs_of, promising_pairs
 from coopt.explain.limits import (
+    MEMORY,
     NumericLimit,
     fewer_losses,
     numeric_limits,
@@ -37,7 +38,7 @@ from coopt.instance.schema import Instance, Limits, text_of, with_part
 from coopt.plan.explanation import Change, Relaxation
 from coopt.solving.resolves import Resolver
 
-SLOW = ("network.nics_per_gpu", "network.hb_domains", "cluster.gpu.hbm_gb")
+SLOW = ("network.nics_per_gpu", "network.hb_domains")
 PARTS = ("network.nics", "network.switches", "network.optics")
 Ask = Callable[[], Relaxation | None]
 
@@ -141,14 +142,14 @@ def _single_limits(
 
 def _is_on_speed(key: str) -> bool:
     """Whether a limit is one on time or memory, of which more or faster GPUs ask for less."""
-    return key == "cluster.gpu.hbm_gb" or (key.startswith("workload[") and ".mapping." not in key)
+    return key.endswith(f".{MEMORY}") or (key.startswith("workload[") and ".mapping." not in key)
 
 
 def _turn(instance: Instance, key: str) -> int:
     """When a limit is asked about: what sites feed and share first, and last what lets in the most
     mappings.
     """
-    if key in SLOW:
+    if key in SLOW or key.endswith(f".{MEMORY}"):
         return 2
     shared_out = instance.cluster.shares is not None and key.startswith("cluster.")
     return 0 if shared_out or key.startswith(("site[", "wan[")) else 1

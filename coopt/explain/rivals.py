@@ -20,10 +20,12 @@ from coopt.explain.labels import (
     without_optics,
 )
 from coopt.instance.base import Entry
+from coopt.instance.existing import existing_complaints
+from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.rules.couplings import unsearched_runners_up
-from coopt.instance.schema import Instance, with_part
+from coopt.instance.schema import Instance, domains_of, questions_by_gpu, with_part
 from coopt.instance.texts import both, counted
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
@@ -138,6 +140,10 @@ class RivalPlans:
 
     def _is_question(self, question: Instance) -> bool:
         """Whether the changed instance is a question, as far as the instance is one."""
+        if question.existing and any(existing_complaints(question)):
+            return False  # islands share what stands, which has to be listed then
+        if not all(domains_of(question, gpu.name) for gpu in question.cluster.generations):
+            return False
         return set(disagreements(question)) <= set(disagreements(self._instance))
 
     def _compared(self, choice: ListedChoice, rival: Plan, *, excluded: bool) -> Rival:
@@ -286,11 +292,23 @@ def _without_leaf(rival: Family, ours: Family) -> str:
     )
 
 
+def _with_kinds(instance: Instance, kinds: tuple[Gpu, ...]) -> Instance:
+    """The instance of islands with some kinds of GPUs, in the HB domains sold with these."""
+    if len(kinds) == 1:
+        return next(one for one in questions_by_gpu(instance) if one.cluster.gpu == kinds[0])
+    sold = {hb.name: hb for gpu in kinds for hb in domains_of(instance, gpu.name)}
+    return instance.having(
+        cluster={"gpu": kinds[0], "generations": kinds}, network={"hb_domains": (*sold.values(),)}
+    )
+
+
 def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:
     """The instance with another list, and without discounts and panels for what it lists no
     longer.
     """
     table, key = part.split(".")
+    if key == "gpu":
+        return _with_kinds(instance, entries)
     question = with_part(instance, table, {key: entries})
     if key == "fabrics" and "direct" not in entries:
         question = with_part(question, "network", {"panels": ()})

@@ -56,7 +56,7 @@ def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
         "nic": network.nics,
         "optics": network.optics,
         "switch": (*network.switches, *network.panels),  # panels are billed as switches
-        "gpu": instance.cluster.generations or (instance.cluster.gpu,),
+        "gpu": instance.cluster.kinds,
     }
     return next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
 

@@ -245,7 +245,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
     row = f"existing[0] {stands.id!r}"
     yield from (f"{row}: {line}" for line in contradictions(stands))
     domain = stands.domain_in(network)
-    gpus = [gpu.name for gpu in question.cluster.generations or (question.cluster.gpu,)]
+    gpus = [gpu.name for gpu in question.cluster.kinds]
     if is_parted:
         kept = stands.gpu in (None, *gpus)
         yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_domain=kept))

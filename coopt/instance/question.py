@@ -150,6 +150,11 @@ class Cluster(Table):
         return self
 
     @property
+    def kinds(self) -> tuple[Gpu, ...]:
+        """Every kind of GPU that is listed."""
+        return self.generations or (self.gpu,)
+
+    @property
     def counts_text(self) -> str:
         """Allowed numbers of GPUs in words: `4,096 or 8,192`."""
         return alternatives(f"{count:,}" for count in self.gpus)
@@ -499,7 +504,7 @@ class Question(Table):
         GPUs, hosts and NICs, of which those count that draw most, and weight. Empty while several
         kinds of GPUs are to choose from: each may need other racks.
         """
-        network, gpus = self.network, self.cluster.generations or (self.cluster.gpu,)
+        network, gpus = self.network, self.cluster.kinds
         sold = [gpu for gpu in gpus if len(gpus) == 1 or not domain.gpus or gpu.name in domain.gpus]
         if not (caps := network.hall.rack_caps) or len(sold) != 1:
             return {}
@@ -623,9 +628,12 @@ class Question(Table):
     def lists(self) -> dict[str, tuple[Any, ...]]:
         """Every list of which a network uses one entry, by its key."""
         keys = () if self.network.given else LISTS
-        return {"cluster.gpus": self.cluster.gpus} | {
-            f"network.{key}": getattr(self.network, key) for key in keys
-        }
+        kinds = {"cluster.gpu": self.cluster.generations} if self.mixes_gpus else {}
+        return (
+            kinds
+            | {"cluster.gpus": self.cluster.gpus}
+            | {f"network.{key}": getattr(self.network, key) for key in keys}
+        )
 
     @property
     def gpu_caps(self) -> dict[str, int]:

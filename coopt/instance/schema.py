@@ -548,21 +548,6 @@ def require_decided(instance: Instance, task: str) -> None:
         )
 
 
-def require_one_kind(instance: Instance, task: str) -> None:
-    """Refuse islands of several kinds of GPUs.
-
-    Raises
-    ------
-    InstanceError
-        If the instance has them; `task` is the task in words.
-    """
-    if instance.mixes_gpus:
-        raise InstanceError(
-            f"{instance.name}: sharing.mixed_gpus = true: {task} needs one kind of GPU in"
-            " cluster.gpu"
-        )
-
-
 def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None = None) -> None:
     """Refuse an objective that is not a sum of a bill.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from coopt.instance.couplings import BOUND_KEYS, Discount, Limits, Phase, PhaseWorkload, part_of
-from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.hardware import Gpu, Nic, Optic, Switch
 from coopt.instance.question import CostKind, Question
 from coopt.instance.reserves import Margin
 from coopt.instance.texts import names_in
@@ -137,6 +137,17 @@ def with_value(instance: Q, key: str, value: Any) -> Q:
     path = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", key)]
     result: Q = _replaced(instance, path, value)
     return result
+
+
+def with_gpu_value(name: str, key: str, instance: Q, value: float) -> Q:
+    """Return the instance with another value of a kind of GPUs."""
+
+    def changed(gpu: Gpu) -> Gpu:
+        return gpu.model_copy(update={key: value}) if gpu.name == name else gpu
+
+    cluster = instance.cluster
+    generations = tuple(map(changed, cluster.generations))
+    return instance.having(cluster={"gpu": changed(cluster.gpu), "generations": generations})
 
 
 def with_days_in_turn(instance: Q, days: float) -> Q:

@@ -291,7 +291,7 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
         *products,
         *(
             _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active)
-            for gpu in cluster.generations or (cluster.gpu,)
+            for gpu in cluster.kinds
         ),
     )
 

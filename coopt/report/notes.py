@@ -784,7 +784,7 @@ def far_figures(instance: Instance) -> Iterator[str]:
     """
     cluster, network = instance.cluster, instance.network
     lists: dict[str, tuple[str, Sequence[Entry]]] = {
-        "cluster.gpu": ("gpu", cluster.generations or (cluster.gpu,)),
+        "cluster.gpu": ("gpu", cluster.kinds),
         "network.hb_domains": ("hb_domain", network.hb_domains),
         "network.nics": ("nic", network.nics),
         "network.switches": ("switch", network.switches),

@@ -212,10 +212,11 @@ class Resolver:
 
 def _takes_too_long(instance: Instance) -> bool:
     """Whether compute alone breaks the bound of some workload, whatever the network and memory."""
-    gpu, most = instance.cluster.gpu, instance.cluster.most_gpus
+    kinds, most = instance.cluster.kinds, instance.cluster.most_gpus
     elsewhere = instance.asks("phases", "ring") or instance.open_keys  # other bounds, or batches
     return not elsewhere and any(
-        not len(quick_degrees(workload, gpu, most)) for workload in instance.workload
+        not any(len(quick_degrees(workload, gpu, most)) for gpu in kinds)
+        for workload in instance.workload
     )
 
 

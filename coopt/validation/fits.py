@@ -113,7 +113,7 @@ def fits_of(
     if question.endswith(".toml"):
         instance = load(question, dict(settings))
         cluster = instance.cluster
-        listed = cluster.generations or (cluster.gpu,)
+        listed = cluster.kinds
         kinds = [_gpu(asked["gpu"])] if "gpu" in asked else listed
         gpus = asked.get("gpus", max(cluster.gpus))
         if "software" in asked:

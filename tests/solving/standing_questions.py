@@ -1,7 +1,9 @@
 """Random questions of what stands and what is added, against plain enumeration.
 
 `python -m tests.solving.standing_questions COUNT [SEED]` compares as many answers: with the least of all networks of
-what stands and of what is new, with an answer in which all is new, and with what stands as it is. Plans are verified.
+what stands and of what is new, with an answer in which all is new, and with what stands as it is. Plans are verified;
+those of islands are certified by proofs, of which none may prove a bound that leaves out a network. What
+`coopt explain` says of rivals, bounds and prices is compared with the same enumeration by `reasons COUNT [SEED]`.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ import math
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from coopt import certify, explain, prove
 from coopt.instance.schema import Instance, at_choice, choices_of, questions_by_gpu
 from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
@@ -23,7 +27,10 @@ from coopt.network.family import Family
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats
+from coopt.plan.explanation import PriceRange, Rival
+from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
+from coopt.solving.fleet import listing
 from coopt.verifier.audit import verify
 from tests.conftest import question, switch
 from tests.solving.drawn import by_hand
@@ -166,6 +173,9 @@ def _prices(instance: Instance) -> dict[tuple[str, str], tuple[float, float]]:
     listed |= {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
     for kind, products in (("nic", network.nics), ("switch", network.switches), ("optics", network.optics)):
         listed |= {(kind, one.name): (one.usd, one.w) for one in products}
+    for tier in (tier for stands in instance.existing for tier in stands.tiers):  # which need not be listed
+        for kind, part in (("switch", tier.switch), ("optics", tier.optic)):
+            listed.setdefault((kind, part.name), (0.0, part.w))
     return listed
 
 
@@ -190,19 +200,126 @@ def fault(asked: str, seed: int) -> str:
         return f"the answer is worth {found!r}, enumeration finds {best!r}"
     if not (verdict := verify(instance, plan)).accepted:
         return "; ".join(f"{check.name}: {check.why}" for check in verdict.checks if not check.ok)
+    if asked.startswith("islands") and (text := uncertified(instance, plan)):
+        return text
     new = solve(Instance.model_validate({**table, "existing": ()})).objective.value
     rivals = {"all new": new, "what stands": least(instance, as_it_stands=True)}
     dearer = [name for name, usd in rivals.items() if usd is not None and found > usd * (1 + 1e-9)]
     return f"the answer is dearer than {dearer}" if dearer else ""
 
 
-def campaign(count: int, start: int = 0) -> Counter[str]:
+def uncertified(instance: Instance, plan: Plan) -> str:
+    """What is wrong with the proof of a plan of islands: it proves nothing, or that of fewer networks too much."""
+    found = certify(instance, plan, prove(instance, plan))
+    if not found.ok:
+        return f"not certified: {found.missing}"
+    kinds = [hb.gpus[0] for hb in instance.network.hb_domains]
+    left_out: list[tuple[str, Any, Any]] = [("standing", Space, lambda *_: None)]
+    left_out += [
+        ("questions_by_gpu", listing, lambda one, kind=kind: [q for q in questions_by_gpu(one) if kind == _kind(q)])
+        for kind in kinds
+        if instance.mixes_gpus
+    ]
+    for name, holder, fewer in left_out:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(holder, name, fewer)
+            worse = solve(instance)
+            forged = prove(instance, worse)
+        is_bound = worse.objective.value is not None and plan.objective.value is not None
+        is_worse = not is_bound or worse.objective.value > plan.objective.value * (1 + 1e-9)
+        if is_worse and plan.objective.value is not None and certify(instance, worse, forged).ok:
+            return f"a bound is certified that leaves out networks: {name}"
+    return ""
+
+
+def _kind(instance: Instance) -> str:
+    return instance.cluster.gpu.name
+
+
+def misread(asked: str, seed: int) -> str:
+    """What `explain` says of a question that enumeration does not."""
+    table = drawn(asked, seed)
+    why = explain(Instance.model_validate(table), time_limit_s=600)
+    for rival in why.rivals:
+        if text := _other(table, _without_rivals(table, rival), rival.value):
+            return f"{rival.premise}: {text}"
+    for bound in why.bounds:
+        for near in filter(None, (bound.tighter, bound.looser, bound.without)):
+            number = near.bound * (1 + 1e-9)
+            if bound.limit.startswith("workload"):
+                jobs = [dict(one) for one in table["workload"]]
+                jobs[int(bound.limit[len("workload[")])]["max_iteration_time_s"] = number
+                changes: dict[str, Any] = {"workload": jobs}
+            elif bound.limit.startswith("cluster.gpus"):
+                changes = {"cluster": {**table["cluster"], "gpus": round(near.bound)}}
+            else:
+                names = [OLD, NEW] if isinstance(table["cluster"]["gpu"], list) else [OLD]
+                ours = [name for name in names if name in bound.limit] or names
+                gpus = [
+                    {"extends": name, "name": name} | ({"hbm_gb": number} if name in ours else {}) for name in names
+                ]
+                changes = {"cluster": {**table["cluster"], "gpu": gpus}}
+            if text := _other(table, changes, near.value):
+                return f"{bound.limit} = {near.bound}: {text}"
+    faults = (_outside(table, price) for price in why.prices if price.unit == "USD")
+    return next(filter(None, faults), "")
+
+
+def _outside(table: dict[str, Any], price: PriceRange) -> str:
+    """Whether the least cost is a straight line in a price over its range, and lower beyond it."""
+
+    def cost(usd: float) -> float:
+        network = {**table["network"]}
+        for key, name in (("hb_domains", "usd_per_gpu"), ("nics", "usd"), ("switches", "usd"), ("optics", "usd")):
+            network[key] = [one | ({name: usd} if one["name"] == price.item else {}) for one in network[key]]
+        names = table["cluster"]["gpu"] if isinstance(table["cluster"]["gpu"], list) else [table["cluster"]["gpu"]]
+        gpus = [{"extends": gpu, "name": gpu, "usd": usd} if gpu == price.item else gpu for gpu in names]
+        return least(
+            Instance.model_validate(table | {"network": network, "cluster": {**table["cluster"], "gpu": gpus}})
+        )
+
+    low, high, now = price.low, price.high or 2 * price.now + 100, price.now
+    if high <= low:
+        return ""
+    slope = (cost(high) - cost(low)) / (high - low)
+    line = {usd: cost(low) + slope * (usd - low) for usd in (low - 0.1 * (now - low) - 1, now, high * 1.1 + 1)}
+    beyond = [usd for usd in line if (usd > high and price.high) or 0 <= usd < low]
+    straight = math.isclose(cost(now), line[now], rel_tol=1e-7, abs_tol=0.01)
+    lower = all(cost(usd) < line[usd] for usd in beyond)
+    return "" if straight and lower else f"{price.item} from {low} to {price.high}: straight {straight}, lower {lower}"
+
+
+def _without_rivals(table: dict[str, Any], rival: Rival) -> dict[str, Any]:
+    """The tables of a question with nothing but a choice in its list, or without it."""
+    place, _, key = rival.part.partition(".")
+    entries = table[place][key] if isinstance(table[place][key], list) else [table[place][key]]
+    kept = [one for one in entries if (_name(one) == rival.choice) != rival.excluded]
+    if key != "gpu":
+        return {place: {**table[place], key: kept}}
+    sold = [hb for hb in table["network"]["hb_domains"] if hb["gpus"] == kept]
+    shared = {"sharing": {"mode": table["sharing"]["mode"]}, "network": {**table["network"], "hb_domains": sold}}
+    return {"cluster": {**table["cluster"], "gpu": kept}, **shared}
+
+
+def _other(table: dict[str, Any], changes: dict[str, Any], value: float | None) -> str:
+    best = least(Instance.model_validate(table | changes))
+    told = math.inf if value is None else value
+    return "" if math.isclose(told, best, rel_tol=1e-7, abs_tol=1e-6) else f"{told!r} is said, {best!r} is right"
+
+
+def _name(entry: Any) -> str:
+    return entry["name"] if isinstance(entry, dict) else str(entry)
+
+
+def campaign(
+    count: int, start: int = 0, kinds: Sequence[str] = ASKED, fault_of: Callable[[str, int], str] = fault
+) -> Counter[str]:
     """How many questions of each kind were right, wrong, or had no plan."""
     found: Counter[str] = Counter()
     for number in range(count):
-        asked, seed = ASKED[number % len(ASKED)], start + number // len(ASKED)
+        asked, seed = kinds[number % len(kinds)], start + number // len(kinds)
         try:
-            text = fault(asked, seed)
+            text = fault_of(asked, seed)
         except InstanceError as error:  # a question that cannot be asked is told and counted
             text = f"{type(error).__name__}: {error}"
         found[f"{asked}: {'wrong' if text else 'right'}"] += 1
@@ -211,5 +328,12 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
     return found
 
 
+def reasons(count: int, start: int = 0) -> Counter[str]:
+    """The same of what is explained; of a list of GPUs that is the best choice alone."""
+    return campaign(count, start, [asked for asked in ASKED if asked != "another generation"], misread)
+
+
 if __name__ == "__main__":
-    by_hand(campaign)
+    if is_reasons := sys.argv[1] == "reasons":
+        sys.argv.pop(1)
+    by_hand(reasons if is_reasons else campaign)
