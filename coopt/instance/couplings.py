@@ -4,7 +4,7 @@ and losses to survive.
 
 from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -409,7 +409,7 @@ def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
     )
 
 
-Lost = Literal["nic", "leaf", "plane", "domain"]
+Lost = Literal["nic", "leaf", "plane", "domain", "channel"]
 Factor = Annotated[float, Field(gt=0, le=1000)]
 Interval = Annotated[tuple[Factor, Factor], series_of("least", "most")]
 MAX_SLOWDOWN = 1000
@@ -452,11 +452,12 @@ class Slower(Table):
     leaf: Annotated[Longer, Field(description="while a leaf switch is lost")] = 1.0
     plane: Annotated[Longer, Field(description="while a plane is lost")] = 1.0
     domain: Annotated[Longer, Field(description="while an HB domain is lost")] = 1.0
+    channel: Annotated[Longer, Field(description="while a channel between sites is lost")] = 1.0
 
     @property
     def of_part(self) -> dict[Lost, float]:
         """The factor of every part."""
-        return {"nic": self.nic, "leaf": self.leaf, "plane": self.plane, "domain": self.domain}
+        return {part: getattr(self, part) for part in get_args(Lost)}
 
 
 def _slower(value: Any) -> Any:
@@ -481,7 +482,12 @@ class Robust(Table):
     survive: Annotated[
         tuple[Lost, ...],
         one_or_many,
-        Field(description="parts of which any one may be lost: nic, leaf, plane, domain"),
+        Field(
+            description=(
+                "parts of which any one may be lost: nic, leaf, plane, domain; or channel, where"
+                " sites train one model"
+            )
+        ),
     ] = ()
     slower: Annotated[
         Slower,

@@ -817,6 +817,9 @@ class Question(Table):
         for workload in tables["workload"]:
             # what counts of it is the margin of the memory
             _forget(workload.get("options", {}).get("software", {}), "memory_margin")
+        slower = tables.get("robust", {}).get("slower", {})
+        if "channel" not in self.losses:  # one number holds for it as well
+            slower.pop("channel", None)
         tables["margin"] = (
             {}
             if self.kept_margin.keeps_nothing

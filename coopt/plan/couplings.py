@@ -146,12 +146,13 @@ class Exchange(Record):
     """Summation of a workload's gradients over all sites, once per iteration.
 
     `sent_bytes` leave each site; `exchange_s` is the time from the first to the last byte, hidden
-    or not.
+    or not, and `without_channel_s` that without any one channel, where a plan has to survive it.
     """
 
     workload: str
     sent_bytes: float
     exchange_s: float
+    without_channel_s: float | None = None
 
 
 class Part(Record):

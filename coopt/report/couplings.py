@@ -87,7 +87,12 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
     sent = [
         f"In every iteration each site sends {words.digits(exchange.sent_bytes / scale, 4)}"
         f" {unit} of gradients of {exchange.workload} around the ring, which takes"
-        f" {words.seconds(exchange.exchange_s)}."
+        f" {words.seconds(exchange.exchange_s)}"
+        + (
+            f", or {words.seconds(exchange.without_channel_s)} without any one channel."
+            if links and exchange.without_channel_s is not None
+            else "."
+        )
         for exchange in ring.exchanges
         for scale, unit in (words.byte_scale(exchange.sent_bytes),)
     ]

@@ -116,7 +116,6 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     found = (
         _gpu(family, running, idle=idle),
         *(_fault(family, loss, running) for loss in parts),
-        *(_channels(ring, running) if (ring := plan.couplings.ring) else ()),
         _stopped(
             "HB domain",
             family.domains,
@@ -124,11 +123,17 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
             "restarted on a spare domain" if family.spare_domains else "needs a spare domain",
         ),
     )
+    losses_asked = [
+        _as_asked(fault, network, running, instance.losses, STOOD_AS.get(fault.part))
+        for fault in found
+    ]
+    if ring := plan.couplings.ring:
+        losses_asked[-1:-1] = _channels(network, ring, running, instance.losses)
     runs = network.runs if family.rails_apart else ()
     unaligned = [Unaligned(workload=w.name, traffic=unaligned_classes(w, run)) for w, run in runs]
     return Faults(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),
-        faults=tuple(_as_asked(fault, network, running, instance.losses) for fault in found),
+        faults=tuple(losses_asked),
         spares=Spares(
             idle_gpus_per_domain=idle,
             survives_gpu=idle > 0,
@@ -288,11 +293,16 @@ def _fault(family: Family, loss: Loss, running: list[RunningJob]) -> Fault:
     )
 
 
-def _channels(ring: Ring, running: list[RunningJob]) -> Iterator[Fault]:
+def _channels(
+    network: PartNetwork, ring: Ring, running: list[RunningJob], asked: Losses
+) -> Iterator[Fault]:
     """The loss of a channel of each link between sites; the slowest link sets the pace of all."""
     for link in ring.wan:
-        part = f"channel between {both(link.between)}"
-        yield _without_channels(part, link.channels, ring, {link: 1}, running)
+        part, lost = f"channel between {both(link.between)}", {link: 1}
+        fault = _without_channels(part, link.channels, ring, lost, running)
+        later_s = ring.added_s(lost) or dict.fromkeys(network.waits_s, math.inf)
+        waits_s = {name: wait_s + later_s[name] for name, wait_s in network.waits_s.items()}
+        yield _as_asked(fault, replace(network, waits_s=waits_s), running, asked, "channel")
 
 
 def _without_channels(
@@ -358,22 +368,22 @@ def _planes(family: Family, asked: Losses) -> Iterator[Loss]:
 
 
 def _as_asked(
-    fault: Fault, network: PartNetwork, running: list[RunningJob], asked: Losses
+    fault: Fault,
+    network: PartNetwork,
+    running: list[RunningJob],
+    asked: Losses,
+    part: Lost | None,
 ) -> Fault:
     """The loss in the bounds that `[robust]` has for it, by other mappings where those of the plan
     miss one.
     """
-    part = STOOD_AS.get(fault.part)
     if part is None or part not in asked or not running:
         return fault
     slower = asked[part]
     workloads = tuple(_in_longer(workload, slower) for workload in fault.workloads)
     in_time, remedy = all(workload.within_bound for workload in workloads), fault.remedy
-    jobs = (
-        None
-        if in_time
-        else runs_without(network.question, network.family, network.uplinks, part, slower)
-    )
+    place = network.question, network.family, network.uplinks
+    jobs = None if in_time else runs_without(*place, part, slower, network.waits_s)
     if jobs is not None:
         workloads = tuple(
             (

@@ -340,7 +340,7 @@ def test_of_several_losses_the_fatal_one_is_named() -> None:
     least = float(said.split("domain of at least ")[1].split(",")[0])
     eased = coopt.solve(ask(robust={"survive": ["nic", "domain"], "slower": {"nic": 2.0, "domain": least}}, **SIXTEEN))
     assert [(one.part, one.slower) for one in eased.couplings.losses[0].survived] == [("nic", 2.0), ("domain", least)]
-    table = dict.fromkeys(("nic", "leaf", "plane", "domain"), 1.5)
+    table = dict.fromkeys(("nic", "leaf", "plane", "domain", "channel"), 1.5)
     number, listed = (ask(robust={"survive": ["nic", "domain"], "slower": one}) for one in (1.5, table))
     assert number == listed
 

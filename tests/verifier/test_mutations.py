@@ -16,7 +16,7 @@ from coopt.verifier.checks.verdict import Ledger
 from tests.conftest import ask as small
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.direct.random_questions import random_question
-from tests.solving.sites.test_sites import bordered
+from tests.solving.sites.test_sites import LOST_CHANNEL, bordered
 from tests.solving.test_days import GROWING, days, fastest_days, fleet
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, TWO_WORKLOADS, ask, switch
 from tests.verifier.fleets import FLEETS
@@ -111,6 +111,7 @@ MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
     **{f"fleet, {name}": (case, 50) for name, case in FLEETS.items()},
     "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 10),
     "sites with borders": (lambda: Instance.model_validate(bordered()), 10),
+    "a lost channel": (lambda: Instance.model_validate(bordered(robust=LOST_CHANNEL)), 10),
     "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 5),
     "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 6),
     "a lost domain": (lambda: small(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 6),

@@ -69,6 +69,7 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
     exclude it.
     """
     robust = instance.robust or Robust()
+    lost = [part for part in robust.survive if part != "channel"]
     doubts = _words(
         (robust.prices != Prices(), "robust.prices", "prices that are known"),
         (
@@ -76,12 +77,16 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
             "robust.efficiency",
             "a known efficiency of the GPU",
         ),
-        (robust.survive, "robust.survive", "equipment that is never lost"),
+        (lost, f"robust.survive = {both(lost)}", "equipment that is never lost"),
     )
     return _words(
         (instance.phase, "[[phase]]", "a cluster that never grows"),
         *((True, *doubt) for doubt in doubts.items()),
-        (instance.robust is not None and not doubts, "[robust]", "that nothing is uncertain"),
+        (
+            instance.robust is not None and not doubts and not instance.losses,
+            "[robust]",
+            "that nothing is uncertain",
+        ),
         (instance.availability is not None, "[availability]", "hardware that never fails"),
     )
 
@@ -575,6 +580,11 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
             (count > 1, f"robust.survive: {part!r} appears twice, needs each kind of failure once")
             for part, count in Counter(robust.survive).items()
         ),
+        (
+            "channel" in robust.survive and not (instance.asks("ring") and instance.wan),
+            "robust.survive = 'channel': applies to channels between sites that train one model,"
+            " needs [[site]] and [[wan]] tables under sharing.mode = 'time'",
+        ),
         *((True, sentence) for sentence in idle_factors(instance, robust.survive).values()),
         (
             robust.aim == "regret" and robust.prices == Prices() and low == high,
@@ -608,7 +618,9 @@ def idle_factors(instance: Question, survived: Collection[Lost]) -> dict[str, st
     factors = {
         part: factor for part, factor in instance.robust.slower.of_part.items() if factor > 1
     }
-    if len(factors) == len(Slower.model_fields) and len(set(factors.values())) == 1:
+    # a table that was written before channels had a factor may name all others
+    all_parts = set(Slower.model_fields) - ({"channel"} - factors.keys() - set(survived))
+    if factors.keys() == all_parts and len(set(factors.values())) == 1:
         given = f"robust.slower = {min(factors.values()):g}"
         sentence = f"{given}: allows slower iterations after a loss, needs robust.survive"
         return {} if survived else {"robust.slower": sentence}

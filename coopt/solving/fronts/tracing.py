@@ -228,7 +228,7 @@ class Tracing:
         attained_pace = self._attained(pace, plan) * ROUND_UP
         solved_at = pace
         availability = self.instance.availability
-        if plan.couplings.losses or (
+        if self.instance.losses or (
             availability is not None and availability.confidence is not None
         ):
             tighter_plan = self.resolver.plan(self._at(attained_pace), reasons=False)

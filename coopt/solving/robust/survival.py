@@ -20,7 +20,7 @@ least, which ends a search early and changes no answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from coopt.columns.grid import Context, DomainSet, context_left, context_of
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
+from coopt.columns.times import delay_tolerance, waiting
 from coopt.instance.couplings import MAX_SLOWDOWN, Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
@@ -47,7 +48,7 @@ Check = Callable[[], None]
 FARTHEST = 16.0
 """How many times as long as asked for a bound is looked into."""
 
-HELP: dict[Lost, str] = {
+HELP: dict[str, str] = {
     "nic": "more NICs for each GPU, or faster ones",
     "leaf": "leaves with fewer NICs of each HB domain (another fabric or smaller switches), or more"
     " NICs for each GPU",
@@ -71,6 +72,7 @@ def _survived(
     instance: Instance, family: Family, uplinks: int, part: Lost, slower: float
 ) -> Survived:
     if part != "domain":
+        assert part != "channel", "sites that train one model answer for it"
         lost = nics_lost(family, part)
         return Survived(part=part, nics_lost=lost, slower=slower, slowdown=slowdown(family, part))
     runs = Jobs(after_a_loss(instance, slower)).runs(family, uplinks)
@@ -79,21 +81,35 @@ def _survived(
 
 
 def runs_without(
-    instance: Instance, family: Family, uplinks: int, part: Lost, slower: float
+    instance: Instance,
+    family: Family,
+    uplinks: int,
+    part: Lost,
+    slower: float,
+    waits_s: Mapping[str, float],
 ) -> tuple[WorkloadPlan, ...] | None:
     """How every workload runs fastest without any one such part; None where one misses its bound,
     that much longer.
+
+    Parameters
+    ----------
+    waits_s
+        How long each workload then waits for gradients of other sites, where there are any.
     """
     longer, gpu = after_a_loss(instance, slower), instance.cluster.gpu
     if part == "domain":
         return Jobs(longer).runs(family, uplinks)
-    weak = _weakest(family, [part])
-    if weak is None:
+    weak = family if part == "channel" else _weakest(family, [part])
+    if weak is None or math.inf in waits_s.values():
         return None
     context, runs = context_of(weak), []
     for workload in longer.workload:
         source = feasible_mappings(workload, gpu, family.gpus)
-        found, _ = pool(source, gpu, family.hb, context.site, full_bandwidth([context]))
+        place = source, gpu, family.hb, context.site, full_bandwidth([context])
+        if workload.name in waits_s:
+            found = waiting(delay_tolerance(*place)[0].undelayed, waits_s[workload.name])
+        else:
+            found = pool(*place)[0]
         row, time_s = fastest_row(found, context, uplinks) if len(found) else (0, math.inf)
         if time_s > workload.bound_s:
             return None
@@ -335,7 +351,7 @@ class Subject(NamedTuple):
 
 
 NETWORK = Subject("network", "the bounds")
-LOST: dict[Lost, str] = {"nic": "NIC", "leaf": "leaf", "plane": "plane", "domain": "HB domain"}
+LOST: dict[str, str] = {"nic": "NIC", "leaf": "leaf", "plane": "plane", "domain": "HB domain"}
 
 
 def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:

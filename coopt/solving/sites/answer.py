@@ -224,7 +224,12 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
         ),
         exchanges=tuple(
             Exchange(
-                workload=workload.name, sent_bytes=ring.share * workload_bytes, exchange_s=wait_s
+                workload=workload.name,
+                sent_bytes=ring.share * workload_bytes,
+                exchange_s=wait_s,
+                without_channel_s=ring_design.exchange_s(workload_bytes, 1)
+                if "channel" in instance.losses
+                else None,
             )
             for workload, workload_bytes, wait_s in zip(
                 instance.workload, gradients, waits_s, strict=True
@@ -362,6 +367,8 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
         sites = list(instance.site)
         sites[s] = site.model_copy(update={"power_mw": PLENTY})
         yield f"with more power at {site.name}", instance.model_copy(update={"site": tuple(sites)})
+    if instance.losses:
+        yield "without robust.survive", instance.model_copy(update={"robust": None})
     wans = tuple(wan.model_copy(update={"most": PLENTY}) for wan in instance.wan)
     if wans:
         yield "with more channels (wan.most)", instance.model_copy(update={"wan": wans})

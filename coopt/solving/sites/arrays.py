@@ -219,7 +219,13 @@ def _rows(
     for option in options:
         places = [s for s, site in enumerate(sites) if may_feed(instance.objective, site, option.w)]
         if places:
-            needs = [_need(option, ring, link, gradient_bytes) for link in ring.links]
+            needs = [
+                max(
+                    lost + _need(option, ring, link, gradient_bytes, lost * len(gradient_bytes))
+                    for lost in range(2 if "channel" in instance.losses else 1)
+                )
+                for link in ring.links
+            ]
             channels = [
                 need for need, link in zip(needs, ring.links, strict=True) if need <= link.most
             ]
@@ -227,14 +233,16 @@ def _rows(
                 yield from ((s, option, channels) for s in places)
 
 
-def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float]) -> int:
-    """Least channels with which an option meets its bound if this link is the slowest; beyond
-    `most` if too few.
+def _need(
+    option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], first: int
+) -> int:
+    """Least channels with which an option meets its bounds, of workloads from the first on, if this
+    link is the slowest; beyond `most` if too few.
 
     They follow from the longest wait. Where it takes a whole number but for rounding, the time
     itself decides.
     """
-    waits = zip(gradient_bytes, option.longest_s, strict=True)
+    waits = zip(gradient_bytes, option.longest_s[first:], strict=False)
     channels = max(
         _channels(ring, link, workload_bytes, longest_s) for workload_bytes, longest_s in waits
     )
@@ -244,7 +252,8 @@ def _need(option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[fl
     rounded_channels = max(round(channels), 1)
     if abs(channels - rounded_channels) > EQUAL * rounded_channels:
         return max(math.ceil(channels), 1)
-    is_enough = _in_time(option, ring, link, gradient_bytes, rounded_channels)
+    rate = rounded_channels * link.gbit_s
+    is_enough = option.in_time([ring.exchange_s(held, rate) for held in gradient_bytes], first)
     return rounded_channels if is_enough else rounded_channels + 1
 
 
@@ -259,15 +268,6 @@ def _channels(ring: SiteRing, link: Wan, workload_bytes: float, longest_s: float
         ring.share * workload_bytes * 8 / (link.gbit_s * 1e9) / transfer_s
         if transfer_s > 0
         else math.inf
-    )
-
-
-def _in_time(
-    option: Option, ring: SiteRing, link: Wan, gradient_bytes: Sequence[float], channels: int
-) -> bool:
-    gbit_s = channels * link.gbit_s
-    return option.in_time(
-        [ring.exchange_s(workload_bytes, gbit_s) for workload_bytes in gradient_bytes]
     )
 
 
@@ -328,10 +328,13 @@ class RingDesign:
         """The option of each site of the ring."""
         return tuple(self.problem.options[o] for o in self.choice)
 
-    def exchange_s(self, gradient_bytes: float) -> float:
-        """Seconds that adding up these gradients takes."""
+    def exchange_s(self, gradient_bytes: float, lost: int = 0) -> float:
+        """Seconds that adding up these gradients takes, also with so many channels of any one link
+        lost.
+        """
         rates = [
-            c * link.gbit_s for c, link in zip(self.channels, self.problem.ring.links, strict=True)
+            (c - lost) * link.gbit_s
+            for c, link in zip(self.channels, self.problem.ring.links, strict=True)
         ]
         return self.problem.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
 

@@ -27,7 +27,7 @@ from coopt.columns.times import (
     waiting,
 )
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import local_question
+from coopt.instance.variants import after_a_loss, local_question
 from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
 from coopt.network.family import Family
@@ -84,10 +84,13 @@ class Option:
         row = int(np.argmin(times))
         return row, float(times[row])
 
-    def in_time(self, waits_s: Sequence[float]) -> bool:
-        """Whether every workload meets its bound with its wait, by the time itself."""
+    def in_time(self, waits_s: Sequence[float], first: int) -> bool:
+        """Whether every workload from the first on meets its bound with its wait, by the time
+        itself.
+        """
         return all(
-            self.fastest(w, s)[1] <= self.pools[w].workload.bound_s for w, s in enumerate(waits_s)
+            self.fastest(w, wait_s)[1] <= self.pools[w].workload.bound_s
+            for w, wait_s in enumerate(waits_s, start=first)
         )
 
 
@@ -139,6 +142,9 @@ def networks(
 ) -> Networks:
     """Every network for so many shares, in time or not.
 
+    Where the loss of a channel is to be survived, their question has every workload once more, in
+    the same order, with the bound that holds meanwhile.
+
     Parameters
     ----------
     measures
@@ -154,6 +160,9 @@ def networks(
         (shares, measures, unbound, links),
         lambda: _every_network(local, shares, measures, links),
     )
+    if "channel" in instance.losses:
+        late = after_a_loss(local, instance.losses["channel"]).workload
+        local = local.having(workload=(*local.workload, *late), robust=None)
     return replace(found, local=local)
 
 

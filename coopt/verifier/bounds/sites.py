@@ -3,9 +3,10 @@ into shares.
 
 A higher slowest rate takes more channels and lets everybody wait less, so that rates from r to R
 cost no less than the channels of r and the networks that do with the waits of R. A range is halved
-until that reaches the bound or one rate is left. The sites of a ring are divided by a dynamic
-program over shares. Limits of all sites together are not counted: what is found is no more than any
-plan is worth.
+until that reaches the bound or one rate is left. Where the loss of a channel is to be survived, the
+slowest rate without one is a second range, and the longer of the two is halved. The sites of a ring
+are divided by a dynamic program over shares. Limits of all sites together are not counted: what is
+found is no more than any plan is worth.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from coopt.instance.couplings import Limits, Site, Wan
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import exact_amount
+from coopt.instance.variants import after_a_loss
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import note_source, note_undecided
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
@@ -63,6 +65,11 @@ ENUMERATED = "every ring of sites, rate of its slowest link and division of GPUs
 
 Waits = tuple[float, ...]
 """What each workload waits for gradients of other sites in an iteration (s)."""
+
+Rates = tuple[Fraction, ...]
+"""The slowest rate of a ring (Gbit/s), and that without a channel where its loss is to be
+survived.
+"""
 
 
 class LinkedSites(NamedTuple):
@@ -211,7 +218,10 @@ class ShareNetworks:
     ) -> None:
         self._question, self._work = question_of_site(instance, shares), work
         self._most_links = most_links(instance, self._question)
-        self._trainer = Trainer(self._question, margin)
+        questions = [self._question]
+        if "channel" in instance.losses:
+            questions.append(after_a_loss(self._question, instance.losses["channel"]))
+        self._trainers = [Trainer(question, margin) for question in questions]
         self._joints, self._rows = self._joined(kind)
         self._answers: dict[tuple[int, int], list[tuple[Waits, bool]]] = {}
 
@@ -282,7 +292,11 @@ class ShareNetworks:
                 return answer
         row = self._rows[number]
         self._work.add()
-        answer = self._trainer.trains(row.family, row.reach(up), waits)
+        count = len(self._question.workload)
+        answer = all(
+            trainer.trains(row.family, row.reach(up), waits[n * count : (n + 1) * count])
+            for n, trainer in enumerate(self._trainers)
+        )
         answers.append((waits, answer))
         return answer
 
@@ -337,34 +351,43 @@ class SitesBound:
             self._go_through(ring)
 
     def _go_through(self, ring: LinkedSites) -> None:
-        rates = _rates(ring) or [Fraction(1)]
+        # the slowest rate, and that without any one channel where its loss is to be survived
+        lost = (0, 1) if "channel" in self._instance.losses else (0,)
+        rates = [_rates(ring, n) if ring.links else [Fraction(1)] for n in lost]
         self.tried["rings"] += 1
-        ranges = [(0, len(rates) - 1)]
-        while ranges:
-            low, high = ranges.pop()
+        boxes = [tuple((0, len(choices) - 1) for choices in rates)] if all(rates) else []
+        while boxes:
+            box = boxes.pop()
             self.tried["ranges of the slowest link's rate"] += 1
-            # waits of the highest rate and channels of the lowest: no rate of the range is worth
-            # less
-            networks = self._divided(ring, self._waits(ring, rates[high]), rates[low])
-            value = None if networks is None else networks + self._channels(ring, rates[low])
+            lows, highs = (
+                tuple(choices[ends[n]] for choices, ends in zip(rates, box, strict=True))
+                for n in (0, 1)
+            )
+            # waits of the highest rates and channels of the lowest: no rates of the ranges are
+            # worth less
+            networks = self._divided(ring, self._waits(ring, highs), lows)
+            value = None if networks is None else networks + self._channels(ring, lows)
             if value is None or (self._most is not None and value >= self._most):
                 continue
+            low, high = widest = max(box, key=lambda ends: ends[1] - ends[0])
             if low == high:
                 self._most = self.least = value
-            else:
-                split = (low + high) // 2
-                ranges += [(low, split), (split + 1, high)]
+                continue
+            split, at = (low + high) // 2, box.index(widest)
+            boxes += [
+                (*box[:at], half, *box[at + 1 :]) for half in ((low, split), (split + 1, high))
+            ]
 
-    def _waits(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Waits:
+    def _waits(self, ring: LinkedSites, rates_gbit_s: Rates) -> Waits:
         late_s = max((link.latency_ms / 1e3 for link in ring.links), default=0.0)
-        count, rate = len(ring.sites), float(rate_gbit_s)
         return tuple(
-            wait_for_gradients(workload, count, late_s, rate)[1]
+            wait_for_gradients(workload, len(ring.sites), late_s, float(rate))[1]
+            for rate in rates_gbit_s
             for workload in self._instance.workload
         )
 
-    def _channels(self, ring: LinkedSites, rate_gbit_s: Fraction) -> Fraction:
-        """What the fewest channels are worth that carry a rate on every link."""
+    def _channels(self, ring: LinkedSites, rates_gbit_s: Rates) -> Fraction:
+        """What the fewest channels are worth that carry such rates on every link."""
         total = Fraction()
         for link in ring.links:
             # both sites of a link pay for half of each channel, and feed half of it
@@ -372,29 +395,28 @@ class SitesBound:
                 self._prices[name].of(decimal(link.usd) / 2, decimal(link.w) / 2)
                 for name in link.between
             ]
-            total += math.ceil(rate_gbit_s / decimal(link.gbit_s)) * sum(halves, Fraction())
+            total += _lit(link, rates_gbit_s) * sum(halves, Fraction())
         return total
 
-    def _fed(self, ring: LinkedSites, site: Site, rate_gbit_s: Fraction) -> LocalPrices:
-        """What counts at a site that feeds its ends of the fewest channels that carry a rate."""
-        lit = [
-            (link, math.ceil(rate_gbit_s / decimal(link.gbit_s)))
-            for link in ring.links
-            if site.name in link.between
-        ]
+    def _fed(self, ring: LinkedSites, site: Site, rates_gbit_s: Rates) -> LocalPrices:
+        """What counts at a site that feeds its ends of the fewest channels that carry such
+        rates.
+        """
+        lit = [(link, _lit(link, rates_gbit_s)) for link in ring.links if site.name in link.between]
         ends = tuple((channel_end(self._instance, link), channels) for link, channels in lit)
         w = sum((channels * decimal(link.w) / 2 for link, channels in lit), Fraction())
         prices = self._prices[site.name]
         return prices._replace(fed_w=prices.fed_w - w, ends=ends)
 
-    def _divided(self, ring: LinkedSites, waits: Waits, rate_gbit_s: Fraction) -> Fraction | None:
+    def _divided(self, ring: LinkedSites, waits: Waits, rates_gbit_s: Rates) -> Fraction | None:
         """What the cheapest networks of all sites are worth that are in time after waits and fed
-        beside the channels of a rate, whichever shares each site takes; None where there are none.
+        beside the channels of such rates, whichever shares each site takes; None where there are
+        none.
         """
         shares = self._instance.cluster.shares or 1
         least_values: dict[int, Fraction] = {0: Fraction()}
         for sites_left, site in zip(range(len(ring.sites) - 1, -1, -1), ring.sites, strict=True):
-            next_values, prices = dict[int, Fraction](), self._fed(ring, site, rate_gbit_s)
+            next_values, prices = dict[int, Fraction](), self._fed(ring, site, rates_gbit_s)
             for shares_taken, value in least_values.items():
                 # each site that is left takes a share at least, and the last one all that are left
                 shares_left = shares - shares_taken
@@ -413,10 +435,22 @@ class SitesBound:
         return least_values.get(shares)
 
 
-def _rates(ring: LinkedSites) -> list[Fraction]:
-    """Every rate that the slowest link of a ring may have, ascending (Gbit/s)."""
-    link_limits: Sequence[Fraction] = [link.most * decimal(link.gbit_s) for link in ring.links]
-    steps = {n * decimal(link.gbit_s) for link in ring.links for n in range(1, link.most + 1)}
+def _lit(link: Wan, rates_gbit_s: Rates) -> int:
+    """The fewest channels of a link that carry the first rate, and the second one without any one
+    of them.
+    """
+    return max(
+        math.ceil(rate / decimal(link.gbit_s)) + lost for lost, rate in enumerate(rates_gbit_s)
+    )
+
+
+def _rates(ring: LinkedSites, lost: int) -> list[Fraction]:
+    """Every rate that the slowest link of a ring may have with so many channels lost, ascending
+    (Gbit/s).
+    """
+    channels = [(link.most - lost, decimal(link.gbit_s)) for link in ring.links]
+    link_limits: Sequence[Fraction] = [most * gbit_s for most, gbit_s in channels]
+    steps = {n * gbit_s for most, gbit_s in channels for n in range(1, most + 1)}
     # the slowest link has a whole number of channels, and no link has more than may be lit
     return sorted(rate for rate in steps if rate <= min(link_limits))
 

@@ -52,12 +52,12 @@ def form_of(instance: Instance) -> PlanForm:
         "growth": instance.phase,
         "sites": instance.site,
         "ring": instance.asks("ring"),
-        "outlooks": instance.robust,
+        "outlooks": instance.robust and not instance.asks("ring"),
         "rivals": instance.asks("direct"),
     }
     allowed = {
         "cores": instance.sharing.core,
-        "losses": instance.losses,
+        "losses": instance.losses and not instance.asks("ring"),
         "myopic": instance.phase and instance.sharing.mode == "time",
         "alternatives": not instance.beyond_one_network,
         "alternatives_stop": not instance.beyond_one_network,

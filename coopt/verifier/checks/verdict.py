@@ -531,8 +531,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "survives",
         (
-            "after the loss of any one NIC, leaf or plane that the instance lists, some mapping of"
-            " every workload still meets its longer bound"
+            "after the loss of any one NIC, leaf, plane or channel that the instance lists, some"
+            " mapping of every workload still meets its longer bound"
         ),
     ),
     ("restarted", "the plan states how every workload trains after the loss of a domain"),

@@ -16,11 +16,12 @@ from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
+from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
+from coopt.verifier.checks.verdict import LENIENT, TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
     Joint,
     JointsByPlace,
@@ -50,7 +51,9 @@ from coopt.verifier.parts.part_checks import (
     check_part_runs,
 )
 from coopt.verifier.parts.space import core_links_carried, core_switch, linkable
+from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.stages import last_stage
+from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
@@ -183,12 +186,12 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     claims = claims_of(plan, ring)
     sites = _sites(ledger, instance, ring, claims)
     links = check_links(ledger, instance, sites, ring)
-    waits_s = check_exchanges(ledger, instance, ring, links, len(sites))
+    waits_s, waits_left_s = check_exchanges(ledger, instance, ring, links, len(sites))
     built_sites, borders = list[BuiltSite](), dict[str, Border]()
     for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         with suppress(UnsoundError):
-            built_site = _site(ledger, instance, plan, site, claim, waits_s)
+            built_site = _site(ledger, instance, plan, site, claim, waits_s, waits_left_s)
             built_sites.append(built_site)
             border = _border(ledger, instance, ring, links, built_site)
             borders[site.name] = border
@@ -264,6 +267,7 @@ def _site(
     site: Site,
     claim: SiteClaim,
     waits_s: Mapping[str, float],
+    waits_left_s: Mapping[str, float],
 ) -> BuiltSite:
     """Check one site as a cluster of its own."""
     question, design = question_of_site(instance, claim.shares), claim.design
@@ -287,6 +291,18 @@ def _site(
         raise UnsoundError
     part = check_part(ledger, question, family, design, workloads, kind)
     check_part_runs(ledger, part, question.cluster.gpu, waits_s)
+    if waits_left_s:
+        longer = after_a_loss(question, instance.losses["channel"])
+        waits = tuple(waits_left_s[workload.name] for workload in longer.workload)
+        reach = reach_of(part.family, part.ports)
+        stands = Trainer(longer, LENIENT).trains(part.family, reach, waits)
+        ledger.holds(
+            "survives",
+            stands,
+            True,
+            stands,
+            "After the loss of a channel, the site misses even the longer bounds.",
+        )
     stage = last_stage(part.family, part.ports, (part.ports.up,), part.optics, core_end)
     joint = None
     if question.sharing.core is not None:
@@ -385,9 +401,9 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
 
 def check_exchanges(
     ledger: Ledger, instance: Instance, ring: Ring, links: Sequence[Wan], count: int
-) -> dict[str, float]:
-    """Check exchanges; seconds that each workload waits for gradients of other sites: 2(S - 1)
-    steps round the ring.
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Check exchanges; seconds that each workload waits for gradients of other sites, 2(S - 1)
+    steps round the ring, and those without a channel where the loss of one is to be survived.
     """
     names = tuple(workload.name for workload in instance.workload)
     claimed_names = tuple(claim.workload for claim in ring.exchanges)
@@ -398,35 +414,60 @@ def check_exchanges(
         f"The plan has gradient exchanges of {', '.join(claimed_names) or 'no workload'}, but the"
         f" instance has the workloads {', '.join(names)}.",
     )
-    waits_s = dict[str, float]()
+    waits_s, waits_left_s = dict[str, float](), dict[str, float]()
     # Every step of the exchange waits for the slowest link and the largest latency of the ring.
-    rate = min(
-        (claim.channels * link.gbit_s for claim, link in zip(ring.wan, links, strict=True)),
-        default=1.0,
+    lit = [(claim.channels, link.gbit_s) for claim, link in zip(ring.wan, links, strict=True)]
+    rate, rate_left = (
+        min(((channels - lost) * gbit_s for channels, gbit_s in lit), default=1.0)
+        for lost in (0, 1)
     )
+    survives = "channel" in instance.losses
+    if survives:
+        ledger.require(
+            "survives",
+            rate_left > 0,
+            rate_left,
+            "a rate above 0",
+            "A link has a single channel, so that the loss of it parts two sites.",
+        )
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in ring.exchanges}
     for workload in instance.workload:
         sent_bytes, wait_s = wait_for_gradients(workload, count, late_s, rate)
+        later_s = wait_for_gradients(workload, count, late_s, rate_left)[1] if survives else None
         claim = claims.get(
             workload.name, Exchange(workload=workload.name, sent_bytes=-1.0, exchange_s=-1.0)
         )
         ledger.holds(
             "exchange",
-            agree(claim.sent_bytes, sent_bytes) and agree(claim.exchange_s, wait_s),
+            agree(claim.sent_bytes, sent_bytes)
+            and agree(claim.exchange_s, wait_s)
+            and _same_time(claim.without_channel_s, later_s),
             claim.exchange_s,
             wait_s,
-            f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s, but"
-            " the plan "
+            f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s"
+            f"{_without_channel(later_s)}, but the plan "
             + (
-                f"states {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s."
+                f"states {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s"
+                f"{_without_channel(claim.without_channel_s)}."
                 if workload.name in claims
                 else "lists no exchange for it."
             ),
             TOLERANCE,
         )
         waits_s[workload.name] = wait_s
-    return waits_s
+        waits_left_s |= {} if later_s is None else {workload.name: later_s}
+    return waits_s, waits_left_s
+
+
+def _same_time(claimed_s: float | None, expected_s: float | None) -> bool:
+    if claimed_s is None or expected_s is None:
+        return claimed_s is expected_s
+    return agree(claimed_s, expected_s)
+
+
+def _without_channel(later_s: float | None) -> str:
+    return "" if later_s is None else f" ({later_s:.6g} s without one channel)"
 
 
 def wait_for_gradients(

@@ -30,9 +30,9 @@ BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # 
 
 
 @st.composite
-def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False) -> Instance:
+def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False, losses: bool = False) -> Instance:
     """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose. Links may have ends
-    of their own, and channels may end in ports of a border."""
+    of their own, channels may end in ports of a border, and any one may be lost."""
     shares, money = draw(st.integers(2, 4)), st.integers(0, 3000)
     gpus, names = 8 * shares * draw(st.sampled_from([1, 2])), ["a", "b", "c"][: draw(st.integers(2, 3))]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")][: 1 if len(names) == 2 else draw(st.integers(2, 3))]
@@ -85,6 +85,9 @@ def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False)
         },
         limits=draw(st.sampled_from([{}, {}, {"racks": gpus / 8}])),
     )
+    borders = borders or (losses and draw(st.booleans()))
+    if losses:
+        table["robust"] = {"survive": "channel", "slower": {"channel": draw(st.sampled_from([1, 1.02, 1.1, 1.4, 4]))}}
     return Instance.model_validate(_bordered(draw, table) if borders else table)
 
 
@@ -156,6 +159,9 @@ def _rings(instance: Instance) -> Iterator[Ring]:
                 yield list(order), [links[pair] for pair in pairs]
 
 
+Waits = dict[float, float]
+"""What workloads wait for gradients of other sites (s), by how many times as long their bounds then are."""
+
 Spent = tuple[float, float, float, float]
 """Objective, purchase (USD), power (W) and racks."""
 
@@ -164,7 +170,15 @@ def _of_ring(instance: Instance, ring: Ring) -> float:
     sites, links = ring
     whole, best = instance.cluster.shares or 0, math.inf
     for channels in product(*(range(1, link.most + 1) for link in links)):
-        wait_s, pairs = _wait_s(ring, channels), [(_lit(instance, a), c) for a, c in zip(links, channels, strict=True)]
+        pairs = [(_lit(instance, a), c) for a, c in zip(links, channels, strict=True)]
+        waits_s = {1.0: _wait_s(ring, channels)}
+        if "channel" in instance.losses:
+            left = [[c - (a == lost) for a, c in zip(links, channels, strict=True)] for lost in links]
+            if not all(map(all, left)):
+                continue
+            after_s = max((_wait_s(ring, tuple(some)) for some in left), default=0.0)
+            slower = instance.losses["channel"]
+            waits_s[slower] = max(after_s, waits_s.get(slower, 0.0))
         lit = sum(
             c * sum(_weighed(instance, site, a.usd / 2, a.w / 2) for site in sites if site.name in a.between)
             for a, c in pairs
@@ -172,7 +186,7 @@ def _of_ring(instance: Instance, ring: Ring) -> float:
         bought = lit, sum(c * a.usd for a, c in pairs), sum(c * a.w for a, c in pairs), 0.0
         for parts in product(range(1, whole + 1), repeat=len(sites)):
             if sum(parts) == whole:
-                best = min(best, _sites(instance, ring, channels, parts, wait_s, bought))
+                best = min(best, _sites(instance, ring, channels, parts, waits_s, bought))
     return best
 
 
@@ -200,7 +214,7 @@ def _wait_s(ring: Ring, channels: tuple[int, ...]) -> float:
 
 
 def _sites(
-    instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], wait_s: float, bought: Spent
+    instance: Instance, ring: Ring, channels: tuple[int, ...], parts: tuple[int, ...], waits_s: Waits, bought: Spent
 ) -> float:
     """The least objective of channels that are bought and of what is built at the sites; limits of all sites couple
     them, so that all combinations are tried but those that take more of everything that counts."""
@@ -208,7 +222,7 @@ def _sites(
     for site, shares in zip(ring[0], parts, strict=True):
         lit = [(_lit(instance, a), c) for a, c in zip(ring[1], channels, strict=True) if site.name in a.between]
         ends_w, modules = sum(c * a.w / 2 for a, c in lit), sum(c * _modules(a) for a, c in lit)
-        designs = _designs(instance, site, shares, ends_w, wait_s, modules)
+        designs = _designs(instance, site, shares, ends_w, tuple(waits_s.items()), modules)
         sums = (tuple(map(sum, zip(one, other, strict=True))) for one in chosen for other in designs)
         chosen = _unbeaten(instance, (one for one in sums if _within(instance, one)))  # type: ignore[arg-type]
     return min((value for value, *_ in chosen), default=math.inf)
@@ -235,7 +249,9 @@ def _weighed(instance: Instance, site: Site, usd: float, w: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s: float, modules: int) -> list[Spent]:
+def _designs(
+    instance: Instance, site: Site, shares: int, ends_w: float, waits_s: tuple[tuple[float, float], ...], modules: int
+) -> list[Spent]:
     """What every network takes that serves all workloads in time and can be fed, with the border in which so many
     modules of channels end."""
     local, pue = local_question(instance, shares), electricity_of(instance.objective, site).pue
@@ -250,7 +266,7 @@ def _designs(instance: Instance, site: Site, shares: int, ends_w: float, wait_s:
             racks = math.ceil(family.domains * (family.hb.racks or 0))
             one = (value, cost.capex_usd, cost.power_w, float(racks))
             fed = (cost.power_w + ends_w) * pue <= site.power_mw * 1e6
-            if fed and _unbeaten(instance, [*found, one]) != found and _in_time(local, family, uplinks, wait_s):
+            if fed and _unbeaten(instance, [*found, one]) != found and _in_time(local, family, uplinks, waits_s):
                 found = _unbeaten(instance, [*found, one])
     return found
 
@@ -279,9 +295,13 @@ def _border(instance: Instance, family: Family, modules: int) -> list[Item]:
     return [line(kind, one.name, n, one.usd, one.w) for kind, one, n in lines if kind in instance.objective.include]
 
 
-def _in_time(local: Instance, family: Family, uplinks: int, wait_s: float) -> bool:
+def _in_time(local: Instance, family: Family, uplinks: int, waits_s: tuple[tuple[float, float], ...]) -> bool:
     context, gpu = context_of(family), local.cluster.gpu
-    return all(_least_s(one, gpu, family.hb, context, uplinks, wait_s) <= one.bound_s for one in local.workload)
+    return all(
+        _least_s(one, gpu, family.hb, context, uplinks, wait_s) <= one.bound_s * slower
+        for one in local.workload
+        for slower, wait_s in waits_s
+    )
 
 
 @lru_cache(maxsize=1 << 14)

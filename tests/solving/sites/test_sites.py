@@ -216,6 +216,63 @@ def test_without_its_only_channel_training_stops(answered: tuple[Instance, Plan]
         assert [one.effect for one in found if one.part.startswith("channel between")] == ["stops"]
 
 
+LOST_CHANNEL = {"survive": "channel", "slower": {"channel": 1.1}}
+
+
+def test_a_plan_that_survives_the_loss_of_a_channel_lights_what_the_longer_bound_needs_and_one_more() -> None:
+    slow = [LINK | {"gbit_s": 12}]
+    plain = coopt.solve(Instance.model_validate(apart(wan=slow)))
+    strict, longer = (
+        Instance.model_validate(apart(wan=slow, robust=LOST_CHANNEL | {"slower": {"channel": by}})) for by in (1, 1.1)
+    )
+    plan = coopt.solve(strict)
+    (bare,), (link,) = plain.couplings.ring.wan, plan.couplings.ring.wan
+    assert (bare.channels > 1, link.channels) == (True, bare.channels + 1)
+    exchange, steps_s = plan.couplings.ring.exchanges[0], 2 * link.latency_s
+    rate_left = (link.channels - 1) * link.gbit_s * 1e9 / 8
+    assert exchange.without_channel_s == pytest.approx(steps_s + exchange.sent_bytes / rate_left)
+    assert coopt.solve(longer).objective.value < plan.objective.value
+    found = coopt.faults(strict, plan, part="east").faults
+    (fault,) = (one for one in found if one.part.startswith("channel between"))
+    assert (fault.slower, fault.workloads[0].within_bound) == (1.0, True)
+    (fault,) = (one for one in coopt.faults(strict, plain, part="east").faults if one.part == fault.part)
+    assert not fault.workloads[0].within_bound
+    assert "without any one channel" in rendered(plan_report(strict, plan))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_plan_that_does_not_survive_the_loss_of_a_channel_is_rejected(channels: int) -> None:
+    instance = Instance.model_validate(apart(wan=[LINK | {"gbit_s": 12}], robust=LOST_CHANNEL))
+    plan = coopt.solve(instance)
+    ring = plan.couplings.ring
+    (link,) = ring.wan
+    assert link.channels > channels
+    fewer = link.model_copy(update={"channels": channels, "usd": channels * 2000.0, "w": channels * 50.0})
+    verdict = coopt.verify(instance, with_couplings(plan, ring=ring.model_copy(update={"wan": (fewer,)})))
+    assert "survives" in [check.name for check in verdict.failures]
+
+
+def test_a_factor_for_all_losses_leaves_the_identity_of_a_question_without_channels() -> None:
+    robust = {"survive": "nic", "slower": 1.25}
+    each = dict.fromkeys(("nic", "leaf", "plane", "domain"), 1.25)
+    one, old = (Instance.model_validate(question(robust=robust | {"slower": by})) for by in (1.25, each))
+    assert one.sha256 == old.sha256
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (question(robust=LOST_CHANNEL), r"robust\.survive = 'channel': applies to channels between sites"),
+        (apart(wan=[], robust=LOST_CHANNEL), r"robust\.survive = 'channel': .* \[\[wan\]\]"),
+        (apart(robust={"survive": ["channel", "nic"]}), r"robust\.survive = nic"),
+        (apart(robust={"slower": {"channel": 2}}), r"robust\.slower\.channel = 2: .* needs 'channel'"),
+    ],
+)
+def test_the_loss_of_channels_that_nobody_has_is_refused(table: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Instance.model_validate(table)
+
+
 FAR = [
     {"name": "near", "gbit_s": 400, "reach_m": 4e4, "usd": 3000, "w": 15},
     {"name": "far", "gbit_s": 400, "reach_m": 1.2e5, "usd": 4000, "w": 19},
