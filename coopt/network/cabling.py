@@ -181,7 +181,7 @@ class _Laying:
         self._family, self._pods = family, {} if spots is None else spots.pods
         self._taken, self._needs = Counter[str](), dict[tuple[int, str | int], int]()
         if family.cables and spots is not None:
-            for fan in fans(spots.placing, family):
+            for fan in fans(spots.placing, family.per_module):
                 needs = zip(fan.numbers, fan.needs_m.tolist(), strict=True)
                 self._needs |= {(fan.level, at): m for at, m in needs}
 

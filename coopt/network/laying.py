@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ import numpy as np
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
-from coopt.network.optics import EndsByLevel
+from coopt.network.optics import EndsByLevel, PerModule
 from coopt.network.parts import weigh
-from coopt.network.placing import Placing, placing_of
+from coopt.network.placing import PlacedChain, Placing
 
 
 def least_ends(instance: Instance, choices: EndsByLevel) -> tuple[LinkEnds, ...]:
@@ -44,13 +44,14 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
     family, choices = replace(family, uplink_choices=(uplinks,), choices=()), family.choices
     if not choices:
         return family
-    runs = length_runs(placing_of(instance, family, uplinks), family)
+    placed_chain = PlacedChain.of(instance, family, uplinks)
+    runs = _runs_of(placed_chain, family.per_module)
     cables = list[tuple[CableRun, ...]]()
     for level, ends_of_level in zip(runs, choices, strict=True):
         of_level = list[CableRun]()
-        for length_m, run in sorted(level.items()):
+        for length_m, *counts in level:
             laid_runs = (
-                CableRun(length_m, ends, run["links"], run["below"], run["above"])
+                CableRun(length_m, ends, *counts)
                 for ends in ends_of_level
                 if ends.reach_m >= length_m
             )
@@ -77,16 +78,44 @@ def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
     return value, usd, w, below.name != above.name, below.name, above.name
 
 
+class RunOfLength(NamedTuple):
+    """Cables of one length (m) on a level, and the modules at their lower and their upper ends."""
+
+    length_m: int
+    links: int
+    below: int
+    above: int
+
+
+MOST_LAID = 20_000
+"""Networks whose lengths of cables are kept, of some 2 kB each."""
+
+
+@lru_cache(maxsize=MOST_LAID)
+def _runs_of(
+    placed_chain: PlacedChain, per_module: PerModule
+) -> tuple[tuple[RunOfLength, ...], ...]:
+    """The cables of each level by length; those of networks that differ in products or prices
+    alone are counted once.
+    """
+    return tuple(
+        tuple(
+            RunOfLength(m, run["links"], run["below"], run["above"])
+            for m, run in sorted(level.items())
+        )
+        for level in length_runs(placed_chain.placed(), per_module)
+    )
+
+
 Runs = defaultdict[int, Counter[str]]
 """`links`, and modules `below` and `above`, by the length that cables need (m)."""
 
 
-def length_runs(placing: Placing, family: Family) -> list[Runs]:
+def length_runs(placing: Placing, per_module: PerModule) -> list[Runs]:
     """The cables of each level by the length that they need (m), over all networks."""
-    chain, runs = placing.chain, [Runs(Counter) for _ in family.optics]
+    chain, runs = placing.chain, [Runs(Counter) for _ in per_module]
     if not runs:
         return []
-    per_module = family.per_module
     of_nic, of_leaf = per_module[0]
     below = placing.below
     sold_m, at = np.unique(placing.down_m(below.leaf, below.rack), return_inverse=True)
@@ -105,7 +134,7 @@ def length_runs(placing: Placing, family: Family) -> list[Runs]:
     for run in runs[0].values():
         # a module of a NIC leads to several planes, all of which are laid alike
         run["below"] = run["links"] // of_nic
-    for fan in fans(placing, family):
+    for fan in fans(placing, per_module):
         n_below, n_above = per_module[fan.level]
         lengths = zip(*np.unique(fan.needs_m, return_counts=True), strict=True)
         for length_m, count in ((int(m), int(number)) for m, number in lengths):
@@ -130,12 +159,11 @@ class Fan(NamedTuple):
     times: int
 
 
-def fans(placing: Placing, family: Family) -> Iterator[Fan]:
+def fans(placing: Placing, per_module: PerModule) -> Iterator[Fan]:
     """The leaves of each pod, and the pods, of which each has a spine in every group of cores."""
     chain = placing.chain
     if not chain.pods:
         return
-    per_module = family.per_module
     ways_m = placing.leaf_up_m(np.arange(chain.leaves), chain.pod_of_leaf)
     for pod, leaves in chain.each_pod():
         of_pod = ways_m[leaves.start : leaves.stop]

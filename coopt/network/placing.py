@@ -355,20 +355,39 @@ def _leaves_of(hall: Hall, ends: LeafEnds) -> PlacedLeaves:
     return placed_leaves(hall, ends.leaves)
 
 
-def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
-    """A network in its hall; a leaf bears the modules of links into a core as well."""
-    chain, ends_w = family.chain(uplinks), [*_ends_w(instance, family, uplinks), (0.0, 0.0)]
-    tiers = zip(chain.levels, family.switches, pairwise(ends_w), strict=True)
-    boxes = [
-        SwitchBox(
-            units=box.rack_units,
-            # Modules are shared out evenly, as the switches of a tier are alike.
-            w=box.w
-            + (below_w + up_w + (0.0 if level else core_ends_w(instance, family))) / tier.switches,
+class PlacedChain(NamedTuple):
+    """All that decides where the switches of a network stand in a hall."""
+
+    chain: TierChain
+    hall: Hall
+    ends: LeafEnds
+    boxes: tuple[SwitchBox, ...]
+
+    @classmethod
+    def of(cls, instance: Instance, family: Family, uplinks: int) -> PlacedChain:
+        """That of a network; a leaf bears the modules of links into a core as well."""
+        chain, ends_w = family.chain(uplinks), [*_ends_w(instance, family, uplinks), (0.0, 0.0)]
+        tiers = zip(chain.levels, family.switches, pairwise(ends_w), strict=True)
+        boxes = tuple(
+            SwitchBox(
+                units=box.rack_units,
+                # Modules are shared out evenly, as the switches of a tier are alike.
+                w=box.w
+                + (below_w + up_w + (0.0 if level else core_ends_w(instance, family)))
+                / tier.switches,
+            )
+            for level, (tier, box, ((_, below_w), (up_w, _))) in enumerate(tiers)
         )
-        for level, (tier, box, ((_, below_w), (up_w, _))) in enumerate(tiers)
-    ]
-    return placed(chain, _hall_of(instance, family), leaves_of(instance, family), boxes)
+        return cls(chain, _hall_of(instance, family), LeafEnds.of(family), boxes)
+
+    def placed(self) -> Placing:
+        """The network in its hall."""
+        return placed(self.chain, self.hall, _leaves_of(self.hall, self.ends), self.boxes)
+
+
+def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
+    """A network in its hall."""
+    return PlacedChain.of(instance, family, uplinks).placed()
 
 
 def core_ends_w(instance: Instance, family: Family) -> float:

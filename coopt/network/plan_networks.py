@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
@@ -23,6 +24,7 @@ from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
 from coopt.network.family import CableRun, Family, LinkEnds, TierLevel
 from coopt.network.growth import grown, grows
+from coopt.network.laying import laid
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.space import Space, families
@@ -182,7 +184,7 @@ def _joining(
         objective={"minimize": kind},
         cluster={"gpus": (design.gpus,)},
     )
-    space = Space(instance=question, measures=(kind,))
+    space = Space(instance=question, measures=(kind,), unlaid=True)
     fewest = [
         (replace(family, spare_domains=design.spare_domains), uplinks)
         for hb in question.network.hb_domains
@@ -192,9 +194,17 @@ def _joining(
             u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio
         ][:1]
     ]
-    bills = [(cost_of(instance, *network), network) for network in fewest]
-    cost, best_network = min(bills, key=lambda pair: pair[0].of(kind), default=(None, None))
-    return None if cost is None or best_network is None else (design_of(*best_network), cost)
+    best: tuple[Design, Cost] | None = None
+    bills = [(cost_of(instance, *network).of(kind), network) for network in fewest]
+    # Without the cables that lengths choose, these are lower bounds.
+    for floor, (family, uplinks) in sorted(bills, key=itemgetter(0)):
+        if best is not None and floor >= best[1].of(kind):
+            break
+        built = laid(question, family, uplinks)
+        cost = None if built is None else cost_of(instance, built, uplinks)
+        if built and cost and (best is None or cost.of(kind) < best[1].of(kind)):
+            best = design_of(built, uplinks), cost
+    return best
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,7 +429,7 @@ def families_of_design(
             yield stands, stands.uplink_choices[0]
             return
     pinned = _pinned(question, goal or design)
-    for listed in families(pinned, grow=True, links=links) if pinned is not None else ():
+    for listed in _listed(pinned, goal or design, links) if pinned is not None else ():
         family = _written_as(question, listed, goal or design)
         if family is not None and goal is not None:
             # What stands in an earlier phase follows from what it grows into, and so is compared in
@@ -427,6 +437,16 @@ def families_of_design(
             family = _earlier(question, listed, design, goal)
         if family is not None:
             yield family, uplinks_of(design)
+
+
+def _listed(pinned: Instance, design: Design, links: range | None) -> Iterator[Family]:
+    """The families of a question, with their cables where these may be those of a design."""
+    uplinks = uplinks_of(design)
+    for listed in families(pinned, grow=True, links=links, unlaid=True):
+        if not listed.choices:
+            yield listed
+        elif listed.tiers == design.fabric.tiers and uplinks in listed.uplink_choices:
+            yield from filter(None, [laid(pinned, listed, uplinks)])
 
 
 def _earlier(

@@ -24,8 +24,9 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
+from coopt.network.laying import laid
 from coopt.network.parts import cost_of, least_worth, within_limits
-from coopt.network.space import Space
+from coopt.network.space import Space, one_by_one
 from coopt.perf.mapping import Floats
 from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.parts import Cost, Design, WorkloadPlan
@@ -221,9 +222,10 @@ class _Near:
         question = self.question
         table = columns(question, tuple(some), lambda site: None, lambda: None)
         for family in in_days(question, _quick(question, some, table), table, lambda: None):
-            cost = cost_of(question, family, family.uplink_choices[0])
-            if within_limits(question, family, cost):
-                yield _Billed(family, least_worth(question, family, kind), cost, table)
+            for built in _with_cables(question, family, kind):
+                cost = cost_of(question, built, built.uplink_choices[0])
+                if within_limits(question, built, cost):
+                    yield _Billed(built, least_worth(question, built, kind), cost, table)
 
 
 class _Billed(NamedTuple):
@@ -235,6 +237,23 @@ class _Billed(NamedTuple):
     worth: float
     cost: Cost
     table: Columns
+
+
+def _with_cables(question: Instance, family: Family, kind: ObjectiveKind) -> Iterator[Family]:
+    """A family, or where lengths choose its cables those of its designs that may be the cheapest;
+    more uplinks may have cheaper cables.
+    """
+    if not family.choices:
+        yield family
+        return
+    least = math.inf
+    for listed in one_by_one(family):
+        if least_worth(question, listed, kind) > least:
+            return
+        built = laid(question, listed, listed.uplink_choices[0])
+        if built is not None:
+            least = min(least, least_worth(question, built, kind))
+            yield built
 
 
 def _quick(question: Instance, some: Iterable[Family], table: Columns) -> tuple[Family, ...]:
@@ -280,7 +299,7 @@ def _share_taken(question: Instance, runs: Sequence[WorkloadPlan]) -> float:
 
 def _within_reach(question: Instance, most: float) -> Iterator[FamilyInReach]:
     """The families with those of their uplinks that are worth no more than a limit."""
-    space = Space(instance=question)
+    space = Space(instance=question, unlaid=True)
     sites = [
         site
         for site in space.all_sites()

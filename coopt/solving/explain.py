@@ -29,6 +29,7 @@ from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
+from coopt.network.laying import laid
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
@@ -221,7 +222,7 @@ def beyond_limits(instance: Instance, families: Iterable[Family]) -> Iterator[st
         instance, ((family, family.uplink_choices[0]) for family in families)
     ).items():
         cap = float(getattr(instance.limits, name))
-        if need > cap:
+        if cap < need < math.inf:
             yield f"{_too_small(name, cap, need)}, whatever the bounds on time"
 
 
@@ -290,6 +291,13 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
         for family in viable
     )
     uses = _least_uses(instance, in_time)
+    if viable[0].choices and math.isinf(max(uses.values(), default=math.inf)):
+        optic = max(instance.network.optics, key=lambda optic: optic.reach_m)
+        return (
+            "no optic of network.optics reaches as far as the cables of any network that meets"
+            f" every time bound are long in the hall: {optic.name} reaches {optic.reach_m:g} m;"
+            " needs optics that reach farther, or shorter ways in network.hall",
+        )
     caps = {name: float(getattr(instance.limits, name)) for name in uses}
     single = tuple(
         f"{_too_small(name, caps[name], value)}, the least of any network that meets every"
@@ -307,12 +315,33 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
 
 
 def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> dict[str, float]:
-    """The least that families with so many uplinks take of each limit that is set, by its name."""
-    uses: dict[str, float] = {}
+    """The least that families with so many uplinks, or more where lengths choose their cables,
+    take of each limit that is set, by its name.
+    """
+    floors: dict[str, list[tuple[float, int, Family]]] = {}
     for family, uplinks in networks:
+        choices = (
+            [u for u in family.uplink_choices if u >= uplinks] if family.choices else [uplinks]
+        )
         for name, use in resources(instance, family).items():
-            uses[name] = min(uses.get(name, math.inf), float(use.at(family, uplinks)))
-    return uses
+            floors.setdefault(name, []).extend(
+                (float(use.at(family, u)), u, family) for u in choices
+            )
+    return {name: _least_use(instance, name, of_limit) for name, of_limit in floors.items()}
+
+
+def _least_use(instance: Instance, name: str, floors: list[tuple[float, int, Family]]) -> float:
+    """The least that networks take of a limit with their cables, from lower bounds on it; infinite
+    where no cable is long enough.
+    """
+    least = math.inf
+    for floor, uplinks, family in sorted(floors, key=itemgetter(0)):
+        if floor >= least:
+            break
+        built = laid(instance, family, uplinks)
+        if built is not None:
+            least = min(least, float(resources(instance, built)[name].at(built, uplinks)))
+    return least
 
 
 def _too_small(name: str, cap: float, need: float) -> str:

@@ -42,7 +42,7 @@ def fastest_design(instance: Instance) -> Evaluation | tuple[str, ...]:
 
 def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
     """The fastest design where workloads say whether TP groups may extend over HB domains."""
-    candidates = tuple(families(instance))
+    candidates = tuple(families(instance, unlaid=True))
     if not candidates:
         return explain.no_family(instance)
     table = unbounded(instance, candidates, lambda _: None)

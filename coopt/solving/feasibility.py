@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -20,6 +20,7 @@ from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Limits, days_in_turn
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, NicOption
+from coopt.network.laying import laid
 from coopt.network.optics import values_of
 from coopt.network.parts import (
     cost_of,
@@ -72,7 +73,7 @@ def _space_within_limits(instance: Instance) -> Space:
     """The families of an instance with the optics that are best by what its limits count."""
     measures = tuple(instance.limits.sums)
     values = values_of(instance, measures) if measures else lambda optic: ()
-    return Space(instance=instance, measures=measures or None, values=values)
+    return Space(instance=instance, measures=measures or None, values=values, unlaid=True)
 
 
 def _sites(space: Space, gpus: int, hb: HbDomain, domains: int) -> dict[DomainSet, list[NicOption]]:
@@ -224,9 +225,13 @@ def _may_train(instance: Instance, family: Family, pools: list[Pool]) -> bool:
 
 def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) -> bool:
     """Whether a family keeps the limits with the least uplinks in time; with more where workloads
-    in turn need more, and spares where failures count.
+    in turn need more, or these have cables that are long enough, and spares where failures count.
     """
     total = instance.limits.train_days_total
+    if family.choices:
+        return any(
+            _serves(instance, one, u, pools) for one, u in _with_cables(instance, family, fewest)
+        )
     is_within = _within(instance, family, fewest)
     if not is_within or (instance.availability is None and total is None):
         return is_within
@@ -240,6 +245,17 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
         return _trains(instance, family, enough.tolist(), timed)
     days = days_in_turn(instance, (seconds for _, seconds in timed))
     return any(_within(instance, family, uplinks) for uplinks in enough[days <= total].tolist()[:1])
+
+
+def _with_cables(instance: Instance, family: Family, fewest: int) -> Iterator[tuple[Family, int]]:
+    """A family at each number of uplinks from the fewest on, with the cables of their lengths."""
+    for uplinks in family.uplink_choices:
+        if uplinks >= fewest:
+            if not _within(instance, family, uplinks):
+                return
+            built = laid(instance, family, uplinks)
+            if built is not None:
+                yield built, uplinks
 
 
 def _trains(

@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import nsmallest
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -102,12 +103,15 @@ def recalled_networks(
 
 
 class Cheapest:
-    """What the cheapest network found so far is worth, in the unit of the objective: a ceiling of
-    columns.
+    """What the last of the so many cheapest networks found so far is worth, in the unit of the
+    objective: a ceiling of columns.
     """
 
-    def __init__(self, instance: Instance, families: Iterable[PricedFamily] = ()) -> None:
-        self._instance, self._worth = instance, math.inf
+    def __init__(
+        self, instance: Instance, families: Iterable[PricedFamily] = (), *, count: int = 1
+    ) -> None:
+        self._instance, self._count, self._worth = instance, count, math.inf
+        self._worth_of: dict[tuple[object, ...], float] = {}
         self._of: dict[Context, list[tuple[Family, Affine]]] = {}
         self._built: dict[tuple[int, int], tuple[Family, float] | None] = {}
         self.add(families)
@@ -152,14 +156,22 @@ class Cheapest:
                 cost = cost_of(self._instance, with_cables, uplinks)
                 if within_limits(self._instance, with_cables, cost):
                     self._built[key] = with_cables, cost.of(kind)
-                    self._worth = min(self._worth, cost.of(kind))
+                    self._found((*identity(with_cables), uplinks), cost.of(kind))
         return self._built[key]
+
+    def _found(self, design: tuple[object, ...], worth: float) -> None:
+        """Hear of a design and what it is worth."""
+        if worth < self._worth:
+            self._worth_of[design] = min(worth, self._worth_of.get(design, math.inf))
+            cheapest = nsmallest(self._count, self._worth_of.values())
+            if len(cheapest) == self._count:
+                self._worth = cheapest[-1]
 
     def laid(
         self, listed: Iterable[PricedFamily], table: Columns, check: Callable[[], None]
     ) -> Iterator[Family]:
-        """The networks that may be the cheapest one with their cables: those whose bill is no more
-        than that of any network that serves, each with one number of uplinks.
+        """The networks that may be among the cheapest with their cables: those whose bill is no
+        more than that of the last of these, each with one number of uplinks.
 
         They are laid by rising lower bounds, until one is above what is known.
         """
@@ -186,14 +198,14 @@ class Cheapest:
 
 
 def up_to_cheapest(
-    run: Run, instance: Instance, measures: tuple[ObjectiveKind, ...]
-) -> tuple[tuple[Family, ...], Columns]:
-    """The networks of sites that may hold the cheapest one, in the order of the instance's lists,
+    run: Run, instance: Instance, measures: tuple[ObjectiveKind, ...], ceiling: Cheapest
+) -> tuple[list[PricedFamily], Columns]:
+    """The networks of sites that may hold the cheapest ones, in the order of the instance's lists,
     and the mappings on them; where none serves all workloads within the limits, all that are in
     time and that no other beats.
     """
     space = Space(instance=instance, measures=measures, unlaid=True)
-    ceiling, networks = Cheapest(instance), counted_networks(space)
+    networks = counted_networks(space)
     sites = list(space.all_sites())
     floors = [site_floor(space, *site) for site in sites]
     known = recalled_networks(run, instance, ("of sites", measures), dict[int, list[PricedFamily]])
@@ -214,11 +226,8 @@ def up_to_cheapest(
         run.log.model_s += run.elapsed_s() - started_s
         of_site = tuple(one.family for one in known[n])
         tables.append(columns_of(run, instance, of_site, ceiling))
-    table = _joint_table(tables)
     listed = [one for n in sorted(site_families) for one in site_families[n]]
-    if instance.network.cables == "hall":
-        return tuple(ceiling.laid(listed, table, run.check_clock)), table
-    return tuple(one.family for one in listed), table
+    return listed, _joint_table(tables)
 
 
 def site_floor(space: Space, gpus: int, hb: HbDomain, domains: int) -> float:
@@ -428,23 +437,29 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     Parameters
     ----------
     whole
-        Whether every network that serves is on it, or those alone that may be the cheapest.
+        Whether every network that serves is on it, or those alone that may be the cheapest; of
+        networks whose cables lengths choose those that may be among the `solver.top` cheapest.
     """
     measures = measures_of(run.instance)
     # with interruptions, or in turn, the cheapest network that columns find to serve may still be
     # too slow, and floors of sites know nothing of units that stand
     in_all_days = instance.availability is not None or instance.limits.train_days_total is not None
-    all_count = whole or in_all_days or instance.stands is not None
     network = instance.network
+    by_length = network.cables == "hall"
+    all_count = in_all_days or instance.stands is not None or (whole and not by_length)
+    ceiling = Cheapest(instance, count=instance.solver.top if whole else 1)
+    every: list[PricedFamily] = []
     serving: tuple[Family, ...] = ()
     bounded = network.domain_fill != "even" or network.tier_switches == "any"
-    if not all_count and (bounded or network.cables == "hall"):
-        candidates, table = up_to_cheapest(run, instance, measures)
-        serving = tuple(repriced(instance, viable(instance, candidates, table)))
+    if not all_count and (bounded or by_length):
+        every, table = up_to_cheapest(run, instance, measures, ceiling)
+        candidates = tuple(one.family for one in every)
+        serving = viable(instance, candidates, table)
+        if not by_length:
+            serving = tuple(repriced(instance, serving))
     if not serving:
         started_s = run.elapsed_s()
-        every: list[PricedFamily] = []
-        if all_count:
+        if all_count and not by_length:
             candidates = recalled_networks(
                 run, instance, measures, lambda: tuple(run.in_time(families(instance, measures)))
             )
@@ -457,8 +472,8 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
         if not candidates:
             return partial(explain.no_family, instance, may_own_ends=not run.instance.same_ends)
         run.tell("columns", counted(len(candidates), "network family"))
-        ceiling = None if all_count else Cheapest(instance, every)
-        table = columns_of(run, instance, candidates, ceiling)
+        known = None if all_count else Cheapest(instance, every)
+        table = columns_of(run, instance, candidates, known)
         serving = viable(instance, candidates, table)
     run.log.families, run.log.table = len(candidates), table
     run.tell(
@@ -474,6 +489,13 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     timely = in_days(instance, serving, table, run.check_clock)
     if not timely:
         return partial(explain.too_many_days, instance, serving, table, run.check_clock)
+    if by_length:
+        if in_all_days:
+            every = [PricedFamily.of(instance, family) for family in timely]
+        with_cables = tuple(ceiling.laid(every, table, run.check_clock))
+        if not with_cables:
+            return partial(explain.over_limits, instance, timely, table)
+        timely = with_cables
     return Field(instance=instance, families=timely, table=table)
 
 
@@ -481,7 +503,7 @@ def _priced_now(
     run: Run, instance: Instance, measures: tuple[ObjectiveKind, ...]
 ) -> list[PricedFamily]:
     """Every family, with its products at the prices of an instance."""
-    space = Space(instance=instance, measures=measures)
+    space = Space(instance=instance, measures=measures, unlaid=True)
     listed = list(every_family(space, space.all_sites(), run.check_clock))
     current = repriced(instance, (one.family for one in listed))
     return [one._replace(family=family) for one, family in zip(listed, current, strict=True)]

@@ -3,6 +3,8 @@
 import math
 import random
 from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,8 @@ from coopt.network.parts import cost_of, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
-from coopt.solving.families import counted_networks, every_family, repriced
-from coopt.solving.fronts import designs
+from coopt.solving.families import _networks_of, counted_networks, every_family, repriced
+from coopt.solving.fastest import fastest_design
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
 
@@ -86,6 +88,23 @@ def _least_laid(instance):
     return min((cost.of(instance.objective.minimize) for cost in costs), default=None)
 
 
+@pytest.fixture
+def laying_all(monkeypatch):
+    """Networks that are listed with their cables, whoever asks."""
+    listed = Space._by_length
+
+    @contextmanager
+    def laying():
+        with monkeypatch.context() as patch:
+            by_length = lambda space, *parts: listed(replace(space, unlaid=False), *parts)  # noqa: E731
+            patch.setattr(Space, "_by_length", by_length)
+            _networks_of.cache_clear()
+            yield
+        _networks_of.cache_clear()
+
+    return laying
+
+
 def within(instance, family, uplinks):
     return within_limits(instance, family, cost_of(instance, family, uplinks))
 
@@ -118,12 +137,52 @@ def test_networks_are_laid_only_where_they_may_be_the_cheapest(seed):
     assert (plan.objective and plan.objective.value) == _least_laid(instance)
 
 
+def _beside(instance):
+    """The answer with what is said beside it: `next_best` and `cliffs` are near designs."""
+    plan = coopt.assess(instance, coopt.solve(instance))
+    return plan.objective, plan.cost, plan.next_best, plan.cliffs, plan.explanation
+
+
+def _next_designs(instance):
+    """The answer and the next best designs."""
+    plan = coopt.solve(instance, top=4)
+    return plan.objective, plan.design, plan.alternatives, plan.alternatives_stop, plan.explanation
+
+
+def _front(instance):
+    """The points of least cost for each time."""
+    front = coopt.pareto(instance, points=50)
+    return front.stop_reason, front.explanation, front.points
+
+
+def _explanation(instance):
+    return coopt.explain(instance, time_limit_s=100)
+
+
+def _fastest(instance):
+    """The design that a suite calls the fastest."""
+    outcome = fastest_design(instance)
+    return outcome if isinstance(outcome, tuple) else (outcome.design, outcome.cost, outcome.workloads)
+
+
+ASKED = [(_beside, 0), (_beside, 3), (_next_designs, 1), (_next_designs, 2), (_front, 0), (_front, 4)]
+ASKED += [(_explanation, 3), (_explanation, 5), (_fastest, 2)]
+
+
+@pytest.mark.parametrize(("ask", "seed"), ASKED)
+def test_answers_are_those_of_all_networks_with_their_cables(ask, seed, laying_all):
+    instance = asked(seed)
+    lazy = ask(instance)
+    with laying_all():
+        assert ask(instance) == lazy
+
+
 @pytest.mark.parametrize(("kind", "seed"), [("time", 0), ("usd_per_token", 1)])
-def test_objectives_that_count_time_are_those_of_all_networks_with_their_cables(kind, seed, monkeypatch):
+def test_objectives_that_count_time_are_those_of_all_networks_with_their_cables(kind, seed, laying_all):
     instance = _hall_question(seed).having(objective={"minimize": kind, "include": ("nic", "switch", "optics")})
     plan = coopt.solve(instance)
-    monkeypatch.setattr(designs, "families", lambda billed, unlaid: families(billed))
-    listed = coopt.solve(instance)
+    with laying_all():
+        listed = coopt.solve(instance)
     assert (plan.objective, plan.cost) == (listed.objective, listed.cost)
 
 

@@ -17,8 +17,10 @@ in each, of which a large batch takes more for the same training,
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
+from operator import itemgetter, neg
 from typing import Any
 
 import highspy
@@ -79,16 +81,10 @@ def timed_plan(run: Run) -> Plan:
     if designs is None or not len(in_bound):
         return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
     run.log.columns_s = run.elapsed_s()
-    compared = len(designs.pace)
-    if instance.network.cables == "hall":
-        designs = _laid(run, billed, designs, np.asarray(in_bound))
-        if not designs.families:
-            return infeasible(run, lambda: shared_plan(replace(run, instance=billed)).explanation)
-        in_bound = np.arange(len(designs.families))
     design = _best_design(run, designs, np.asarray(in_bound))
     if isinstance(design, str):
         return unknown(run, design)
-    run.tell("build", f"{counted(compared, 'design')} compared")
+    run.tell("build", f"{counted(len(designs.pace), 'design')} compared")
     answer = designs.written_out(design, billed, float(designs.value[design]), table)
     value = weight_of(instance) * float(designs.pace[design]) * instance.workload[0].bound_s
     value *= (
@@ -99,38 +95,45 @@ def timed_plan(run: Run) -> Plan:
     return answered(run, "optimal", claim, cost=answer.cost, parts=parts)
 
 
-def _laid(run: Run, billed: Instance, designs: PacedDesigns, in_bound: Ints) -> PacedDesigns:
-    """The designs within the bound that may be the best, with their cables.
+def _laid_front(
+    instance: Instance, designs: PacedDesigns, check: Callable[[], None]
+) -> PacedDesigns | None:
+    """The designs that no other may beat, with their cables, each a family of its own; None where
+    no cable is long enough.
 
-    They are laid by rising lower bounds: all but those that are no better than one of these, in
-    worth and in value.
+    They are laid by rising lower bounds on their value: all but those that are worth more than one
+    of these that is no slower. `check` is called before each.
     """
-    kind, pace, value = billed.objective.minimize, designs.pace, designs.value.copy()
-    floor = pace if run.instance.objective.minimize == "time" else pace * value
-    best_floor, best_value = math.inf, math.inf
-    kept, built = list[int](), list[Family]()
-    for at in in_bound[np.lexsort((value[in_bound], floor[in_bound]))].tolist():
-        if floor[at] > best_floor * (1.0 + TIES):
-            break
-        if floor[at] >= best_floor and value[at] >= best_value:
+    kind = instance.objective.minimize
+    # laid designs that no other beats, by rising pace and falling value
+    paces, least_values = list[float](), list[float]()
+    laid_designs = list[tuple[int, Family, float]]()
+    for at in np.argsort(designs.value, kind="stable").tolist():
+        pace, uplinks = float(designs.pace[at]), int(designs.uplinks[at])
+        first = bisect_right(paces, pace)
+        least = least_values[first - 1] if first else math.inf
+        if designs.value[at] > least * (1.0 + EQUAL):
             continue
-        run.check_clock()
-        uplinks = int(designs.uplinks[at])
-        family = laid(billed, designs.families[designs.family[at]], uplinks)
-        cost = None if family is None else cost_of(billed, family, uplinks)
-        if family is not None and cost is not None and within_limits(billed, family, cost):
-            value[at] = cost.of(kind)
-            worth = float(pace[at] if floor is pace else pace[at] * value[at])
-            best_floor, best_value = min((best_floor, best_value), (worth, float(value[at])))
-            kept.append(at)
-            built.append(family)
+        check()
+        family = laid(instance, designs.families[designs.family[at]], uplinks)
+        cost = None if family is None else cost_of(instance, family, uplinks)
+        if family is None or cost is None or not within_limits(instance, family, cost):
+            continue
+        value = cost.of(kind)
+        laid_designs.append((at, family, value))
+        if value < least:
+            last = bisect_left(least_values, -value, lo=first, key=neg)
+            paces[first:last], least_values[first:last] = [pace], [value]
+    if not laid_designs:
+        return None
+    numbers, laid_families, values = zip(*sorted(laid_designs, key=itemgetter(0)), strict=True)
     return PacedDesigns(
-        families=tuple(built),
-        prices=tuple(price(billed, family, kind) for family in built),
-        family=np.arange(len(built)),
-        uplinks=designs.uplinks[kept],
-        pace=pace[kept],
-        value=value[kept],
+        families=laid_families,
+        prices=tuple(price(instance, family, kind) for family in laid_families),
+        family=np.arange(len(numbers)),
+        uplinks=designs.uplinks[list(numbers)],
+        pace=designs.pace[list(numbers)],
+        value=np.array(values),
     )
 
 
@@ -237,7 +240,8 @@ def all_designs(
     check: Callable[[], None],
     over: Collection[str] | None = None,
 ) -> PacedDesigns | None:
-    """The designs of all families; None where no design keeps the limits and runs every workload.
+    """The designs of all families, of those whose cables lengths choose the ones that no other may
+    beat; None where no design keeps the limits and runs every workload.
 
     Parameters
     ----------
@@ -270,7 +274,7 @@ def all_designs(
             value.append(np.asarray(values, dtype=np.float64))
     if not survivors:
         return None
-    return PacedDesigns(
+    designs = PacedDesigns(
         families=tuple(survivors),
         prices=tuple(prices),
         family=np.repeat(
@@ -280,6 +284,8 @@ def all_designs(
         pace=np.concatenate(pace),
         value=np.concatenate(value),
     )
+    by_length = instance.network.cables == "hall"
+    return _laid_front(instance, designs, check) if by_length else designs
 
 
 def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:

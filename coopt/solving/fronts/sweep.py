@@ -302,7 +302,7 @@ def _swept(sweep: _Sweep) -> Ended:
     """Find the front of a question whose designs can be listed."""
     run = sweep.run
     instance = run.instance
-    all_families = tuple(run.in_time(families(instance)))
+    all_families = tuple(run.in_time(families(instance, unlaid=True)))
     run.tell("columns", counted(len(all_families), "network family"))
     table = unbounded(instance, all_families, lambda site: _on_site(run, site))
     designs = all_designs(instance, all_families, table, run.check_clock, sweep.moving)
