@@ -436,6 +436,10 @@ class Optic(Entry):
         one_or_many,
         Field(description="numbers of equal links that one end may be split into"),
     ] = ()
+    connectors: Annotated[
+        Count,
+        Field(description="connectors for fibres; more links than these need splitter cables"),
+    ] = 1
     lane_gbit_s: Annotated[
         LaneRate | None,
         Field(description="rate of a lane towards NIC or switch (Gbit/s); not known if left out"),

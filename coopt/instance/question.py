@@ -801,7 +801,8 @@ class Question(Table):
         for switch in tables["network"]["switches"] if self.network.cables == "tier" else ():
             _forget(switch, "rack_units")
         for optic in tables["network"]["optics"]:
-            _forget(optic, "whole_cable")
+            for key in ("whole_cable", "connectors"):
+                _forget(optic, key)
             if not self._mixes_ends:
                 _forget(optic, "fibre")
         limited = any(map(self.network.is_limited, self.network.hb_domains))

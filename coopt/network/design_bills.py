@@ -250,7 +250,7 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
         if note is not None:
             yield note
     yield from splitting_notes(
-        {end.optic.name: end.in_module for end in ends if end.optic is not None}
+        {end.optic: end.in_module for end in ends if end.optic is not None}.items()
     )
 
 

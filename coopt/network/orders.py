@@ -110,7 +110,13 @@ def order_notes(
         return
     yield from _reach_notes(halls)
     yield from _module_notes(instance, design, to_core)
-    yield from _splitting_notes(instance, design)
+    rate = link_gbit_s(instance, design)
+    names = {name for tier in design.fabric.tier for name in tier.optics}
+    yield from splitting_notes(
+        (optic, optic.links_of(rate))
+        for optic in instance.network.optics
+        if rate and optic.name in names
+    )
 
 
 def _module_notes(
@@ -161,23 +167,6 @@ def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Sw
     mode = tier.switch or fabric.switch.name, rate
     return next(
         (way for way in instance.network.switch_modes if (way.name, way.port_gbit_s) == mode), None
-    )
-
-
-def _splitting_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """That modules which break out take cables or panels which split their fibres, unless each link
-    has a connector.
-    """
-    rate, names = (
-        link_gbit_s(instance, design),
-        {name for tier in design.fabric.tier for name in tier.optics},
-    )
-    yield from splitting_notes(
-        {
-            optic.name: optic.links_of(rate)
-            for optic in instance.network.optics
-            if rate and optic.name in names
-        }
     )
 
 

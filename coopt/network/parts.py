@@ -172,20 +172,15 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
     return f" (in the catalog: {both(names)})" if names else ""
 
 
-def splitting_notes(links_of_modules: Mapping[str, int]) -> Iterator[str]:
-    """That modules which carry several links take cables or panels which split their fibres, unless
-    each link has a connector of its own.
-    """
+def splitting_notes(modules: Iterable[tuple[Optic, int]]) -> Iterator[str]:
+    """Which modules carry so many links that one connector has to serve several of them."""
     ends = [
-        f"{name} ({counted(count, 'link')} each)"
-        for name, count in links_of_modules.items()
-        if count > 1
+        f"{optic.name} carries {links} links on {counted(optic.connectors, 'connector')}"
+        for optic, links in modules
+        if links > optic.connectors
     ]
     if ends:
-        yield (
-            f"The bill has no breakout cables or panels. {both(ends)} may need them, unless each"
-            " link has its own connector."
-        )
+        yield (f"The bill has no splitter cables, but {both(ends)} (connectors of the optic).")
 
 
 @dataclass(frozen=True, kw_only=True)

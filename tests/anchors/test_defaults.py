@@ -104,7 +104,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "network.nics.0": {"ports": (1,), "cages": 1, "protocol": (), "lane_gbit_s": ()},
     "network.switches.0": {"modes": (), "reduces": False, "optics_inside": False}
     | dict.fromkeys(("protocol", "lane_gbit_s", "cages", "rack_units")),
-    "network.optics.0": {"breakout": (), "lane_gbit_s": None, "fibre": None, "whole_cable": False},
+    "network.optics.0": {"breakout": (), "connectors": 1, "lane_gbit_s": None, "fibre": None, "whole_cable": False},
     "sharing": {"mode": "time", "discount": (), "core": None},
     "objective": {
         # 8 ct a kWh and PUE 1.25: US industry (EIA) and air-cooled halls; 4 years: how long accelerators serve

@@ -211,14 +211,16 @@ def test_modules_without_a_cage_are_told_on_the_list_of_a_design(tmp_path: Path)
     file = tmp_path / "cages.toml"
     file.write_text(CAGES, "utf-8")
     bill = planner.bom(file)
-    leaves, splits = bill.notes
+    (leaves,) = bill.notes
     assert "Buy 32 modules" in leaves
-    assert "800g-sr8 (2 links each)" in splits
-    assert [row["part"] for row in rows_of(bill) if row["description"] == "note"] == [leaves, splits]
+    assert [row["part"] for row in rows_of(bill) if row["description"] == "note"] == [leaves]
     check_sums(bill)
-    file.write_text(CAGES.replace('optic = "400g-sr4"', 'optic = "800g-sr8", optic_below = "400g-sr4"'), "utf-8")
+    twins = CAGES.replace('optic = "400g-sr4"', 'optic = "800g-sr8", optic_below = "400g-sr4"')
+    file.write_text(twins, "utf-8")
+    assert not planner.bom(file).notes  # each link has a connector of its own
+    file.write_text(twins.replace('optic = "800g-sr8"', 'optic = { extends = "800g-sr8", connectors = 1 }'), "utf-8")
     (splits,) = planner.bom(file).notes
-    assert "breakout cables" in splits
+    assert "800g-sr8 carries 2 links on 1 connector" in splits
 
 
 def test_the_list_of_a_plan_has_the_notes_of_its_first_screen(coopt: Coopt, solved: Solved, tmp_path: Path) -> None:

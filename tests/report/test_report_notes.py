@@ -100,7 +100,7 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
           "cluster__gpus": 256, "network__fabrics": "clos", **LARGER}, ["800 Gbit/s", "2 ports"]),
         ({"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER},
          ["qm9700 of tier 1 has only 32 cages", "800 Gbit/s", "2 ports"]),
-        (TWIN_GPUS, ["102t of tier", "has only 64", "1600 Gbit/s", "8 ports", "800g-dr4 (4 links each)"]),
+        (TWIN_GPUS, ["102t of tier", "has only 64", "1600 Gbit/s", "8 ports", "800g-dr4 carries 4 links"]),
     ],
     ids=["modes", "twin ports", "breakout"],
 )  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_box_with_fewer_cages_than_modules_is_named(changes: dict[str, Any], f
     """Modules that break out say that their fibres are split; a free interconnect is named."""
     found, plain = text(**changes), text(network__hb_domains="hgx-h100-8")
     assert all(figure in found for figure in figures)
-    assert [words in plain for words in ("Not orderable", "links each", "counts as $0")] == [False, False, True]
+    assert [words in plain for words in ("Not orderable", "splitter", "counts as $0")] == [False, False, True]
     assert "counts as $0" not in text(network__hb_domains="h100-hb16")
 
 
