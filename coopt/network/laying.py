@@ -6,28 +6,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache, partial
+from itertools import chain, islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
 from coopt.network.optics import EndsByLevel, PerModule
-from coopt.network.parts import weigh
+from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
 
 
-def least_ends(instance: Instance, choices: EndsByLevel) -> tuple[LinkEnds, ...]:
-    """Modules at both ends of each level that add no more to the objective than those of any of its
-    choices, whatever the lengths; they need not meet.
+def least_ends(
+    instance: Instance, choices: EndsByLevel, kind: ObjectiveKind | None = None
+) -> tuple[LinkEnds, ...]:
+    """Modules at both ends of each level that add no more to the objective, or to another `kind` of
+    bill, than those of any of its choices, whatever the lengths; they need not meet.
     """
 
     def added(optic: Optic) -> tuple[object, ...]:
-        return weigh(instance.objective, optic.usd, optic.w), optic.usd, optic.w, optic.name
+        return weigh(instance.objective, optic.usd, optic.w, kind), optic.usd, optic.w, optic.name
 
     return tuple(
         LinkEnds(*(min(optics, key=added) for optics in zip(*level, strict=True)))
@@ -35,9 +41,24 @@ def least_ends(instance: Instance, choices: EndsByLevel) -> tuple[LinkEnds, ...]
     )
 
 
+def least_resources(instance: Instance, family: Family) -> dict[str, Affine]:
+    """What a family uses of each limit the instance sets, in the unit of the limit: at least, where
+    lengths have not chosen its cables.
+    """
+    if not family.choices:
+        return resources(instance, family)
+    uses = resources(instance, family)
+    for kind, (name, _) in OF_SUM.items():
+        if name in uses:
+            optics = least_ends(instance, family.choices, kind)
+            uses[name] = resources(instance, replace(family, optics=optics))[name]
+    return uses
+
+
 def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
     """A family at one number of uplinks with the cheapest of its choices for each length of its
-    cables; None where some cable is longer than any of them reaches.
+    cables that keep the limits, the cheapest where none do; None where some cable is longer than
+    any of them reaches.
 
     No length has more modules than the level as a whole, so that `least_ends` are a lower bound.
     """
@@ -45,23 +66,84 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
     if not choices:
         return family
     placed_chain = PlacedChain.of(instance, family, uplinks)
-    runs = _runs_of(placed_chain, family.per_module)
-    cables = list[tuple[CableRun, ...]]()
-    for level, ends_of_level in zip(runs, choices, strict=True):
-        of_level = list[CableRun]()
-        for length_m, *counts in level:
-            laid_runs = (
+    options = [
+        [
+            [
                 CableRun(length_m, ends, *counts)
                 for ends in ends_of_level
                 if ends.reach_m >= length_m
-            )
-            cheapest = min(laid_runs, key=partial(_added, instance), default=None)
-            if cheapest is None:
-                return None
-            of_level.append(cheapest)
-        cables.append(tuple(of_level))
+            ]
+            for length_m, *counts in level
+        ]
+        for level, ends_of_level in zip(
+            _runs_of(placed_chain, family.per_module), choices, strict=True
+        )
+    ]
+    if not all(runs for level in options for runs in level):
+        return None
+    cheapest = _with_cables(
+        family, [[min(runs, key=partial(_added, instance)) for runs in level] for level in options]
+    )
+    if not _limits_other_sums(instance) or _keeps_limits(instance, cheapest):
+        return cheapest
+    others = (_with_cables(family, cables) for cables in _unbeaten(instance, options))
+    return next((other for other in others if _keeps_limits(instance, other)), cheapest)
+
+
+def _with_cables(family: Family, cables: Sequence[Sequence[CableRun]]) -> Family:
+    """A family with the cables of each level, the longest last."""
     optics = tuple(level[-1].ends for level in cables)
-    return replace(family, optics=optics, cables=tuple(cables))
+    return replace(family, optics=optics, cables=tuple(map(tuple, cables)))
+
+
+def _limits_other_sums(instance: Instance) -> bool:
+    """Whether cables that cost more may keep a limit that the cheapest ones break."""
+    kind, limits = instance.objective.billed, instance.limits
+    return "optics" in instance.objective.include and (
+        (limits.capex_usd is not None and kind != "capex")
+        or (limits.power_mw is not None and kind != "power")
+    )
+
+
+def _keeps_limits(instance: Instance, family: Family) -> bool:
+    return within_limits(instance, family, cost_of(instance, family, family.uplink_choices[0]))
+
+
+def _unbeaten(
+    instance: Instance, options: Sequence[Sequence[Sequence[CableRun]]]
+) -> Iterator[list[list[CableRun]]]:
+    """The cables of all lengths, those that add least to the objective first, that no others beat
+    in price and power; of equal ones those whose names come first.
+    """
+    sums: list[tuple[Fraction, Fraction, tuple[str, ...], list[CableRun]]]
+    sums = [(Fraction(0), Fraction(0), (), [])]
+    for runs in chain.from_iterable(options):
+        longer = sorted(
+            (
+                (usd + _sum_of(run, "usd"), w + _sum_of(run, "w"), names + _names(run), [*of, run])
+                for usd, w, names, of in sums
+                for run in runs
+            ),
+            key=itemgetter(0, 1, 2),
+        )
+        sums = []
+        for one in longer:
+            if not sums or one[1] < sums[-1][1]:
+                sums.append(one)
+    sums.sort(key=lambda one: weigh(instance.objective, float(one[0]), float(one[1])))
+    for *_, of in sums:
+        runs_left = iter(of)
+        yield [list(islice(runs_left, len(level))) for level in options]
+
+
+def _sum_of(run: CableRun, measure: str) -> Fraction:
+    """What cables add to a bill, exactly."""
+    below, above = (Fraction(getattr(optic, measure)) for optic in run.ends)
+    return run.below * below + run.above * above
+
+
+def _names(run: CableRun) -> tuple[str, str]:
+    return run.ends.below.name, run.ends.above.name
 
 
 def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
@@ -75,7 +157,7 @@ def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
     )
     is_counted = "optics" in instance.objective.include
     value = weigh(instance.objective, usd, w) if is_counted else 0.0
-    return value, usd, w, below.name != above.name, below.name, above.name
+    return value, usd, w, below.name != above.name, *_names(run)
 
 
 class RunOfLength(NamedTuple):

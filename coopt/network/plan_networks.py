@@ -446,7 +446,8 @@ def _listed(pinned: Instance, design: Design, links: range | None) -> Iterator[F
         if not listed.choices:
             yield listed
         elif listed.tiers == design.fabric.tiers and uplinks in listed.uplink_choices:
-            yield from filter(None, [laid(pinned, listed, uplinks)])
+            spared = replace(listed, spare_domains=design.spare_domains)  # which limits count
+            yield from filter(None, [laid(pinned, spared, uplinks)])
 
 
 def _earlier(

@@ -252,7 +252,9 @@ def _with_cables(question: Instance, family: Family, kind: ObjectiveKind) -> Ite
             return
         built = laid(question, listed, listed.uplink_choices[0])
         if built is not None:
-            least = min(least, least_worth(question, built, kind))
+            cost = cost_of(question, built, built.uplink_choices[0])
+            if within_limits(question, built, cost):
+                least = min(least, least_worth(question, built, kind))
             yield built
 
 

@@ -23,13 +23,14 @@ from coopt.columns.pools import Pool, in_orders, place, undominated_rows
 from coopt.columns.table import Columns, full_bandwidth, needs
 from coopt.columns.times import bound_shares
 from coopt.instance.catalog import entries
+from coopt.instance.couplings import OF_SUM, Limits
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
-from coopt.network.laying import laid
+from coopt.network.laying import laid, least_resources
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
@@ -323,7 +324,7 @@ def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> d
         choices = (
             [u for u in family.uplink_choices if u >= uplinks] if family.choices else [uplinks]
         )
-        for name, use in resources(instance, family).items():
+        for name, use in least_resources(instance, family).items():
             floors.setdefault(name, []).extend(
                 (float(use.at(family, u)), u, family) for u in choices
             )
@@ -334,11 +335,15 @@ def _least_use(instance: Instance, name: str, floors: list[tuple[float, int, Fam
     """The least that networks take of a limit with their cables, from lower bounds on it; infinite
     where no cable is long enough.
     """
-    least = math.inf
+    least, kinds = math.inf, {key: kind for kind, (key, _) in OF_SUM.items()}
+    by_use = instance.objective.model_copy(
+        update={"minimize": kinds.get(name, instance.objective.billed)}
+    )
+    alone = instance.model_copy(update={"objective": by_use, "limits": Limits()})
     for floor, uplinks, family in sorted(floors, key=itemgetter(0)):
         if floor >= least:
             break
-        built = laid(instance, family, uplinks)
+        built = laid(alone, family, uplinks)
         if built is not None:
             least = min(least, float(resources(instance, built)[name].at(built, uplinks)))
     return least

@@ -16,11 +16,11 @@ from coopt.columns.grid import Context, DomainSet, context_of, domains_filled
 from coopt.columns.pools import Pool, in_orders, meeting, pool
 from coopt.columns.times import minimum_times_s
 from coopt.instance.hardware import Gpu, HbDomain
-from coopt.instance.numerics import REORDERED
+from coopt.instance.numerics import EQUAL, REORDERED
 from coopt.instance.schema import Instance, Limits, days_in_turn
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, NicOption
-from coopt.network.laying import laid
+from coopt.network.laying import laid, least_resources
 from coopt.network.optics import values_of
 from coopt.network.parts import (
     cost_of,
@@ -281,6 +281,14 @@ def _trains(
 
 
 def _within(instance: Instance, family: Family, uplinks: int) -> bool:
+    """Whether a network keeps the limits, or may where lengths have not chosen its cables."""
+    if family.choices:
+        uses = least_resources(instance, family)
+        caps = instance.limits.model_dump()
+        return all(
+            float(use.at(family, uplinks)) <= caps[name] * (1.0 + EQUAL)
+            for name, use in uses.items()
+        )
     return instance.limits == Limits() or within_limits(
         instance, family, cost_of(instance, family, uplinks)
     )

@@ -2,6 +2,7 @@
 
 import math
 import random
+import re
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,8 +16,8 @@ from coopt.columns.table import columns, needs
 from coopt.instance.texts import InstanceError
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
-from coopt.network.laying import laid
-from coopt.network.parts import cost_of, within_limits
+from coopt.network.laying import laid, length_runs
+from coopt.network.parts import cost_of, end_modules, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
@@ -86,6 +87,72 @@ def _least_laid(instance):
         if uplinks >= need.get(table.numbers[context_of(family)], math.inf) and within(instance, family, uplinks)
     ]
     return min((cost.of(instance.objective.minimize) for cost in costs), default=None)
+
+
+def _all_bills(instance):
+    """Price and power of every design that serves, with any ends that reach for each length."""
+    every = tuple(families(instance, unlaid=True))
+    table = columns(instance, every, lambda _: None, lambda: None)
+    need = needs(table.columns, len(instance.workload))
+    for family in every:
+        fewest = need.get(table.numbers[context_of(family)], math.inf)
+        for uplinks in (u for u in family.uplink_choices if u >= fewest):
+            bare = replace(family, uplink_choices=(uplinks,), choices=())
+            runs = length_runs(placing_of(instance, bare, uplinks), bare.per_module)
+            least = cost_of(instance, bare, uplinks)
+            sums = {(least.capex_usd - _ends(bare, uplinks, "usd"), least.power_w - _ends(bare, uplinks, "w"))}
+            for level, pairs in zip(runs, family.choices, strict=True):
+                for length_m, run in level.items():
+                    reaching = [pair for pair in pairs if pair.reach_m >= length_m]
+                    added = {tuple(_of_run(run, pair, key) for key in ("usd", "w")) for pair in reaching}
+                    sums = {(usd + more_usd, w + more_w) for usd, w in sums for more_usd, more_w in added}
+            yield from sums
+
+
+def _of_run(run, pair, key):
+    return run["below"] * getattr(pair.below, key) + run["above"] * getattr(pair.above, key)
+
+
+def _ends(family, uplinks, key):
+    modules = end_modules(family, family.chain(uplinks))
+    return sum(
+        n * getattr(optic, key)
+        for of, ends in zip(modules, family.optics, strict=True)
+        for n, optic in zip(of, ends, strict=True)
+    )
+
+
+def other_limit(seed):
+    """A limit on price where power is minimised, or the other way round, between what the cheapest
+    takes and what any takes at least; all bills.
+    """
+    instance, draw = _hall_question(seed), random.Random(9000 + seed)
+    kind = draw.choice(["capex", "power"])
+    asked = instance.having(objective={"minimize": kind, "include": ("nic", "switch", "optics")})
+    bills = [bill if kind == "capex" else bill[::-1] for bill in _all_bills(asked)]
+    unlimited, least = min(bills)[1], min(bill[1] for bill in bills)
+    most = draw.uniform(least, unlimited) if draw.random() < 0.8 else 0.999 * least
+    limits = {"power_mw": most / 1e6} if kind == "capex" else {"capex_usd": most}
+    return asked.having(limits=limits), [value for value, other in bills if other <= most]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_other_cables_keep_a_limit_that_the_cheapest_ones_break(seed):
+    instance, values = other_limit(seed)
+    plan = coopt.solve(instance, reasons=False)
+    assert (plan.objective and plan.objective.value) == (min(values) if values else None)
+    assert coopt.verify(instance, plan).accepted
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_why_no_cables_keep_a_limit_says_what_is_needed(seed):
+    instance, _ = other_limit(seed)
+    ((name, _),) = instance.limits.given.items()
+    infeasible = instance.having(limits={name: 1e-9})
+    (sentence,) = coopt.solve(infeasible).explanation
+    need = float(re.search(r"needs at least ([\d,.e-]+)", sentence)[1].replace(",", ""))
+    assert coopt.solve(instance.having(limits={name: need}), reasons=False).status == "optimal"
+    assert coopt.solve(instance.having(limits={name: need * 0.999}), reasons=False).status == "infeasible"
 
 
 @pytest.fixture

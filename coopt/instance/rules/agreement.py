@@ -66,19 +66,13 @@ def _switches(instance: Question) -> Iterator[str]:
 
 def _cables(instance: Question) -> Iterator[str]:
     """Yield what lengths in the hall, where they choose cables, do not go with."""
-    network, kind = instance.network, instance.objective.billed
+    network = instance.network
     if network.cables == "tier":
         return
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "[[existing]]": instance.existing,
         "[availability]": instance.availability,
-        "limits.power_mw (unless power is minimised)": (
-            instance.limits.power_mw is not None and kind != "power"
-        ),
-        "limits.capex_usd (unless the purchase cost is minimised)": (
-            instance.limits.capex_usd is not None and kind != "capex"
-        ),
         "network.link_ends = 'same'": network.link_ends == "same",
         "network.link_reach_m": "link_reach_m" in network.model_fields_set,
         **dict.fromkeys(instance.several_networks, True),

@@ -33,8 +33,8 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.network.family import Family
-from coopt.network.laying import laid
-from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, resources, within_limits
+from coopt.network.laying import laid, least_resources
+from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, within_limits
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
 from coopt.perf.uptime import HOUR_S
@@ -293,14 +293,16 @@ def _within_limits(instance: Instance, family: Family) -> tuple[int, ...]:
     the fewest.
     """
     choices, u = family.uplink_choices, _uplinks(family)
-    uses = resources(instance, family)
+    uses = least_resources(instance, family)
     for name, use in uses.items():
         choices = choices[
             : int((use.at(family, u) <= getattr(instance.limits, name) * (1.0 + EQUAL)).sum())
         ]
     # the arrays leave room for rounding, the bill does not: it decides about the last choices
+    # where lengths are still to choose cables it is not known
     while (
         uses
+        and not family.choices
         and choices
         and not within_limits(instance, family, cost_of(instance, family, choices[-1]))
     ):

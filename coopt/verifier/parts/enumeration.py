@@ -151,14 +151,18 @@ class ChainBills(NamedTuple):
         """Whether a design is over a limit."""
         return not within_limits(self.instance, self.row.family, self._total(up), margin)
 
+    def below(self, limit: Fraction | None) -> Sequence[int]:
+        """The uplinks with which a design is worth less."""
+        ups = self.row.uplinks
+        if limit is None:
+            return ups
+        return ups[: number_below(ups, True, lambda up: self.reaches(up, limit))]
+
     def admitted(self, limit: Fraction | None, margin: float) -> tuple[Sequence[int], int]:
         """The uplinks with which a design is worth less and within the limits, and how many are
         worth less: none that follows is.
         """
-        ups = self.row.uplinks
-        cheap = len(ups)
-        if limit is not None:
-            cheap = number_below(ups, True, lambda up: self.reaches(up, limit))
+        ups, cheap = self.row.uplinks, len(self.below(limit))
         if self.instance.limits == Limits():
             return ups[:cheap], cheap
         over = number_below(ups[:cheap], True, lambda up: self.breaks_limits(up, margin))
@@ -204,7 +208,7 @@ def cheapest_design(
     def answers(row: GrowthStage) -> Sequence[int]:
         ups = row.uplinks
         if value is None:
-            ups, _ = ChainBills(instance, kind, row).admitted(limit, margin)
+            ups = ChainBills(instance, kind, row).below(limit)
         return fast_enough(trainer, row, ups, stands)
 
     for row in design_chains(instance, kind, answers=answers):
@@ -242,11 +246,12 @@ def designs_below(
     trainer, limit = Trainer(instance, margin), exact_limit(bound)
 
     def answers(row: GrowthStage) -> Sequence[int]:
-        ups, _ = ChainBills(instance, kind, row).admitted(limit, margin)
-        return fast_enough(trainer, row, ups, stands)
+        return fast_enough(trainer, row, ChainBills(instance, kind, row).below(limit), stands)
 
     for row in design_chains(instance, kind, answers=answers):
-        yield from map(ChainBills(instance, kind, row).found, answers(row))
+        bills = ChainBills(instance, kind, row)
+        ups, _ = bills.admitted(limit, margin)
+        yield from map(bills.found, fast_enough(trainer, row, ups, stands))
 
 
 def fast_enough(

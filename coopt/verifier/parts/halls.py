@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from math import ceil, inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -18,7 +20,15 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import both
 from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.parts.bills import SwitchLevel, levels, priced_total
+from coopt.verifier.parts.bills import (
+    SwitchLevel,
+    bill,
+    bill_total,
+    keeps,
+    levels,
+    priced_total,
+    within_limits,
+)
 from coopt.verifier.parts.layouts import (
     Ports,
     ceil_ratio,
@@ -27,7 +37,7 @@ from coopt.verifier.parts.layouts import (
     spine_count,
 )
 from coopt.verifier.parts.space import DesignFamily, OpticPair
-from coopt.verifier.parts.stages import GrowthStage
+from coopt.verifier.parts.stages import GrowthStage, last_stage
 from coopt.verifier.parts.wiring import numbering_of
 
 SOLD_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
@@ -38,6 +48,10 @@ NEARLY = 1e-9
 
 Choices = Sequence[Sequence[OpticPair]]
 """The ends that cables of each level may have, of as many links to a module."""
+
+
+SUMS: dict[ObjectiveKind, str] = {"capex": "capex_usd", "power": "power_mw"}
+"""The limit on each sum of a bill."""
 
 
 class LaidCables(NamedTuple):
@@ -61,9 +75,81 @@ def laid_cables(
     if family.attachment is None:
         return ()
     carried = [family.network.carried(ends[0]) for ends in choices]
-    needs = _needs(instance, family, ports, carried)
-    laid = [_kinds(instance, kind, ends, need) for ends, need in zip(choices, needs, strict=True)]
-    return None if None in laid else tuple(of for of in laid if of is not None)
+    needs = [sorted(level) for level in _needs(instance, family, ports, carried)]
+    fitting = [
+        [
+            [ends for ends in of_level if min(optic.reach_m for optic in ends) >= need.length_m]
+            for need in level
+        ]
+        for level, of_level in zip(needs, choices, strict=True)
+    ]
+    if not all(ends for level in fitting for ends in level):
+        return None
+    worth = partial(_worth, instance, kind)
+    cheapest = _kinds(
+        needs,
+        [
+            [min(pairs, key=partial(worth, need)) for pairs, need in zip(level, of, strict=True)]
+            for level, of in zip(fitting, needs, strict=True)
+        ],
+    )
+    others = [key for of_kind, key in SUMS.items() if of_kind != kind]
+    if all(getattr(instance.limits, key) is None for key in others) or _keeps_limits(
+        instance, family, ports, cheapest
+    ):
+        return cheapest
+    for chosen in _by_worth(instance, kind, needs, fitting):
+        laid = _kinds(needs, chosen)
+        if _keeps_limits(instance, family, ports, laid):
+            return laid
+    return cheapest
+
+
+def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: Laid) -> bool:
+    """Whether a network with these cables is within the limits."""
+    stage = laid_stage(last_stage(family, ports, (ports.up,), ()), ports.up, laid)
+    lines = bill(instance, family, stage.levels(ports.up), stage.optics)
+    return within_limits(instance, family, bill_total(lines, instance.objective))
+
+
+def _by_worth(
+    instance: Instance,
+    kind: ObjectiveKind,
+    needs: Sequence[Sequence[Need]],
+    fitting: Sequence[Sequence[Sequence[OpticPair]]],
+) -> Iterator[list[list[OpticPair]]]:
+    """All choices of ends for the lengths of a network, but for those that cost and draw no less
+    than another, by what they are worth.
+    """
+    # from the last length to the first, so that of equal sums the first names are the least
+    chosen = {(Fraction(0), Fraction(0)): list[OpticPair]()}
+    flat = [pair for level in zip(needs, fitting, strict=True) for pair in zip(*level, strict=True)]
+    for need, pairs in reversed(flat):
+        longer = dict[tuple[Fraction, Fraction], list[OpticPair]]()
+        for (usd, w), rest in chosen.items():
+            for ends in pairs:
+                bought = list(zip((need.below, need.above), ends, strict=True))
+                key = (
+                    usd + sum(count * Fraction(optic.usd) for count, optic in bought),
+                    w + sum(count * Fraction(optic.w) for count, optic in bought),
+                )
+                row = [ends, *rest]
+                if key not in longer or list(map(_names, row)) < list(map(_names, longer[key])):
+                    longer[key] = row
+        chosen = {
+            key: row
+            for key, row in longer.items()
+            if not any(
+                other != key and other[0] <= key[0] and other[1] <= key[1] for other in longer
+            )
+        }
+
+    def worth(key: tuple[Fraction, Fraction]) -> float:
+        return priced_total(float(key[0]), float(key[1]), instance.objective).of(kind)
+
+    for key in sorted(chosen, key=lambda key: (worth(key), key)):
+        pairs_left = iter(chosen[key])
+        yield [list(islice(pairs_left, len(level))) for level in needs]
 
 
 def laid_stage(stage: GrowthStage, up: int, laid: Laid) -> GrowthStage:
@@ -112,7 +198,7 @@ def laid_stages(
     for group in groups.values():
         ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
         least = stage._replace(optics=tuple(_least_ends(instance, kind, level) for level in ends))
-        ups = answers(least)
+        ups = [up for up in answers(least) if _may_keep_limits(instance, least, ends, up)]
         others = [up for up in stage.uplinks if up not in ups]
         if others:
             yield least._replace(uplinks=others)
@@ -121,6 +207,21 @@ def laid_stages(
             if laid is not None:
                 one = stage._replace(uplinks=(up,))
                 yield laid_stage(one, up, laid) if laid else one
+
+
+def _may_keep_limits(instance: Instance, least: GrowthStage, ends: Choices, up: int) -> bool:
+    """Whether a network with the cheapest modules, or those that draw least, is within a limit."""
+    for kind, key in SUMS.items():
+        limit: float | None = getattr(instance.limits, key)
+        if limit is not None:
+            optics = [_least_ends(instance, kind, level) for level in ends]
+            sums = bill_total(
+                bill(instance, least.family, least.levels(up), optics), instance.objective
+            )
+            total = sums.capex_usd if kind == "capex" else sums.power_w / 1e6
+            if not keeps(total, limit, -1.0):
+                return False
+    return True
 
 
 def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
@@ -191,36 +292,30 @@ class Need(NamedTuple):
     above: int
 
 
-def _kinds(
-    instance: Instance,
-    kind: ObjectiveKind,
-    candidates: Sequence[OpticPair],
-    needs: Sequence[Need],
-) -> tuple[LaidCables, ...] | None:
-    """The cheapest ends for each length, those of neighbouring lengths together."""
+def _worth(
+    instance: Instance, kind: ObjectiveKind, need: Need, ends: OpticPair
+) -> tuple[object, ...]:
+    """What ends for the modules of one length are worth, and what decides between equal ones."""
+    bought = list(zip((need.below, need.above), ends, strict=True))
+    usd = sum(count * optic.usd for count, optic in bought)
+    w = sum(count * optic.w for count, optic in bought)
     counted = "optics" in instance.objective.include
+    value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
+    return value, usd, w, ends.below.name != ends.above.name, _names(ends)
 
-    def worth(ends: OpticPair, need: Need) -> tuple[object, ...]:
-        bought = list(zip((need.below, need.above), ends, strict=True))
-        usd = sum(count * optic.usd for count, optic in bought)
-        w = sum(count * optic.w for count, optic in bought)
-        value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
-        return value, usd, w, ends.below.name != ends.above.name, _names(ends)
 
-    chosen: list[tuple[OpticPair, Need]] = []
-    for need in sorted(needs):
-        fitting = [
-            ends for ends in candidates if min(optic.reach_m for optic in ends) >= need.length_m
-        ]
-        if not fitting:
-            return None
-        chosen.append((min(fitting, key=partial(worth, need=need)), need))
-    kinds = []
-    for ends, group in groupby(chosen, key=lambda pair: pair[0]):
-        of = [need for _, need in group]
-        sums = (sum(numbers) for numbers in list(zip(*of, strict=True))[1:])
-        kinds.append(LaidCables(ends, of[-1].length_m, *sums))
-    return tuple(kinds)
+def _kinds(needs: Sequence[Sequence[Need]], chosen: Sequence[Sequence[OpticPair]]) -> Laid:
+    """The cables of each level by their ends, those of neighbouring lengths together."""
+    return tuple(
+        tuple(
+            LaidCables(
+                ends, of[-1].length_m, *(sum(row) for row in list(zip(*of, strict=True))[1:])
+            )
+            for ends, group in groupby(zip(pairs, level, strict=True), key=itemgetter(0))
+            for of in [[need for _, need in group]]
+        )
+        for level, pairs in zip(needs, chosen, strict=True)
+    )
 
 
 class Places(NamedTuple):
