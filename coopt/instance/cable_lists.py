@@ -157,7 +157,7 @@ class CableList:
             "fabric": fabric,
             "nic_ports": per_gpu,
             "planes": planes,
-            **({"rails": leaf_rails} if by_rail and leaf_rails < self.size else {}),
+            **({"rails": leaf_rails} if by_rail and leaf_rails != self.size else {}),
             **leaf_domains,
             **({} if self._is_even() else {"bundles": "any"}),
             "tiers": tiers,

@@ -15,7 +15,7 @@ from coopt.instance.catalog import named, sentences
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles, validated
-from coopt.instance.texts import InstanceError, broken, read_toml
+from coopt.instance.texts import InstanceError, broken, counted, read_toml
 
 LEAST_PORTS = 2  # of a switch
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
@@ -102,8 +102,14 @@ class PublishedDesign(Table):
     ]
     gpus_per_domain: Annotated[Count, Field(description="GPUs in each")]
     rails: Annotated[
-        Count | None, Field(description="positions of a domain with leaves of their own; every GPU")
+        Count | None,
+        Field(
+            description="positions of a domain with leaves of their own: every GPU; or every port"
+        ),
     ] = None
+    nics_per_gpu: Annotated[
+        Count, Field(description="NICs of a GPU, which share its `nic_ports`")
+    ] = 1
     nic_ports: Annotated[Count, Field(description="network ports of a GPU")] = 1
     planes: Annotated[
         Count, Field(description="equal networks that the ports of a GPU are spread over")
@@ -137,7 +143,7 @@ class PublishedDesign(Table):
     nic: Annotated[
         Nic | None,
         named("nic", optional=True),
-        Field(description="NIC of a GPU with all its ports"),
+        Field(description="NIC of a GPU, or each of several"),
     ] = None
     hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = (
         None
@@ -159,6 +165,13 @@ class PublishedDesign(Table):
     def leaf_rails(self) -> int:
         """Number of positions of a domain with leaves of their own."""
         return self.rails or self.gpus_per_domain
+
+    @property
+    def nic_gbit_s(self) -> float | None:
+        """Rate of a port of its NICs (Gbit/s); None where these are not named."""
+        if self.nic is None:
+            return None
+        return self.nic.gbit_s * self.nics_per_gpu / self.nic_ports
 
     @property
     def unit(self) -> int:
@@ -287,8 +300,15 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     has, published = design.nic_ports, design.published
     yield from broken(
         (
-            design.gpus_per_domain % rails,
-            f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}",
+            design.gpus_per_domain % rails and rails != design.domain_ends,
+            f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
+            + f", or {design.domain_ends} for each port in a plane" * (has > design.planes),
+        ),
+        (
+            has // design.planes % design.nics_per_gpu,
+            f"nics_per_gpu = {design.nics_per_gpu}: {counted(has, 'port')} in"
+            f" {counted(design.planes, 'plane')} do not divide among the NICs, needs a multiple of"
+            f" {design.nics_per_gpu * design.planes} in nic_ports",
         ),
         (
             has % design.planes,

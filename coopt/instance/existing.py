@@ -54,8 +54,8 @@ class Existing(PublishedDesign):
     @property
     def link_gbit_s(self) -> float:
         """Rate of a port of its NICs (Gbit/s)."""
-        assert self.nic is not None, "checked as soon as the instance is read"
-        return self.nic.gbit_s / self.nic_ports
+        assert self.nic_gbit_s is not None, "checked as soon as the instance is read"
+        return self.nic_gbit_s
 
     @property
     def joined_as(self) -> SwitchedKind:
@@ -290,9 +290,9 @@ def existing_complaints(question: Any) -> Iterator[str]:
             " only in bills of designs, needs 1",
         ),
         (
-            not is_given and stands.nic_ports > stands.planes,
-            f"{row}: nic_ports = {stands.nic_ports}: a network in which a GPU has several ports"
-            f" in one plane cannot grow, needs planes = {stands.nic_ports}, or {GIVEN}",
+            not is_given and stands.ports_in_plane > stands.nics_per_gpu,
+            f"{row}: nic_ports = {stands.nic_ports}: a network in which a NIC has several ports"
+            f" in one plane cannot grow, needs more planes or nics_per_gpu, or {GIVEN}",
         ),
         (
             stands.gpu is None and len(gpus) > 1,

@@ -76,7 +76,9 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     design["nic"] = nic
     products = [("hb_domain", "hb_domains", design)]
     for tier in design["tiers"]:
-        tier["gbit_s"] = _rate(nic, key, key) / design["nic_ports"]
+        several = row.get("nics_per_gpu")
+        rate = _rate(nic, key, key) * (several if type(several) is int else 1)
+        tier["gbit_s"] = rate / design["nic_ports"]
         products += [("switch", "switches", tier), ("optic", "optics", tier)]
         products += [("optic_below", "optics", tier)]
     for name, kind, holder in products:
@@ -154,6 +156,7 @@ def _as_row(
         "gpus_per_domain": hb["size"],
         "fabric": fabric["kind"],
         "nic": nic,
+        "nics_per_gpu": per_gpu,
         "nic_ports": per_gpu * planes,
         "planes": planes,
         **_fill(design, origin),
@@ -200,14 +203,15 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     down, domains = fabric["tier"][0]["down_ports"], hb["count"]
     ends = hb["size"] * fabric["nic"]["per_gpu"]
     bundles = {} if _is_even(design) else {"bundles": "any"}
+    of_nics = {"rails": ends} if fabric["nic"]["per_gpu"] > 1 else {}  # a leaf for each NIC
     if fabric["tiers"] == 1:
-        return bundles
+        return bundles | (of_nics if fabric["kind"] == "rail-only" else {})
     if fabric["kind"] == "clos":
         return {**bundles, **({} if down % ends else {"leaf_domains": down // ends})}
     if down < domains or fabric["kind"] == "rail-only":
-        return {**bundles, "leaf_domains": down}
+        return {**bundles, **of_nics, "leaf_domains": down}
     rails, rest = divmod(ends, down // domains)
-    if rest or hb["size"] % rails:
+    if rest or (hb["size"] % rails and rails != ends):
         raise InstanceError(
             f"{origin}: a leaf has {down // domains} of the {ends} ports of an HB domain, which"
             " [[existing]] cannot describe, needs a plan whose leaves divide them evenly"

@@ -173,7 +173,7 @@ def _items(
     """
     counts = Counter[tuple[ItemKind, Nic | Switch | Optic]]()
     if design.nic is not None:
-        counts["nic", design.nic] = design.gpus
+        counts["nic", design.nic] = design.gpus * design.nics_per_gpu
     for tier, form in zip(tiers, design.tiers, strict=True):
         if form.switch is not None:
             counts["switch", form.switch] += tier.switches

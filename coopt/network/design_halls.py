@@ -108,10 +108,11 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         Where a module at a NIC would hold ends of several.
     """
     nics_per_cage, rates = design.gpus_per_cage, link_rates(design, origin)
-    of_cage = design.nic_ports * nics_per_cage
+    of_cage = design.nic_ports // design.nics_per_gpu * nics_per_cage
     # end points are spread evenly over leaves, as units have room for domains to come
     holders = chain.end_holders(
-        ((design.gpus // nics_per_cage, of_cage),), dealt(1, chain.ends, chain.leaf_switches)
+        ((design.gpus * design.nics_per_gpu // nics_per_cage, of_cage),),
+        dealt(1, chain.ends, chain.leaf_switches),
     )
     for number, (at, form) in enumerate(zip(holders, design.tiers, strict=True)):
         rate, lower_switch = rates[number], design.tiers[number - 1].switch if number else None

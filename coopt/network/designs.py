@@ -113,7 +113,7 @@ def link_rates(design: PublishedDesign, origin: str) -> list[float | None]:
     InstanceError
         Where two ends do not mate.
     """
-    nic = None if design.nic is None else design.nic.gbit_s / design.nic_ports
+    nic = design.nic_gbit_s
     rates_below: tuple[float | None, float | None] = (nic, nic)  # fixed, and at most
     rates: list[float | None] = []
     for number, tier in enumerate(design.tiers):
@@ -361,7 +361,7 @@ def leaf_numbers(design: PublishedDesign, chain: TierChain) -> NDArray[np.int64]
     row, domain = np.indices((rows, design.installed))
     units_before = np.zeros_like(row)
     if design.fabric == "rail-optimized":
-        ports = design.nic_ports // design.planes
+        ports = 1 if rails > design.gpus_per_domain else design.nic_ports // design.planes
         gpu, port = divmod(row, ports)
         row = gpu // rails * ports + port
         units_before = gpu % rails * -(-design.installed // unit)

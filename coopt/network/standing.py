@@ -97,8 +97,8 @@ def family_of(
         fabric=stands.joined_as,
         nic=nic.model_copy(
             update={
-                "gbit_s": nic.gbit_s / ports,
-                "w": nic.w / ports,
+                "gbit_s": nic.gbit_s * stands.nics_per_gpu / ports,
+                "w": nic.w * stands.nics_per_gpu / ports,
                 "usd": 0.0,
                 "cages": math.gcd(nic.cages, stands.planes),
             }

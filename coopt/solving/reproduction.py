@@ -171,7 +171,7 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     all others as well where the design joins them. What makes a rail may be a GPU of a domain, or
     what the design says.
     """
-    needs, rails = chain_of(design).bandwidth(), design.rails or design.gpus_per_domain
+    needs, rails = chain_of(design).bandwidth(), min(design.leaf_rails, design.gpus_per_domain)
     fabrics: list[tuple[SwitchedKind, int]] = (
         [("rail-only", rails)] if design.fabric == "rail-only" else []
     )

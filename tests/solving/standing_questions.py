@@ -38,7 +38,7 @@ from tests.solving.fleet_oracle import Job
 from tests.solving.fleets import SHAPE
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
-ASKED = ("one network", "another generation", "islands", "islands of two generations")
+ASKED = ("one network", "another generation", "islands", "islands of two generations", "two NICs")
 OLD, NEW = "h100-sxm", "b300"
 Network = tuple[Family, int, str]
 """A network with its uplinks, and its GPUs."""
@@ -57,7 +57,7 @@ def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
         for n, (usd, w) in enumerate(draw.sample([(100, 8), (180, 6), (400, 3)], 2))
     ]
     kinds = [_domain(draw, "old", size, OLD)]
-    if asked != "one network":
+    if asked not in ("one network", "two NICs"):
         kinds.append(_domain(draw, "new", draw.choice([2, 4, 8]), NEW if asked != "islands" else OLD))
     parted, several = asked.startswith("islands"), asked in ("another generation", "islands of two generations")
     gpus = draw.sample([size * domains, 2 * size * domains, 16], 2)
@@ -94,6 +94,10 @@ def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
             for box in draw.choices(boxes, k=tiers)
         ],
     }
+    if asked == "two NICs":  # each with a leaf of its own, or both on one
+        table["network"]["nics_per_gpu"] = [1, 2]
+        rails = {"rails": 2 * size} if table["existing"]["fabric"] != "clos" else {}
+        table["existing"] |= {"nics_per_gpu": 2, "nic_ports": 2, **rails}
     return table if _is_wired(table) else drawn(asked, seed, again + 1)
 
 

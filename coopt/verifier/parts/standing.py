@@ -86,8 +86,8 @@ def counted_network(
         "rail-only" if stands.pod == "rail" and ports.tiers == 2 else stands.fabric,
         nic.model_copy(
             update={
-                "gbit_s": nic.gbit_s / per_gpu,
-                "w": nic.w / per_gpu,
+                "gbit_s": nic.gbit_s / per_gpu * stands.nics_per_gpu,
+                "w": nic.w / per_gpu * stands.nics_per_gpu,
                 "usd": 0.0,
                 "cages": math.gcd(nic.cages, stands.planes),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import networkx as nx
@@ -44,8 +45,8 @@ def design_graph(design: PublishedDesign, network: int | None = None) -> Graph:
 def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Iterator[tuple[End, int]]:
     """The end points of one network, each with the number of its leaf.
 
-    GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then
-    by unit, then by domain.
+    GPU g of a domain is on rail g mod rails, or each of its ports on one of its own. Leaves are numbered by rail where
+    they serve one, then by unit, then by domain.
     """
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
@@ -57,12 +58,23 @@ def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Ite
     units = -(-design.installed // unit)
     for domain in range(design.installed):
         unit_number, place = divmod(domain, unit)
-        for gpu in range(design.gpus_per_domain) if rail is None else range(rail, design.gpus_per_domain, rails):
-            for port in range(ports):
-                units_before = 0 if clos or rail is not None else gpu % rails * units
+        for gpu, port in product(range(design.gpus_per_domain), range(ports)):
+            own = rail_of(design, gpu, port)
+            if rail in (None, own):
+                units_before = 0 if clos or rail is not None else own * units
                 number = (gpu if clos else gpu // rails) * ports + port
+                number = 0 if rails > design.gpus_per_domain else number
                 leaf = (units_before + unit_number) * of_unit + (place * block + number) // chain.fill
                 yield ("end", domain, gpu, plane * ports + port), leaf
+
+
+def rail_of(design: PublishedDesign, gpu: int, port: int) -> int:
+    """The rail of a port of a GPU, which may be its own."""
+    rails = design.rails or design.gpus_per_domain
+    if rails > design.gpus_per_domain:
+        ports = design.nic_ports // design.planes
+        return gpu * ports + port % ports
+    return gpu % rails
 
 
 def _add_ends(graph: Graph, design: PublishedDesign, chain: TierChain, network: int) -> None:

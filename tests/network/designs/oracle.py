@@ -42,6 +42,9 @@ def tables(draw: st.DrawFn) -> Table:
         table["tiers"][0]["down_gbit_s"] = 400.0
         for tier in table["tiers"]:
             tier["gbit_s"] = 800.0
+    ends = table["gpus_per_domain"] * nic_ports // table["planes"]
+    if fabric != "clos" and ends > rails == table["gpus_per_domain"] and draw(st.booleans()):
+        table["rails"] = ends  # each port has a leaf of its own
     return table
 
 
@@ -128,7 +131,7 @@ def _leaves(design: PublishedDesign, cap: int) -> tuple[list[list[int]], int] | 
     rails = design.rails or design.gpus_per_domain
     ports = design.nic_ports // design.planes
     unit = design.unit_domains or design.domains
-    of_rail = design.gpus_per_domain // rails * ports
+    of_rail = design.gpus_per_domain * ports // rails
     clos = design.fabric == "clos"
     block = design.gpus_per_domain * ports if clos else of_rail
     served = design.leaf_domains

@@ -14,7 +14,7 @@ from coopt.instance.texts import InstanceError
 from coopt.network.design_bills import design_bill
 from coopt.network.designs import chain_of
 from tests.conftest import example_count
-from tests.network.designs.design_graphs import design_graph
+from tests.network.designs.design_graphs import design_graph, rail_of
 from tests.network.designs.oracle import Table, counts, tables
 
 
@@ -82,13 +82,13 @@ def _check_ports(graph: nx.Graph, node: tuple[str, int, int], design: PublishedD
 def _check_connections(graph: nx.Graph, design: PublishedDesign) -> None:
     """End points of a plane reach each other; rail-only: those of one rail; below pods that nothing joins: theirs."""
     part = {node: number for number, nodes in enumerate(nx.connected_components(graph)) for node in nodes}
-    rails, unit = design.rails or design.gpus_per_domain, design.unit_domains or design.domains
+    unit = design.unit_domains or design.domains
     groups: dict[tuple[int, ...], set[int]] = {}
     for node in graph.nodes:
         if node[0] == "end":
             _, domain, gpu, port = node
             plane = port // (design.nic_ports // design.planes)
-            rail = gpu % rails if design.fabric == "rail-only" or _apart(design) else 0
+            rail = rail_of(design, gpu, port) if design.fabric == "rail-only" or _apart(design) else 0
             which = domain // unit if _apart(design) and design.pod == "unit" else 0
             rail = 0 if design.fabric == "clos" else rail
             groups.setdefault((plane, rail, which), set()).add(part[node])

@@ -2,6 +2,7 @@
 
 import copy
 import random
+from itertools import product
 
 import pytest
 
@@ -293,6 +294,72 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
     assert coopt.verify(instance, plan).accepted
     assert coopt.certify(instance, plan, coopt.prove(instance, plan)).ok
+
+
+TWO_SWITCHES = {"rails": 16, "nics_per_gpu": 2, "nic_ports": 2, "leaf_domains": 4, "fabric": "rail-optimized"}
+
+
+def _rack_tops(**keys):
+    """Two NICs a GPU, each on a leaf of its own, or one NIC with a port in each of two planes."""
+    tiers = [{**TIER, "down": 4, "up": 1}, {**TIER, "optic": "400g-dr4"}]
+    return coopt.Instance.model_validate(
+        _with(
+            {
+                "existing": {**GIVEN["existing"], **TWO_SWITCHES, "tiers": tiers, **keys},
+                "workload.mapping": {**GIVEN["workload"]["mapping"], "tp": 8, "pp": 1},
+                "workload.options": {"dp_mode": "sync"},
+            }
+        )
+    )
+
+
+def test_two_switches_atop_each_rack_are_as_fast_as_two_planes():
+    instance = _rack_tops()
+    plan = coopt.solve(instance)
+    leaf, spine = plan.design.fabric.tier
+    assert (leaf.switches, leaf.down_ports, spine.switches) == (32, 4, 1)
+    assert {item.item: item.count for item in plan.cost.items}["cx7-400g"] == 128
+    assert coopt.verify(instance, plan).accepted
+    assert all(run.met for run in coopt.simulate(instance, plan).workloads)
+    nic = {"name": "two-port", "gbit_s": 800, "ports": [2], "usd": 0, "w": 45}
+    other = _rack_tops(rails=8, nics_per_gpu=1, planes=2, nic=nic)
+    planes = coopt.solve(other)
+    assert planes.runs[0].iteration_time_s == plan.runs[0].iteration_time_s
+    assert plan.runs[0].breakdown_s["dp"] > 0.3
+    lost_leaf_s = [
+        next(fault.workloads[0].iteration_time_s for fault in lost.faults if fault.part == "leaf switch")
+        for lost in (coopt.faults(instance, plan), coopt.faults(other, planes))
+    ]
+    assert lost_leaf_s[0] == lost_leaf_s[1]
+
+
+def test_a_plan_of_two_nics_a_gpu_stands_as_it_was_built(tmp_path):
+    nic = {"name": "n", "gbit_s": 400, "usd": 1000, "w": 20}
+    for fabric, radix in product(("clos", "rail-only", "rail-optimized"), (128, 16)):
+        box = {"name": "box", "radix": radix, "port_gbit_s": 400, "usd": 1000, "w": 100}
+        lists = {"hb_domains": "hgx-h100-8", "nics": nic, "switches": box, "optics": "400g-199"}
+        workload = {**GIVEN["workload"], "max_iteration_time_s": 100}
+        bought = {"network": {**lists, "fabrics": fabric, "nics_per_gpu": 2}, "existing": (), "workload": workload}
+        plan = coopt.solve(coopt.Instance.model_validate({**GIVEN, **bought}))
+        (tmp_path / "built.json").write_text(plan.model_dump_json(by_alias=True), "utf-8")
+        given = {"network": {"given": True, **lists}, "existing": {"plan": str(tmp_path / "built.json")}}
+        instance = coopt.load({**GIVEN, **given})
+        again = coopt.solve(instance)
+        assert again.design.fabric == plan.design.fabric.model_copy(update={"routing": again.design.fabric.routing})
+        assert again.cost.power_w == plan.cost.power_w
+        assert coopt.verify(instance, again).accepted
+
+
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16 for each port in a plane"),
+        ({"nics_per_gpu": 3}, r"nics_per_gpu = 3: 2 ports in 1 plane do not divide .* multiple of 3 in nic_ports"),
+    ],
+)
+def test_ports_that_nics_and_leaves_do_not_divide(keys, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        _rack_tops(**keys)
 
 
 def test_no_proof_passes_over_the_network_that_stands(monkeypatch):
