@@ -13,6 +13,7 @@ import pytest
 import coopt
 from coopt.columns.grid import context_of
 from coopt.columns.table import columns, needs
+from coopt.instance.reserves import Availability
 from coopt.instance.texts import InstanceError
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
@@ -170,6 +171,29 @@ def laying_all(monkeypatch):
         _networks_of.cache_clear()
 
     return laying
+
+
+def _in_days(seed, *, limited):
+    """That in days, with parts that fail and spares, and a limit on the other sum now and then."""
+    asked_for, (workload,) = other_limit(seed)[0] if limited else asked(seed), asked(seed).workload
+    draw, tokens = random.Random(seed), 1e6 * workload.global_batch * workload.model.seq
+    bound_s = asked_for.workload[0].bound_s * draw.choice([1.05, 1.3, 3.0])
+    days = {"train_days": bound_s * 1e6 / 86400, "train_tokens": tokens, "max_iteration_time_s": None}
+    parts = {part: {"per_year": draw.choice([1.0, 20.0])} for part in ("gpu", "host", "optic", "switch")}
+    others = {part: {"per_year": 1.0} for part in ("nic", "domain", "software")}
+    rates = {"name": "drawn", "gpus_per_host": 1, **parts, **others}
+    failures = {"rates": rates, "restart_s": 300.0, "repair_hours": 24.0, "spare_domains": [0, 1, 3]}
+    return asked_for.having(workload=(workload.having(**days),), availability=Availability.model_validate(failures))
+
+
+@pytest.mark.parametrize(("seed", "limited"), [(5, False), (6, False), (7, False), (3, True), (4, True), (6, True)])
+def test_networks_in_days_are_those_of_all_with_their_cables(seed, limited, laying_all):
+    instance = _in_days(seed, limited=limited)
+    plan = coopt.solve(instance, reasons=False)
+    with laying_all():
+        listed = coopt.solve(instance, reasons=False)
+    assert (plan.objective, plan.design, plan.cost) == (listed.objective, listed.design, listed.cost)
+    assert coopt.verify(instance, plan).accepted
 
 
 def within(instance, family, uplinks):

@@ -72,7 +72,6 @@ def _cables(instance: Question) -> Iterator[str]:
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "[[existing]]": instance.existing,
-        "[availability]": instance.availability,
         "network.link_ends = 'same'": network.link_ends == "same",
         "network.link_reach_m": "link_reach_m" in network.model_fields_set,
         **dict.fromkeys(instance.several_networks, True),

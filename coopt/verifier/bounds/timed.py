@@ -39,6 +39,7 @@ from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
 from coopt.verifier.parts.part_checks import CountedPart, value_fault
 from coopt.verifier.parts.space import DesignFamily, spare_choices
 from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import running_of, uptime_of
 
@@ -198,14 +199,15 @@ def timed_designs(
         instance.workload[0],
     )
     ceiling = bound * (1 - TOLERANCE) if math.isfinite(bound) else bound
-    for row in design_chains(instance, billed(kind)):
+
+    def found(row: GrowthStage) -> Iterator[FoundDesign]:
         for up in row.uplinks:
-            switch_levels = row.levels(up)
+            switch_levels = row.by_tier.levels(up)
             least_s = math.inf
             for spares in spare_choices(availability, row.family.spares):
                 family = row.family._replace(spares=spares)
                 sums = bill_total(
-                    bill(instance, family, switch_levels, row.optics), instance.objective
+                    bill(instance, family, row.levels(up), row.optics), instance.objective
                 )
                 # further spare domains cost and draw more
                 if not within_limits(instance, family, sums, margin):
@@ -231,6 +233,12 @@ def timed_designs(
                 if availability and running_of(availability, family) >= SURELY:
                     break
 
+    def answers(row: GrowthStage) -> Sequence[int]:
+        return list(dict.fromkeys(design.ports.up for design in found(row)))
+
+    for row in design_chains(instance, billed(kind), answers=answers):
+        yield from found(row)
+
 
 def _below_s(worth_of_a_second: float, ceiling: float) -> float:
     """Iterations of this or more are worth no less than a ceiling, rounding in their favour (s)."""
@@ -246,14 +254,19 @@ def interrupted_designs(
     availability, trainer = instance.availability, Trainer(instance, margin)
     assert availability is not None, "asked for with failures only"
     limit = exact_limit(bound)
-    for row in design_chains(instance, kind):
+
+    def spared(row: GrowthStage) -> Iterator[tuple[int, DesignFamily]]:
+        """The uplinks that are in time at a lower bill, with the family and its spares."""
         for up in row.uplinks:
             if limit is not None and ChainBills(instance, kind, row).reaches(up, limit):
                 continue
-            spares = fewest_spares(availability, trainer, row.family, row.reach(up), row.levels(up))
-            if spares is None:
-                continue
-            family = row.family._replace(spares=spares)
+            reach, switch_levels = row.reach(up), row.by_tier.levels(up)
+            spares = fewest_spares(availability, trainer, row.family, reach, switch_levels)
+            if spares is not None:
+                yield up, row.family._replace(spares=spares)
+
+    for row in design_chains(instance, kind, answers=lambda row: [up for up, _ in spared(row)]):
+        for up, family in spared(row):
             bills = ChainBills(instance, kind, row._replace(family=family))
             cheap = limit is None or not bills.reaches(up, limit)
             if cheap and not bills.breaks_limits(up, margin):

@@ -71,9 +71,32 @@ Laid = tuple[tuple[LaidCables, ...], ...]
 def laid_cables(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, choices: Choices
 ) -> Laid | None:
-    """The cheapest kinds of all cables of a network; None where one is longer than any reach."""
+    """The cheapest kinds of all cables of a network that keep the limits, the cheapest where none
+    do; None where one is longer than any reach.
+    """
+    cheapest: Laid | None = None
+    for laid in _every_cabling(instance, kind, family, ports, choices):
+        cheapest = laid if cheapest is None else cheapest
+        if not _limits_others(instance, kind) or _keeps_limits(instance, family, ports, laid):
+            return laid
+    return cheapest
+
+
+def _limits_others(instance: Instance, kind: ObjectiveKind) -> bool:
+    """Whether a sum is limited that is not what is minimised."""
+    others = [key for of_kind, key in SUMS.items() if of_kind != kind]
+    return any(getattr(instance.limits, key) is not None for key in others)
+
+
+def _every_cabling(
+    instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, choices: Choices
+) -> Iterator[Laid]:
+    """The kinds of all cables of a network, the cheapest first, then those that others do not beat
+    in price and power; none where one is longer than any reach.
+    """
     if family.attachment is None:
-        return ()
+        yield ()
+        return
     carried = [family.network.carried(ends[0]) for ends in choices]
     needs = [sorted(level) for level in _needs(instance, family, ports, carried)]
     fitting = [
@@ -84,25 +107,18 @@ def laid_cables(
         for level, of_level in zip(needs, choices, strict=True)
     ]
     if not all(ends for level in fitting for ends in level):
-        return None
+        return
     worth = partial(_worth, instance, kind)
-    cheapest = _kinds(
+    yield _kinds(
         needs,
         [
             [min(pairs, key=partial(worth, need)) for pairs, need in zip(level, of, strict=True)]
             for level, of in zip(fitting, needs, strict=True)
         ],
     )
-    others = [key for of_kind, key in SUMS.items() if of_kind != kind]
-    if all(getattr(instance.limits, key) is None for key in others) or _keeps_limits(
-        instance, family, ports, cheapest
-    ):
-        return cheapest
-    for chosen in _by_worth(instance, kind, needs, fitting):
-        laid = _kinds(needs, chosen)
-        if _keeps_limits(instance, family, ports, laid):
-            return laid
-    return cheapest
+    if "optics" in instance.objective.include:
+        for chosen in _by_worth(instance, kind, needs, fitting):
+            yield _kinds(needs, chosen)
 
 
 def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: Laid) -> bool:
@@ -203,10 +219,15 @@ def laid_stages(
         if others:
             yield least._replace(uplinks=others)
         for up in ups:
-            laid = laid_cables(instance, kind, stage.family, stage.with_up(up), ends)
-            if laid is not None:
-                one = stage._replace(uplinks=(up,))
-                yield laid_stage(one, up, laid) if laid else one
+            network = instance, kind, stage.family, stage.with_up(up), ends
+            # limits count spares, which are not known yet
+            if instance.availability is not None and _limits_others(instance, kind):
+                every = list(_every_cabling(*network))
+            else:
+                best = laid_cables(*network)
+                every = [] if best is None else [best]
+            one = stage._replace(uplinks=(up,))
+            yield from (laid_stage(one, up, laid) if laid else one for laid in every)
 
 
 def _may_keep_limits(instance: Instance, least: GrowthStage, ends: Choices, up: int) -> bool:

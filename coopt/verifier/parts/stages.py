@@ -67,6 +67,11 @@ class GrowthStage(NamedTuple):
         return self.ports._replace(up=uplinks)
 
     @property
+    def by_tier(self) -> GrowthStage:
+        """The same with its levels by tiers, whatever kinds of cables these have."""
+        return self._replace(cabled=())
+
+    @property
     def leaves(self) -> int:
         """Leaves of one plane; none without a network."""
         return 0 if self.family.attachment is None else leaf_count(self.family, self.ports.down)
