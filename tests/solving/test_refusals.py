@@ -87,7 +87,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
                 r"\[1, 1.6\]: the larger factor exceeds the peak rate of h100-sxm, needs at most 1.459",
             ),
             ({"prices": {"nic": [2.0, 1.0]}}, r"nic = \[2, 1\]: needs the smaller factor first"),
-            ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane' or 'domain'"),
+            ({"survive": ["pod"]}, "needs one of 'nic', 'leaf', 'plane', 'domain' or 'channel'"),
             ({"survive": ["nic"], "slower": 0.5}, "robust.slower = 0.5: needs a factor from 1 to 1000, or a table"),
             (
                 {"survive": ["nic"], "slower": "twice"},
