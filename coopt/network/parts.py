@@ -137,15 +137,16 @@ def cage_note(
         f"Not orderable as listed: a {way.name} of tier {level} has only {counted(cages, 'cage')}"
         f" for {modules:,} modules."
     )
-    larger = f"modules of {cage_gbit_s:g} Gbit/s with {counted(ports_per_module, 'port')} each"
+    larger = f"of {cage_gbit_s:g} Gbit/s with {counted(ports_per_module, 'port')} each"
     if cages_filled <= cages:
         catalog_hint = _catalog_modules(
             cage_gbit_s, ports_per_module, [optic for _, optic in ports]
         )
-        return f"{opening} Buy {cages_filled:,} {larger} instead{catalog_hint}."
+        modules_text = counted(cages_filled, "module")
+        return f"{opening} Buy {modules_text} per switch instead, {larger}{catalog_hint}."
     apart = ", as ports with different optics share no module" if len(of_kind) > 1 else ""
     return (
-        f"{opening} {larger[0].upper()}{larger[1:]} do not fit either: {cages_filled:,} are"
+        f"{opening} Modules {larger} do not fit either: {cages_filled:,} are"
         f" needed{apart}. Keep some ports free ({free_key})."
     )
 

@@ -32,7 +32,7 @@ from formulations.network import NETWORK, build
 UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 NOTHING = (
     "{}: no network serves every workload, so there is no mixed-integer program to write, needs"
-    " bounds that can be met"
+    " an instance that has a plan (`coopt explain` lists changes that allow one)"
 )
 SECTIONS = {
     "min": "minimize",

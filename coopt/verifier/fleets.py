@@ -103,7 +103,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         check_better_numbers(ledger, instance, plan, part)
     bought = [cliff.buys for cliff in plan.cliffs]
     if twice := tuple(sorted({buys for buys in bought if bought.count(buys) > 1})):
-        fault = f"The plan has several designs for a little more {both(twice)}, needs one."
+        fault = f"The plan has several designs that save {both(twice)}, but may have one."
         ledger.holds("cliff", False, twice, (), fault)
     if len(plan.workloads) == len(instance.workload):  # else the plan is rejected for that
         for cliff in plan.cliffs:
@@ -164,9 +164,9 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"The design takes {pace:.6g} times as long as the plan at {1 + cost:.6g} times the cost,"
-        f" which the plan states as {cliff.pace:.6g} times as long. One of time and cost has to"
-        " fall by 5% or more, and the other to rise by 5% or less.",
+        f"The design takes {pace:.6g} times as long as the plan (stated: {cliff.pace:.6g}) at"
+        f" {1 + cost:.6g} times the cost. One of time and cost has to fall by 5% or more, and the"
+        " other may rise by 5% at most.",
     )
     ledger.turn_to()
 
@@ -360,7 +360,7 @@ def _check_growth(
         _turn_to(ledger, fleet, part)
         stage_and_uplinks = before = stages[t - 1] if previous else None
         fault = (
-            "No network that can grow to that of the last phase is as the plan states"
+            "The network of this phase is no stage in the growth to that of the last phase"
             " (docs/phased.md)."
         )
         # What stands stays in a phase in which its workload does not train.

@@ -143,7 +143,7 @@ def _check_run(
         0,
         len(faults),
         f"Of {subject}, {counted(len(faults), 'route')} {'is' if len(faults) == 1 else 'are'} not"
-        f" along links of the network: line {first_lines}{further}.",
+        f" along links of the network: line{'s' * (len(faults) > 1)} {first_lines}{further}.",
     )
     expected = {
         step: list(_on_rails(network, run, flows)) for step, flows in flows_by_round.items()

@@ -82,7 +82,7 @@ def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) 
         ({"ep": 3}, "ep = 3"),
         ({"pp": 6, "dp": 8, "ep": 8, "interleave": 2}, "interleave = 2"),
         ({"pp": 3, "dp": 16, "interleave": 4}, "pp = 3 with interleave = 4"),
-        ({"pp": 1, "interleave": 2}, "its 1 stage,"),
+        ({"pp": 1, "interleave": 2}, "needs a pipeline, but pp = 1"),
         ({"micro_batch": 2}, "micro_batch = 2"),
         ({"sequence_parallel": True}, "Sequence parallelism"),
         ({"zero": 4}, "ZeRO stage 4"),

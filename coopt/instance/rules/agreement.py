@@ -80,7 +80,7 @@ def _cables(instance: Question) -> Iterator[str]:
     if given:
         yield (
             f"network.cables = 'hall': is not supported with {both(given)}, needs a question"
-            " without them, or cables = 'tier'"
+            f" without {'them' if len(given) > 1 else 'this'}, or cables = 'tier'"
         )
     if unknown:
         yield (
@@ -357,7 +357,11 @@ def _in_turn(instance: Question) -> Iterator[str]:
             f"{key}: adds up the days of several workloads, but there is only one, needs its"
             " train_days instead",
         ),
-        (others, f"{key}: is not supported with {both(others)}, needs a question without them"),
+        (
+            others,
+            f"{key}: is not supported with {both(others)}, needs a question without"
+            f" {'them' if len(others) > 1 else 'this'}",
+        ),
     )
     for w, workload in enumerate(instance.workload):
         tokens = workload.train_tokens or 0.0

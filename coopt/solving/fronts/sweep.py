@@ -251,9 +251,11 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             require_one_network(instance, "--over budget", ", or another --over")
     for name in over:
         if name not in names:
-            name_list = ", ".join([*names, *READINGS])
+            name_list = ", ".join([*names, *(READINGS if len(over) == 1 else ())])
+            alone = f", or {name} alone" if name in READINGS else ""
             raise InstanceError(
-                f"pareto: over = {name!r}: no workload has this name, needs one of {name_list}"
+                f"pareto: over = {name!r}: no workload has this name, needs one of"
+                f" {name_list}{alone}"
             )
     if instance.minimizes_regret:
         raise InstanceError(

@@ -179,7 +179,7 @@ def _check_totals(
         "cheapest-orders",
         capex_usd,
         least_total.capex_usd,
-        f"Everything in use can be bought for ${exact(least_total.capex_usd)}, but the plan spends"
+        f"Everything in use costs ${exact(least_total.capex_usd)} at the least, but the plan says"
         f" ${exact(capex_usd)}.",
     )
     sums = least_total

@@ -94,7 +94,7 @@ class FabricNetwork(NamedTuple):
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
             each = f"each of {family.domains} HB domains"
-            return f"all {counted(nics, 'NIC')} that train in {each}{remarks}"
+            return f"all {counted(nics, 'NIC')} of training GPUs in {each}{remarks}"
         kind = "NICs" if family.network.kind == "clos" else "rails"
         return f"{simulated} of {nics} equal {kind} of all {family.domains} HB domains{remarks}"
 

@@ -444,11 +444,10 @@ def _batch_fault(workload: Workload, mapping: MappingChoice) -> str:
             f" {workload.global_batch}."
         )
     m = workload.global_batch // (d * b)
-    if v > 1 and (p == 1 or m % p):
-        return (
-            f"interleave = {v} needs a pipeline, and micro-batches in a multiple of its"
-            f" {counted(p, 'stage')}, not {m}."
-        )
+    if p == 1 < v:
+        return f"interleave = {v} needs a pipeline, but pp = 1."
+    if v > 1 and m % p:
+        return f"interleave = {v} needs micro-batches in a multiple of pp = {p}, not {m}."
     return schedule_fault(workload, p, m, v)
 
 

@@ -104,4 +104,5 @@ def test_a_rail_stands_for_all_that_share_no_link_and_are_alike(up: int, simulat
 def test_what_is_simulated_is_said() -> None:
     place = placement(tp_in=4, dp_across=4)
     assert network("rail-only", 4, 4, Ports(2, 2, 1)).coverage(place) == ("1 of 4 equal rails of all 4 HB domains")
-    assert network("clos", 4, 4, Ports(2, 2, 1)).coverage(place) == "all 4 NICs that train in each of 4 HB domains"
+    whole = network("clos", 4, 4, Ports(2, 2, 1)).coverage(place)
+    assert whole == "all 4 NICs of training GPUs in each of 4 HB domains"
