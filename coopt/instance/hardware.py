@@ -202,8 +202,7 @@ class HbDomain(Entry):
             )
         if any("size" in source.fields and source.tag == "D" for source in self.sources):
             return (
-                f"This hardware is hypothetical: nobody sells {self.name}, whose size and price"
-                " are assumed."
+                f"This hardware is hypothetical: nobody sells {self.name}, whose size is assumed."
             )
         return ""
 

@@ -323,6 +323,8 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
             f" attention or state-space layers of {name}"
         )
-    if p * int(values.get("interleave", 1)) > workload.model.layers:
-        return f"--pp = {p}: {name} has {workload.model.layers} layers"
+    chunks = int(values.get("interleave", 1))
+    if p * chunks > workload.model.layers:
+        of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
+        return f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers"
     return f"no mapping of {name} on {gpus} GPUs has {named}, as these do not divide evenly"

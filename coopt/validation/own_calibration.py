@@ -130,7 +130,7 @@ def own_calibration_of(
                 runs.append(outcome)
             else:
                 skipped[outcome.id] = (
-                    "the run fitted into memory, but is predicted to need"
+                    "the run did not run out of memory, but is predicted to need"
                     f" {result.memory_gib:,.0f} of {result.memory_limit_gib:,.0f} GiB, so no"
                     " value is fitted to it"
                 )

@@ -254,7 +254,7 @@ def test_a_domain_is_a_way_out_with_its_servers_and_the_word_that_nobody_sells_i
     plan = solve(load(table, {one.limit: tomllib.loads(f"x = {one.to}")["x"] for one in way.changes}))
     assert (way.value, way.design) == (plan.objective.value, plan.design)
     name = plan.design.hb_domain.name
-    assert way.notes == (f"This hardware is hypothetical: nobody sells {name}, whose size and price are assumed.",)
+    assert way.notes == (f"This hardware is hypothetical: nobody sells {name}, whose size is assumed.",)
 
 
 @pytest.mark.parametrize(("gpu", "sold"), [("h100-sxm", "hgx-h100-8"), ("b200", "hgx-b200-8")])
