@@ -80,8 +80,8 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
         require_decided(instance, "a plan file that holds no plan")
     if plan.chosen not in choices_of(instance):
         raise InstanceError(
-            f"{instance.name}: the plan chose {plan.chosen.text!r}, which this instance does not list;"
-            " needs a plan of this instance"
+            f"{instance.name}: the plan chose {plan.chosen.text!r}, which this instance does not"
+            " list; needs a plan of this instance"
         )
     question = at_choice(instance, plan.chosen)
     # The next best choice may be one that this question no longer has.

@@ -95,10 +95,7 @@ def test_parts_add_up_for_every_mapping(model):
         ((*LLAMA, "--tp", "8", "--pp", "3"), "TP 8 x PP 3 x CP 1 = 24 does not divide 1024 GPUs"),
         ((*LLAMA, "--tp", "8", "--pp", "8", "--batch", "24"), "needs a multiple of DP 16 x micro-batch 1"),
         ((*LLAMA, "--tp", "8", "--pp", "128"), "--pp = 128: llama3-405b has 126 layers"),
-        (
-            (*LLAMA, "--tp", "8", "--pp", "16", "--interleave", "8"),
-            "--pp = 16 with 8 chunks in each stage: llama3-405b has 126",
-        ),
+        ((*LLAMA, "--tp", "8", "--pp", "16", "--interleave", "16"), "--pp = 16 with 16 chunks in each stage"),
         ((*LLAMA, "--set", "a=1"), "needs an instance file"),
         (COPIES, "options.dp_replicate = 4: rules out every mapping"),
         (("fits", "none.toml"), "none.toml: no such file"),
