@@ -295,7 +295,8 @@ def _without_leaf(rival: Family, ours: Family) -> str:
 def _with_kinds(instance: Instance, kinds: tuple[Gpu, ...]) -> Instance:
     """The instance of islands with some kinds of GPUs, in the HB domains sold with these."""
     if len(kinds) == 1:
-        return next(one for one in questions_by_gpu(instance) if one.cluster.gpu == kinds[0])
+        by_gpu = questions_by_gpu(instance)
+        return next(one for one in by_gpu if one.cluster.gpu.name == kinds[0].name)
     sold = {hb.name: hb for gpu in kinds for hb in domains_of(instance, gpu.name)}
     return instance.having(
         cluster={"gpu": kinds[0], "generations": kinds}, network={"hb_domains": (*sold.values(),)}

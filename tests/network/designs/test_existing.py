@@ -7,6 +7,7 @@ from itertools import product
 import pytest
 
 import coopt
+from coopt.explain.rivals import lists_of_choices
 from coopt.instance.designs import read_designs
 from coopt.instance.schema import questions_by_gpu
 from coopt.network.designs import chain_of, link_rates
@@ -294,6 +295,13 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert sum(part.cost.capex_usd for part in plan.parts) == plan.cost.capex_usd
     assert coopt.verify(instance, plan).accepted
     assert coopt.certify(instance, plan, coopt.prove(instance, plan)).ok
+
+
+def test_each_kind_of_gpus_is_a_question_where_memory_is_kept_free():
+    instance = coopt.Instance.model_validate({**ISLANDS, "margin": {"memory": 0.1}})
+    kinds = next(entries for entries in lists_of_choices(instance) if entries[0].part == "cluster.gpu")
+    assert [one.as_only(instance).cluster.gpu.name for one in kinds] == ["h100-sxm", "b300"]
+    assert [one.excluded(instance).cluster.gpu.name for one in kinds] == ["b300", "h100-sxm"]
 
 
 TWO_SWITCHES = {"rails": 16, "nics_per_gpu": 2, "nic_ports": 2, "leaf_domains": 4, "fabric": "rail-optimized"}
