@@ -254,7 +254,7 @@ def _proven(opening: str, instance: Instance, optimum: Plan) -> str:
         return f"{opening}."
     if gap <= EQUAL:
         return f"{opening}, and no plan {'has' if instance.minimizes_regret else does} less."
-    return f"{opening}, proven to be within {math.ceil(1e4 * gap) / 1e4:.2%} of the best possible."
+    return f"{opening}. At most {math.ceil(1e4 * gap) / 1e4:.2%} of it could be saved."
 
 
 def lacks(instance: Instance) -> str:

@@ -30,7 +30,6 @@ from coopt.instance.variants import (
     with_gpu_value,
     with_value,
 )
-from coopt.instance.workload import Workload
 from coopt.perf.memory import GIB
 from coopt.plan import contents
 from coopt.plan.explanation import Change
@@ -144,24 +143,28 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
             unit=UNITS[bound.key.rpartition(".")[2]],
             now=bound.number,
             loosest=own_time(workload, ample_s(workload)),
-            used=partial(_slowest, workload, bound.phases),
+            used=partial(_slowest, instance, workload.name, bound.phases),
             moves_use=workload.calendar
             and availability is not None
             and availability.confidence is not None,
         )
 
 
-def _slowest(workload: Workload, phases: frozenset[int], plan: Plan) -> float | None:
-    """The longest iteration of a workload in these phases, in the unit of its bound; days count
-    interruptions.
+def _slowest(instance: Instance, name: str, phases: frozenset[int], plan: Plan) -> float | None:
+    """The longest iteration of a workload in these phases, in the unit of its bound, with the
+    margin of its GPUs; days count interruptions.
     """
-    times = [
-        training.run.iteration_time_s
-        / (training.run.uptime.promised if training.run.uptime and workload.calendar else 1.0)
-        for training in contents.running(plan)
-        if training.run.name == workload.name and training.phase in phases
-    ]
-    return own_time(workload, max(times)) if times else None
+    years, times = plan.couplings.years, list[float]()
+    for part in plan.parts:
+        on = instance if part.design is None else question_on(instance, part.design.hb_domain.name)
+        workloads = {workload.name: workload for workload in on.workload}
+        for run in part.workloads:
+            if run.name == name and years.index(part.phase) in phases:
+                workload = workloads[name]
+                promised = run.uptime.promised if run.uptime and workload.calendar else 1.0
+                times.append(own_time(workload, run.iteration_time_s / promised))
+    is_rate = any(one.name == name and one.min_tokens_per_s for one in instance.workload)
+    return (min if is_rate else max)(times) if times else None
 
 
 def _caps(instance: Instance) -> Iterator[NumericLimit]:

@@ -20,7 +20,7 @@ from coopt.explain.labels import (
     without_optics,
 )
 from coopt.instance.numerics import EQUAL
-from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.schema import Instance, ObjectiveKind, questions_by_gpu
 from coopt.instance.texts import alternatives, both, change_text
 from coopt.plan.explanation import (
     Bound,
@@ -57,22 +57,25 @@ def of_plan(instance: Instance, plan: Plan, value: float) -> str:
 
 
 def of_margins(instance: Instance) -> Iterator[str]:
-    """That what is kept free counts as taken."""
-    shares = {
-        workload.name: workload.time_margin
-        for workload in instance.workload
-        if workload.time_margin
-    }
-    if shares:
-        is_single = len(instance.workload) == 1
-        margins = [
-            f"{share:.1%}" + ("" if is_single else f" for {name}") for name, share in shares.items()
+    """That what is kept free counts as taken, of each kind of GPU that islands may have."""
+    several = len(instance.workload) > 1
+    times, memories = list[str](), list[str]()
+    for question in questions_by_gpu(instance):
+        gpu = question.cluster.gpu
+        on = f" on {gpu.name}" if instance.mixes_gpus else ""
+        times += [
+            f"{workload.time_margin:.1%}" + (f" for {workload.name}" if several else "") + on
+            for workload in question.workload
+            if workload.time_margin
         ]
-        yield f"Times that are compared with bounds include a margin of {both(margins)}."
-    if instance.cluster.gpu.memory_margin:
+        if gpu.memory_margin:
+            memories.append(f"{gpu.memory_margin:.1%}{on}")
+    if times:
+        yield f"Times that are compared with bounds include a margin of {both(times)}."
+    if memories:
         yield (
-            f"Memory figures include the {instance.cluster.gpu.memory_margin:.1%} of each GPU's"
-            " memory that is kept free."
+            f"Memory figures include the share of each GPU's memory that is kept free:"
+            f" {both(memories)}."
         )
 
 

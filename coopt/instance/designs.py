@@ -302,7 +302,7 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         (
             design.gpus_per_domain % rails and rails != design.domain_ends,
             f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
-            + f", or {design.domain_ends} for each port in a plane" * (has > design.planes),
+            + f", or {design.domain_ends}, a rail for each port in a plane" * (has > design.planes),
         ),
         (
             has // design.planes % design.nics_per_gpu,

@@ -524,7 +524,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
             cost.power_w,
             "W",
             words.power(cost.power_w),
-            "drawn by everything on the bill",
+            "drawn by what is on the bill, before cooling",
         ),
         fact("With electricity", cost.tco_usd, "USD", words.money(cost.tco_usd), owned),
         *_runs_at_a_glance(instance, plan),

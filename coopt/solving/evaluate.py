@@ -203,7 +203,8 @@ def evaluate_instance(
     complaints = [] if design else list(open_design(instance))
     gpus = design.gpus if design else instance.cluster.most_gpus
     open_keys = [text for workload in workloads for text in open_mapping(workload, gpus)]
-    if open_keys and not complaints:
+    has_choices = all(len(every_mapping(workload, gpus)[0]) for workload in workloads)
+    if open_keys and not complaints and has_choices:
         open_keys.append(
             "to rank the mappings that are left open on this network, use `coopt evaluate"
             " --mappings 10`"
@@ -307,13 +308,9 @@ def open_mapping(workload: Workload, gpus: int) -> Iterator[str]:
     choices, _ = every_mapping(workload, gpus)
     key = f"workload {workload.name!r}: mapping"
     if not len(choices):
-        shortfall = (
-            f"only the first and the last stage may have fewer of the {workload.model.layers}"
-            " layers than the others"
-        )
         yield (
-            f"{key}: no split of {gpus:,} GPUs within its lists divides evenly ({shortfall}),"
-            " needs other values"
+            f"{key}: no split of {gpus:,} GPUs within its lists divides GPUs, heads,"
+            f" {workload.model.layers} layers and batch as it has to, needs other values"
         )
     for field in fields(Mappings):
         values = np.unique(getattr(choices, field.name)).tolist()

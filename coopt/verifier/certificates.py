@@ -218,7 +218,7 @@ def _of_links(
     )
     certificate = _certificate(plan, least_value, reasons + links.tried)
     by = (
-        "lengths and cuts of the direct links"
+        "weights and cuts of the graph of direct links"
         if lengths
         else "the fewest whole links that each HB domain needs"
     )

@@ -64,7 +64,7 @@ def test_links_are_proven_by_the_lengths_of_their_plan_where_whole_links_of_doma
     found = certify(*solved(kind))
     assert found.ok
     by = (
-        "lengths and cuts of the direct links"
+        "weights and cuts of the graph of direct links"
         if kind == "direct"
         else "the fewest whole links that each HB domain needs"
     )

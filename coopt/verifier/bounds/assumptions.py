@@ -136,8 +136,8 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
         )
     if claim.close != (swing_usd >= missing_usd):
         yield (
-            f"uncertain prices may shift the comparison by {exact_amount('capex', swing_usd)}, and"
-            f" it costs {exact_amount('capex', missing_usd)} more than the plan, so `close` has to"
+            f"uncertain prices may shift purchases by {exact_amount('capex', swing_usd)}, and"
+            f" {exact_amount('capex', missing_usd)} would turn the comparison, so `close` has to"
             f" be {'false' if claim.close else 'true'}"
         )
     if not claim.product and (claim.turns_at, claim.doubt) != (1.0, 0.0):

@@ -7,9 +7,10 @@ from itertools import product
 import pytest
 
 import coopt
+from coopt.explain.limits import numeric_limits
 from coopt.explain.rivals import lists_of_choices
 from coopt.instance.designs import read_designs
-from coopt.instance.schema import questions_by_gpu
+from coopt.instance.schema import question_on, questions_by_gpu
 from coopt.network.designs import chain_of, link_rates
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import Space, families
@@ -304,6 +305,21 @@ def test_each_kind_of_gpus_is_a_question_where_memory_is_kept_free():
     assert [one.excluded(instance).cluster.gpu.name for one in kinds] == ["b300", "h100-sxm"]
 
 
+def test_what_islands_take_of_a_bound_has_the_margin_of_their_gpus():
+    instance = coopt.Instance.model_validate({key: value for key, value in ISLANDS.items() if key != "margin"})
+    plan = coopt.solve(instance)
+    for limit in (limit for limit in numeric_limits(instance) if limit.key.endswith("max_iteration_time_s")):
+        used = limit.used(plan)
+        took = [
+            run.iteration_time_s * (1.0 + workload.time_margin)
+            for part in plan.parts
+            for workload in question_on(instance, part.design.hb_domain.name).workload
+            for run in part.workloads
+            if run.name == workload.name == instance.workload[int(limit.key.split("[")[1][0])].name
+        ]
+        assert used == pytest.approx(max(took), rel=1e-12)
+
+
 TWO_SWITCHES = {"rails": 16, "nics_per_gpu": 2, "nic_ports": 2, "leaf_domains": 4, "fabric": "rail-optimized"}
 
 
@@ -361,7 +377,7 @@ def test_a_plan_of_two_nics_a_gpu_stands_as_it_was_built(tmp_path):
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
-        ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16 for each port in a plane"),
+        ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16, a rail for each port in a plane"),
         ({"nics_per_gpu": 3}, r"nics_per_gpu = 3: 2 ports in 1 plane do not divide .* multiple of 3 in nic_ports"),
     ],
 )
