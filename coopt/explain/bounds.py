@@ -125,13 +125,15 @@ class Bounds:
             plan, tight = self._at(limit, just_below(limit, bound.used or 0.0))
             # a hair less may lie within the tolerance of a solver's rows
             is_exact = plan is None or plan.cost is None or not exceeds(limit, plan, tight)
+        step: float | None = 0.0
         if not is_exact:
-            plan, tight = self._at(limit, limit.moved(-STEP, bound.used))
+            tight, plan, step = limit.moved(-STEP, bound.used), None, None
+            if tight >= limit.tightest:
+                (plan, tight), step = self._at(limit, tight), STEP
         tighter, looser = self._next(tight, plan, limit if is_exact else None), None
         if without is not None:
             first = first_number(limit, lambda number: self._cheaper([(limit, number)]), without)
             looser = self._next(first.number, first.plan)
-        step = 0.0 if is_exact else STEP
         return bound.model_copy(update={"tighter": tighter, "looser": looser, "step": step})
 
     def _at(self, limit: NumericLimit, number: float) -> tuple[Plan | None, float]:

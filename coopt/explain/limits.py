@@ -53,13 +53,15 @@ class NumericLimit:
     what a plan takes of it, None where that is no number of the plan. `with_number` moves more than
     the number at the key. `structural` limits shape networks, or say how sure days are, and do not
     bound what is used. With `moves_use` the number itself moves what plans take: days that are kept
-    with a probability are fewer beside the mean where there are more of them.
+    with a probability are fewer beside the mean where there are more of them. No number below
+    `tightest` may be typed.
     """
 
     key: str
     unit: str
     now: float
     loosest: float
+    tightest: float = 0.0
     used: Use = lambda _: None
     with_number: Setting | None = None
     whole: bool = False
@@ -282,6 +284,7 @@ def _losses(instance: Instance) -> Iterator[NumericLimit]:
             unit="times the bounds on time",
             now=slower,
             loosest=MAX_SLOWDOWN,
+            tightest=1.0,
         )
 
 

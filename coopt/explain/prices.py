@@ -13,9 +13,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coopt.explain.inquiry import Inquiry
+from coopt.instance.existing import Existing
 from coopt.instance.numerics import PROVEN, REORDERED, SOLVED
 from coopt.instance.schema import Instance, with_entry, with_part
 from coopt.instance.variants import with_gpu_value
@@ -45,6 +46,8 @@ KINDS = {
 }
 USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
 WATTS = {"hb_domains": "w_per_gpu", "panels": "w_per_port"}
+STANDING = {"switches": ("switch",), "optics": ("optic", "optic_below")}
+"""Keys of the tiers of a network that stands, by the list that has the same products."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +155,26 @@ def price_count(instance: Instance) -> int:
 
 
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
+    """The instance with another price or power of a product, also where it stands already."""
     entries = getattr(instance.network, table)
-    return with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
+    changed = with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
+    name, ends = entries[place].name, STANDING.get(table, ())
+
+    def moved(part: Any) -> Any:
+        is_same = part is not None and part.name == name
+        return part.model_copy(update={key: price}) if is_same else part
+
+    def standing(stands: Existing) -> Existing:
+        if table == "nics":
+            return stands.model_copy(update={"nic": moved(stands.nic)})
+        tiers = tuple(
+            tier.model_copy(update={end: moved(getattr(tier, end)) for end in ends})
+            for tier in stands.tiers
+        )
+        return stands.model_copy(update={"tiers": tiers})
+
+    existing = tuple(map(standing, instance.existing))
+    return changed.model_copy(update={"existing": existing}) if existing else changed
 
 
 class RangeEnd(NamedTuple):

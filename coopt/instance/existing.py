@@ -177,17 +177,24 @@ def given_network(network: Network, stands: Existing) -> Network:
     )
 
 
+def _products(stands: Existing) -> Iterator[tuple[str, str, Any]]:
+    """The key of each product of what stands, the list of the network that may have it, and the
+    product; None where it is not named.
+    """
+    yield "nic", "nics", stands.nic
+    for number, tier in enumerate(stands.tiers):
+        yield f"tiers[{number}].switch", "switches", tier.switch
+        for optic in dict.fromkeys((tier.optic, tier.optic_below or tier.optic)):
+            yield f"tiers[{number}].optic", "optics", optic
+
+
 def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Iterator[str]:
     """Sentences about products of what stands that are not listed, so that islands that share its
     units could not buy one more.
     """
-    products: list[tuple[str, str, Any]] = [("nic", "nics", stands.nic)]
+    products = list(_products(stands))
     if stands.hb_domain is not None and with_domain:
-        products.append(("hb_domain", "hb_domains", stands.hb_domain))
-    for number, tier in enumerate(stands.tiers):
-        ends = (tier.optic, tier.optic_below or tier.optic)
-        products.append((f"tiers[{number}].switch", "switches", tier.switch))
-        products += [(f"tiers[{number}].optic", "optics", optic) for optic in dict.fromkeys(ends)]
+        products.insert(1, ("hb_domain", "hb_domains", stands.hb_domain))
     for key, listed, entry in products:
         if entry is None:
             yield (
@@ -199,6 +206,19 @@ def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Itera
                 f"{key} = {entry.name!r}: is not in network.{listed}, needs to be listed there at"
                 " the price of a further unit"
             )
+
+
+def _of_other_power(stands: Existing, network: Network) -> Iterator[str]:
+    """Sentences about products of what stands that are listed with another power: a bill counts
+    both under one name.
+    """
+    for key, listed, entry in _products(stands):
+        for product in getattr(network, listed):
+            if entry is not None and product.name == entry.name and product.w != entry.w:
+                yield (
+                    f"{key}.w = {entry.w:g}: network.{listed} has {entry.name!r} with"
+                    f" {product.w:g} W, needs the same power, or another name"
+                )
 
 
 def further_tables(question: Any) -> dict[str, Any]:
@@ -249,6 +269,8 @@ def existing_complaints(question: Any) -> Iterator[str]:
     if is_parted:
         kept = stands.gpu in (None, *gpus)
         yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_domain=kept))
+    if not is_given:
+        yield from (f"{row}: {line}" for line in _of_other_power(stands, network))
     if stands.nic is None:
         yield (
             "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the network's"

@@ -24,6 +24,7 @@ from coopt.plan.parts import Cost, line
 from coopt.solving.answer import solve
 from tests.conftest import ask, example_count
 from tests.explain.changed import at_price, kept_free, moved, only, without
+from tests.kinds import FEW
 from tests.solving.oracle import with_few_mappings
 from tests.solving.questions import twin_ported
 
@@ -209,6 +210,15 @@ def told(unit: str, used: float | None, **more: Any) -> list[str]:
 )
 def test_what_a_plan_takes_of_a_bound_stands_beside_it(unit: str, used: float, text: str) -> None:
     assert text in told(unit, used)[0]
+
+
+def test_no_factor_on_bounds_after_a_loss_is_tried_that_nobody_can_type() -> None:
+    (bound,) = (
+        one for one in explain(ask(robust={"survive": "nic"}, **FEW)).bounds if one.limit == "robust.slower.nic"
+    )
+    assert (bound.bound, bound.tighter, bound.step) == (1.0, None, None)
+    said = " ".join(of_bound("capex", None, bound))
+    assert ("0.99" in said, "tighter" in said) == (False, False)
 
 
 def test_what_a_looser_bound_lets_in_stands_with_its_price() -> None:

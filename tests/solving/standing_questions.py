@@ -265,22 +265,35 @@ def misread(asked: str, seed: int) -> str:
                 changes = {"cluster": {**table["cluster"], "gpu": gpus}}
             if text := _other(table, changes, near.value):
                 return f"{bound.limit} = {near.bound}: {text}"
-    faults = (_outside(table, price) for price in why.prices if price.unit == "USD")
+    faults = (_outside(table, price) for price in why.prices if price.unit in ("USD", "W"))
     return next(filter(None, faults), "")
 
 
+def _moved(part: Any, item: str, figures: dict[str, float]) -> Any:
+    """Tables in which a product of this name has another power, where it has one of its own."""
+    if isinstance(part, list):
+        return [_moved(one, item, figures) for one in part]
+    if not isinstance(part, dict):
+        return part
+    own = figures if part.get("name") == item and "w" in part else {}
+    return {key: _moved(value, item, figures) for key, value in part.items()} | own
+
+
 def _outside(table: dict[str, Any], price: PriceRange) -> str:
-    """Whether the least cost is a straight line in a price over its range, and lower beyond it."""
+    """Whether the least cost is a straight line in a price, or a power, over its range, and lower beyond it. What
+    stands has the power of the list."""
+    figure = price.unit.lower()
 
     def cost(usd: float) -> float:
         network = {**table["network"]}
-        for key, name in (("hb_domains", "usd_per_gpu"), ("nics", "usd"), ("switches", "usd"), ("optics", "usd")):
+        for key in ("hb_domains", "nics", "switches", "optics"):
+            name = f"{figure}_per_gpu" if key == "hb_domains" else figure
             network[key] = [one | ({name: usd} if one["name"] == price.item else {}) for one in network[key]]
         names = table["cluster"]["gpu"] if isinstance(table["cluster"]["gpu"], list) else [table["cluster"]["gpu"]]
-        gpus = [{"extends": gpu, "name": gpu, "usd": usd} if gpu == price.item else gpu for gpu in names]
-        return least(
-            Instance.model_validate(table | {"network": network, "cluster": {**table["cluster"], "gpu": gpus}})
-        )
+        gpus = [{"extends": gpu, "name": gpu, figure: usd} if gpu == price.item else gpu for gpu in names]
+        stands = _moved(table["existing"], price.item, {"w": usd}) if figure == "w" else table["existing"]
+        changes = {"network": network, "cluster": {**table["cluster"], "gpu": gpus}, "existing": stands}
+        return least(Instance.model_validate(table | changes))
 
     low, high, now = price.low, price.high or 2 * price.now + 100, price.now
     if high <= low:
@@ -337,7 +350,12 @@ def reasons(count: int, start: int = 0) -> Counter[str]:
     return campaign(count, start, [asked for asked in ASKED if asked != "another generation"], misread)
 
 
+def watts(count: int, start: int = 0) -> Counter[str]:
+    """The same where power is minimised and what stands has several NICs a GPU."""
+    return campaign(count, start, ["two NICs"], misread)
+
+
 if __name__ == "__main__":
-    if is_reasons := sys.argv[1] == "reasons":
+    if is_reasons := sys.argv[1:2] == ["reasons"]:
         sys.argv.pop(1)
     by_hand(reasons if is_reasons else campaign)

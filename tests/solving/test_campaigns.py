@@ -35,6 +35,7 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
         (wider_cp.campaign, (4, 1), 4),
         (standing_questions.campaign, (5, 0), 5),
         (standing_questions.reasons, (3, 2), 3),
+        (standing_questions.watts, (1, 0), 1),
     ],
     ids=lambda one: getattr(one, "__module__", ""),
 )

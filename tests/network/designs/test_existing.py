@@ -386,6 +386,12 @@ def test_ports_that_nics_and_leaves_do_not_divide(keys, sentence):
         _rack_tops(**keys)
 
 
+def test_what_stands_has_the_power_of_its_product_on_the_list():
+    stands = {**ISLANDS["existing"], "nic": {"extends": "cx7-400g", "name": "cx7-400g", "w": 500}}
+    with pytest.raises(ValueError, match=r"nic\.w = 500: network\.nics has 'cx7-400g' with 22\.5 W, needs the same"):
+        _islands_with(existing=stands)
+
+
 def test_no_proof_passes_over_the_network_that_stands(monkeypatch):
     """Its ratio of 4:1 is wider than what may be bought, so that nothing else costs as little."""
     box = {"name": "20-port", "radix": 20, "port_gbit_s": 400, "usd": 30000, "w": 700}
