@@ -248,14 +248,19 @@ def _serves(instance: Instance, family: Family, fewest: int, pools: list[Pool]) 
 
 
 def _with_cables(instance: Instance, family: Family, fewest: int) -> Iterator[tuple[Family, int]]:
-    """A family at each number of uplinks from the fewest on, with the cables of their lengths."""
+    """A family at each number of uplinks from the fewest on, with the cables of their lengths,
+    which the limits choose anew for each number of spares.
+    """
+    availability, idle = instance.availability, family.spare_domains
+    spares = (idle,) if availability is None else availability.spares_with(idle)
     for uplinks in family.uplink_choices:
         if uplinks >= fewest:
             if not _within(instance, family, uplinks):
                 return
-            built = laid(instance, family, uplinks)
-            if built is not None:
-                yield built, uplinks
+            for spare_domains in spares:
+                built = laid(instance, replace(family, spare_domains=spare_domains), uplinks)
+                if built is not None:
+                    yield built, uplinks
 
 
 def _trains(

@@ -24,6 +24,7 @@ from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
 from coopt.solving.families import _networks_of, counted_networks, every_family, repriced
 from coopt.solving.fastest import fastest_design
+from coopt.solving.feasibility import feasible
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
 
@@ -194,6 +195,18 @@ def test_networks_in_days_are_those_of_all_with_their_cables(seed, limited, layi
         listed = coopt.solve(instance, reasons=False)
     assert (plan.objective, plan.design, plan.cost) == (listed.objective, listed.design, listed.cost)
     assert coopt.verify(instance, plan).accepted
+
+
+def test_cables_that_keep_a_limit_with_spares_serve():
+    """Spares have NICs, with which other cables keep the limit than without."""
+    instance = _in_days(7, limited=False)
+    (workload,) = instance.workload
+    objective = {"minimize": "power", "include": ("nic", "switch", "optics")}
+    days = workload.having(train_days=1.1 * workload.train_days)
+    limited = instance.having(workload=(days,), objective=objective, limits={"capex_usd": 24224.0})
+    plan = coopt.solve(limited, reasons=False)
+    assert plan.design.spare_domains == 1
+    assert feasible(limited)
 
 
 def within(instance, family, uplinks):
