@@ -171,7 +171,7 @@ class Rows:
             of_source = [run.practice for run in self.listed if run.source == source]
             away = [
                 min(
-                    (law.away(own, run) for run in of_source if self._tells(own, run)),
+                    (law.away(own, run) for run in of_source if self._is_evidence(own, run)),
                     default=np.inf,
                 )
                 for own in self.practices
@@ -180,8 +180,8 @@ class Rows:
             nearest[source] = np.where(self.sources == source, np.inf, away)
         return nearest
 
-    def _tells(self, own: Practice, run: Practice) -> bool:
-        """Whether a prediction had seen a run of another source."""
+    def _is_evidence(self, own: Practice, run: Practice) -> bool:
+        """Whether a run counts as near: of generations predicted without any run, none does."""
         return not {own.generation, run.generation} <= self.blind
 
     @cached_property

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -45,13 +45,11 @@ def least_resources(instance: Instance, family: Family) -> dict[str, Affine]:
     """What a family uses of each limit the instance sets, in the unit of the limit: at least, where
     lengths have not chosen its cables.
     """
-    if not family.choices:
-        return resources(instance, family)
     uses = resources(instance, family)
-    for kind, (name, _) in OF_SUM.items():
-        if name in uses:
-            optics = least_ends(instance, family.choices, kind)
-            uses[name] = resources(instance, replace(family, optics=optics))[name]
+    for kind in instance.limits.sums if family.choices else ():
+        name, _ = OF_SUM[kind]
+        optics = least_ends(instance, family.choices, kind)
+        uses[name] = resources(instance, replace(family, optics=optics))[name]
     return uses
 
 
@@ -90,6 +88,24 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
     return next((other for other in others if _keeps_limits(instance, other)), cheapest)
 
 
+def least_laid(
+    instance: Instance,
+    floors: Iterable[tuple[float, int, Family]],
+    value: Callable[[Family, int], float],
+) -> Family | None:
+    """The network of least value with its cables, of families at so many uplinks with lower bounds
+    on their values; None where no cable is long enough.
+    """
+    best, least = None, math.inf
+    for floor, uplinks, family in sorted(floors, key=itemgetter(0)):
+        if floor >= least:
+            break
+        built = laid(instance, family, uplinks)
+        if built is not None and value(built, uplinks) < least:
+            best, least = built, value(built, uplinks)
+    return best
+
+
 def _with_cables(family: Family, cables: Sequence[Sequence[CableRun]]) -> Family:
     """A family with the cables of each level, the longest last."""
     optics = tuple(level[-1].ends for level in cables)
@@ -98,11 +114,9 @@ def _with_cables(family: Family, cables: Sequence[Sequence[CableRun]]) -> Family
 
 def _limits_other_sums(instance: Instance) -> bool:
     """Whether cables that cost more may keep a limit that the cheapest ones break."""
-    kind, limits = instance.objective.billed, instance.limits
-    return "optics" in instance.objective.include and (
-        (limits.capex_usd is not None and kind != "capex")
-        or (limits.power_mw is not None and kind != "power")
-    )
+    objective = instance.objective
+    others = [kind for kind in instance.limits.sums if kind != objective.billed]
+    return bool(others) and "optics" in objective.include
 
 
 def _keeps_limits(instance: Instance, family: Family) -> bool:

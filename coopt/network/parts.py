@@ -181,7 +181,7 @@ def splitting_notes(modules: Iterable[tuple[Optic, int]]) -> Iterator[str]:
         if links > optic.connectors
     ]
     if ends:
-        yield (f"The bill has no splitter cables, but {both(ends)} (connectors of the optic).")
+        yield f"The bill has no splitter cables, but {both(ends)} (connectors of the optic)."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
@@ -24,7 +23,7 @@ from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
 from coopt.network.family import CableRun, Family, LinkEnds, TierLevel
 from coopt.network.growth import grown, grows
-from coopt.network.laying import laid
+from coopt.network.laying import laid, least_laid
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.space import Space, families
@@ -194,17 +193,17 @@ def _joining(
             u for u in family.uplink_choices if family.slowdown(u) * family.pod_ratio <= ratio
         ][:1]
     ]
-    best: tuple[Design, Cost] | None = None
-    bills = [(cost_of(instance, *network).of(kind), network) for network in fewest]
-    # Without the cables that lengths choose, these are lower bounds.
-    for floor, (family, uplinks) in sorted(bills, key=itemgetter(0)):
-        if best is not None and floor >= best[1].of(kind):
-            break
-        built = laid(question, family, uplinks)
-        cost = None if built is None else cost_of(instance, built, uplinks)
-        if built and cost and (best is None or cost.of(kind) < best[1].of(kind)):
-            best = design_of(built, uplinks), cost
-    return best
+
+    def value(family: Family, uplinks: int) -> float:
+        return cost_of(instance, family, uplinks).of(kind)
+
+    # Without the cables that lengths choose, bills are lower bounds.
+    floors = ((value(family, uplinks), uplinks, family) for family, uplinks in fewest)
+    best = least_laid(question, floors, value)
+    if best is None:
+        return None
+    uplinks = best.uplink_choices[0]
+    return design_of(best, uplinks), cost_of(instance, best, uplinks)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -203,8 +203,11 @@ def evaluate_instance(
     complaints = [] if design else list(open_design(instance))
     gpus = design.gpus if design else instance.cluster.most_gpus
     open_keys = [text for workload in workloads for text in open_mapping(workload, gpus)]
-    has_choices = all(len(every_mapping(workload, gpus)[0]) for workload in workloads)
-    if open_keys and not complaints and has_choices:
+    if (
+        open_keys
+        and not complaints
+        and all(len(every_mapping(workload, gpus)[0]) for workload in workloads)
+    ):
         open_keys.append(
             "to rank the mappings that are left open on this network, use `coopt evaluate"
             " --mappings 10`"

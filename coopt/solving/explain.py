@@ -30,7 +30,7 @@ from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family
-from coopt.network.laying import laid, least_resources
+from coopt.network.laying import least_laid, least_resources
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
@@ -335,18 +335,17 @@ def _least_use(instance: Instance, name: str, floors: list[tuple[float, int, Fam
     """The least that networks take of a limit with their cables, from lower bounds on it; infinite
     where no cable is long enough.
     """
-    least, kinds = math.inf, {key: kind for kind, (key, _) in OF_SUM.items()}
+    kinds = {key: kind for kind, (key, _) in OF_SUM.items()}
     by_use = instance.objective.model_copy(
         update={"minimize": kinds.get(name, instance.objective.billed)}
     )
     alone = instance.model_copy(update={"objective": by_use, "limits": Limits()})
-    for floor, uplinks, family in sorted(floors, key=itemgetter(0)):
-        if floor >= least:
-            break
-        built = laid(alone, family, uplinks)
-        if built is not None:
-            least = min(least, float(resources(instance, built)[name].at(built, uplinks)))
-    return least
+
+    def use(family: Family, uplinks: int) -> float:
+        return float(resources(instance, family)[name].at(family, uplinks))
+
+    best = least_laid(alone, floors, use)
+    return math.inf if best is None else use(best, best.uplink_choices[0])
 
 
 def _too_small(name: str, cap: float, need: float) -> str:

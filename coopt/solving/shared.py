@@ -103,8 +103,8 @@ def recalled_networks(
 
 
 class Cheapest:
-    """What the last of the so many cheapest networks found so far is worth, in the unit of the
-    objective: a ceiling of columns.
+    """The value of the `count`-th cheapest network found so far, in the unit of the objective: a
+    ceiling of columns.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Cheapest:
         return self._built[key]
 
     def _found(self, design: tuple[object, ...], worth: float) -> None:
-        """Hear of a design and what it is worth."""
+        """Count a design among the cheapest if its value is one of the `count` least."""
         if worth < self._worth:
             self._worth_of[design] = min(worth, self._worth_of.get(design, math.inf))
             cheapest = nsmallest(self._count, self._worth_of.values())

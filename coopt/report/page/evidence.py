@@ -116,8 +116,7 @@ def memory_bar(workload: WorkloadPlan) -> Bar:
 
 def plane_caption(family: Family, uplinks: int) -> str:
     """The HB domains and the switches of one plane, level by level."""
-    apart = family.fabric == "rail-only" and family.planes > 1
-    level = "Rail" if apart else "Plane" if family.nic_planes > 1 else "Network"
+    level = "Rail" if family.rails_apart else "Plane" if family.nic_planes > 1 else "Network"
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
     start = f"one of {several}, all equal" if several else "the whole network"
     nics = words.counted(

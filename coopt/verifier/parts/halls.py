@@ -50,10 +50,6 @@ Choices = Sequence[Sequence[OpticPair]]
 """The ends that cables of each level may have, of as many links to a module."""
 
 
-SUMS: dict[ObjectiveKind, str] = {"capex": "capex_usd", "power": "power_mw"}
-"""The limit on each sum of a bill."""
-
-
 class LaidCables(NamedTuple):
     """The cables of a level that have the same ends, with their modules at either end."""
 
@@ -84,8 +80,7 @@ def laid_cables(
 
 def _limits_others(instance: Instance, kind: ObjectiveKind) -> bool:
     """Whether a sum is limited that is not what is minimised."""
-    others = [key for of_kind, key in SUMS.items() if of_kind != kind]
-    return any(getattr(instance.limits, key) is not None for key in others)
+    return any(limited != kind for limited in instance.limits.sums)
 
 
 def _every_cabling(
@@ -232,16 +227,11 @@ def laid_stages(
 
 def _may_keep_limits(instance: Instance, least: GrowthStage, ends: Choices, up: int) -> bool:
     """Whether a network with the cheapest modules, or those that draw least, is within a limit."""
-    for kind, key in SUMS.items():
-        limit: float | None = getattr(instance.limits, key)
-        if limit is not None:
-            optics = [_least_ends(instance, kind, level) for level in ends]
-            sums = bill_total(
-                bill(instance, least.family, least.levels(up), optics), instance.objective
-            )
-            total = sums.capex_usd if kind == "capex" else sums.power_w / 1e6
-            if not keeps(total, limit, -1.0):
-                return False
+    for kind, limit in instance.limits.sums.items():
+        optics = [_least_ends(instance, kind, level) for level in ends]
+        lines = bill(instance, least.family, least.levels(up), optics)
+        if not keeps(bill_total(lines, instance.objective).of(kind), limit, -1.0):
+            return False
     return True
 
 

@@ -332,7 +332,9 @@ class CaseReader:
                 if self._floor(kind.paths, gpus) >= ceiling:
                     break
                 for island in kind.of_size(gpus, selection):
-                    for site in range(len(prices.by_site) * case.allows(menu.name, island.usage)):
+                    if not case.allows(menu.name, island.usage):
+                        continue
+                    for site in range(len(prices.by_site)):
                         price = prices.price(island.usage.amounts, site)
                         if price < ceiling:
                             ceiling = selection.ceiling = price if falling else ceiling
