@@ -351,7 +351,7 @@ def reasons(count: int, start: int = 0) -> Counter[str]:
 
 
 def watts(count: int, start: int = 0) -> Counter[str]:
-    """The same where power is minimised and what stands has several NICs a GPU."""
+    """The same where what stands has several NICs a GPU; half of these questions minimise power, as the first."""
     return campaign(count, start, ["two NICs"], misread)
 
 
