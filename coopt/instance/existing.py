@@ -166,7 +166,7 @@ def given_network(network: Network, stands: Existing) -> Network:
         ),
         fabrics=(stands.joined_as,),
         nics=(stands.nic.model_copy(update=unpriced),),
-        nics_per_gpu=(stands.ports_in_plane,),
+        nics_per_gpu=(stands.nics_per_gpu,),
         nic_planes=(stands.planes,),
         switches=tuple(
             switch.model_copy(update={"usd": 0.0, "optics_inside": False})

@@ -144,12 +144,13 @@ def _as_row(
     fabric, hb = design["fabric"], design["hb_domain"]
     nic = row.get("nic", _listed(listed, "nics", fabric["nic"]["name"]))
     planes, per_gpu = fabric["nic"]["planes"], fabric["nic"]["per_gpu"]
+    in_plane = fabric["nic"].get("ports_in_plane", 1)
     if fabric["nic"]["shared_by"] > 1 or fabric["pod_bundle"] > 1:
         raise InstanceError(
             f"{origin}: GPUs share NICs, or pods have parallel links, which [[existing]]"
             " cannot describe, needs a plan with neither"
         )
-    rate = _rate(nic, origin, key) / planes
+    rate = _rate(nic, origin, key) / planes / in_plane
     return {
         "hb_domain": _listed(listed, "hb_domains", hb["name"]),
         "domains": hb["count"],
@@ -157,7 +158,7 @@ def _as_row(
         "fabric": fabric["kind"],
         "nic": nic,
         "nics_per_gpu": per_gpu,
-        "nic_ports": per_gpu * planes,
+        "nic_ports": per_gpu * planes * in_plane,
         "planes": planes,
         **_fill(design, origin),
         "tiers": [
@@ -201,9 +202,9 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     """How leaves are filled."""
     fabric, hb = design["fabric"], design["hb_domain"]
     down, domains = fabric["tier"][0]["down_ports"], hb["count"]
-    ends = hb["size"] * fabric["nic"]["per_gpu"]
+    ends = hb["size"] * fabric["nic"]["per_gpu"] * fabric["nic"].get("ports_in_plane", 1)
     bundles = {} if _is_even(design) else {"bundles": "any"}
-    of_nics = {"rails": ends} if fabric["nic"]["per_gpu"] > 1 else {}  # a leaf for each NIC
+    of_nics = {"rails": ends} if ends > hb["size"] else {}  # a leaf for each port of a GPU
     if fabric["tiers"] == 1:
         return bundles | (of_nics if fabric["kind"] == "rail-only" else {})
     if fabric["kind"] == "clos":

@@ -239,10 +239,10 @@ class _Ports:
                 device, self._cages[level - 2] + number // count, number, optic, count, rack
             )
         _, domain, rank, adapter = node.split("/")
-        nic, planes = f"gpu{rank}/nic{adapter}", self._family.nic_planes
-        of_cage = planes // self._family.nic.cages
+        nic, of_cage = f"gpu{rank}/nic{adapter}", self._family.ports_of_cage
+        one_port = self._family.nic_planes * self._family.ports_in_plane == 1
         module = f"{nic}/{number // of_cage}/{number % of_cage // count}"
-        port = nic if planes == 1 else f"{nic}/{number + 1}"
+        port = nic if one_port else f"{nic}/{number + 1}"
         device = f"{prefix}hb/{domain}", self._family.hb.name
         return CableEnd(*device, port, module, optic.name, rack)
 

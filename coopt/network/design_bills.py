@@ -14,7 +14,7 @@ from coopt.instance.texts import InstanceError, alternatives, both, broken, coun
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
 from coopt.network.family import TierChain, TierLevel
-from coopt.network.parts import cage_note, splitting_notes
+from coopt.network.parts import cage_note, nic_note, splitting_notes
 from coopt.network.placing import Lengths
 from coopt.plan.networks import (
     BilledNetwork,
@@ -249,6 +249,11 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
         note = cage_note(form.switch, number + 1, rates.pop(), ports, f"tiers[{number}].down")
         if note is not None:
             yield note
+    for end in ends:
+        if end.at < 0 and end.optic is not None and not end.inside and design.nic is not None:
+            note = nic_note(design.nic.name, end.most_ends, end.optic, end.in_module)
+            if note is not None:
+                yield note
     yield from splitting_notes(
         {end.optic: end.in_module for end in ends if end.optic is not None}.items()
     )

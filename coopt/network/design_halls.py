@@ -4,6 +4,7 @@ modules at their ends.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -108,10 +109,13 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         Where a module at a NIC would hold ends of several.
     """
     nics_per_cage, rates = design.gpus_per_cage, link_rates(design, origin)
-    of_cage = design.nic_ports // design.nics_per_gpu * nics_per_cage
+    of_nic = design.nic_ports // design.nics_per_gpu
+    # NICs that share a cage have no more than that
+    cages = math.gcd(design.nic.cages, of_nic) if design.nic and nics_per_cage == 1 else 1
+    of_cage = of_nic * nics_per_cage // cages
     # end points are spread evenly over leaves, as units have room for domains to come
     holders = chain.end_holders(
-        ((design.gpus * design.nics_per_gpu // nics_per_cage, of_cage),),
+        ((design.gpus * design.nics_per_gpu * cages // nics_per_cage, of_cage),),
         dealt(1, chain.ends, chain.leaf_switches),
     )
     for number, (at, form) in enumerate(zip(holders, design.tiers, strict=True)):
@@ -119,7 +123,13 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
         lower_key = "optic" if form.optic_below is None else "optic_below"
         lower = form.optic_below or form.optic
         if not number and lower is not None and rate is not None and of_cage % lower.links_of(rate):
-            holder = "a NIC" if nics_per_cage == 1 else f"the {nics_per_cage} NICs of a cage"
+            holder = (
+                f"the {nics_per_cage} NICs of a cage"
+                if nics_per_cage > 1
+                else "a NIC"
+                if cages == 1
+                else "a cage of a NIC"
+            )
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
                 f" {lower.links_of(rate)} cable ends, which does not divide the {of_cage} cable"

@@ -47,10 +47,11 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     if family.tiers == 0:
         return ()
     counts: Counter[Loss] = Counter()
-    links = family.nic_count * family.nic_planes
+    planes, each = family.nic_planes, family.ports_in_plane
+    links, is_only = family.nic_count * planes, planes * each == 1
     for loss in (
-        _nics_lost(family, "NIC", family.nic_count, 1, family.nic_planes),
-        _nics_lost(family, "link from NIC to leaf", links, 1, 1),
+        _nics_lost(family, "NIC", family.nic_count // each, each, planes, aborts=True),
+        _nics_lost(family, "link from NIC to leaf", links, 1, 1, aborts=is_only),
         *_switches_and_links(family, uplinks),
     ):
         # Losses are equal but for their number: those of one effect fall on one key and are counted
@@ -59,7 +60,9 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
     return tuple(replace(loss, count=count) for loss, count in counts.items())
 
 
-def _nics_lost(family: Family, part: str, count: int, lost: int, ports: int) -> Loss:
+def _nics_lost(
+    family: Family, part: str, count: int, lost: int, ports: int, *, aborts: bool
+) -> Loss:
     """A part with which some NICs of a domain lose so many of their ports."""
     slower, forwarded = without_nics(family, lost, ports)
     return Loss(
@@ -67,7 +70,7 @@ def _nics_lost(family: Family, part: str, count: int, lost: int, ports: int) -> 
         count=count,
         domain_slowdown=slower,
         forwarded=forwarded,
-        aborts=ports == family.nic_planes,
+        aborts=aborts,
     )
 
 
@@ -133,9 +136,24 @@ def nics_on(family: Family, owner: Ints) -> Ints:
 def _leaves(family: Family, nics_of_leaf: list[int]) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
     full_switches, last_planes = divmod(family.planes, family.planes_together)
+    aborts = family.nic_planes == 1 and not each_nic_on_several(family)
     for planes, count in ((family.planes_together, full_switches), (last_planes, 1)):
         for nics in nics_of_leaf if planes and count else ():
-            yield _nics_lost(family, "leaf switch", count * family.nic_planes, nics * planes, 1)
+            part, number = "leaf switch", count * family.nic_planes
+            yield _nics_lost(family, part, number, nics * planes, 1, aborts=aborts)
+
+
+def each_nic_on_several(family: Family) -> bool:
+    """Whether the ports of every NIC that lead to one plane lead to several leaf switches, as with
+    two atop each rack.
+    """
+    if family.ports_in_plane == 1:
+        return False
+    leaves = leaf_numbers(family)
+    network, row = divmod(np.arange(family.nics_of_domain), len(leaves))
+    switches = network[:, None] // family.planes_together * family.leaves + leaves[row]
+    of_nic = switches.reshape(-1, family.ports_in_plane, family.domains)
+    return bool((of_nic != of_nic[:, :1]).any(axis=1).all())
 
 
 def slower_without_leaf(family: Family) -> float:

@@ -392,15 +392,18 @@ class FilledDomains:
 class EquippedDomains(FilledDomains, NicOption):
     """HB domains that hold N GPUs, with what joins them.
 
-    `upper` are the switches of the tiers above the leaves, from the second up; empty where all are
-    like the leaves. `outages` are those of links of NICs that end no run. Links into a core shared
-    with others have modules `core_end` at their lower ends; those of the core where that is None.
+    Where `ports_in_plane` ports of a NIC lead to the same networks, each of them counts as a NIC of
+    its rate wherever links are counted. `upper` are the switches of the tiers above the leaves,
+    from the second up; empty where all are like the leaves. `outages` are those of links of NICs
+    that end no run. Links into a core shared with others have modules `core_end` at their lower
+    ends; those of the core where that is None.
     """
 
     gpus: int
     hb: HbDomain
     domains: int
     fabric: SwitchedKind
+    ports_in_plane: int = 1
     upper: tuple[Switch, ...] = ()
     core_end: Optic | None = None
     outages: PortOutages | None = None
@@ -484,9 +487,22 @@ class Family(EquippedDomains, Wiring):
         )
 
     @property
-    def spare_nics(self) -> int:
-        """NICs of domains that stand by, which take the links of those that they stand in for."""
-        return self.spare_domains * self.nics_of_domain if self.tiers else 0
+    def bought_nics(self) -> int:
+        """NICs as they are bought, those of domains that stand by too, which take over the links
+        of those that they stand in for.
+        """
+        spare = self.spare_domains * self.nics_of_domain if self.tiers else 0
+        return (self.nic_count + spare) // self.ports_in_plane
+
+    @property
+    def bought_per_gpu(self) -> int:
+        """NICs of a GPU as they are bought."""
+        return self.nics_per_gpu // self.ports_in_plane
+
+    @property
+    def ports_of_cage(self) -> int:
+        """Ports of a NIC that a cage of it holds."""
+        return self.nic_planes * self.ports_in_plane // self.nic.cages
 
     @property
     def nics_of_domain(self) -> int:
@@ -671,7 +687,8 @@ def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool
     spread_slowdown = (
         max(1.0, family.active_nics * planes / ports_left) + hop if ports_left > 0 else math.inf
     )
-    ports_gone = min(lost, family.nics_per_gpu) * ports if lost == 1 or ports < planes else of_gpu
+    kept = lost <= family.ports_in_plane or ports < planes
+    ports_gone = min(lost, family.nics_per_gpu) * ports if kept else of_gpu
     own_slowdown = of_gpu / (of_gpu - ports_gone) if ports_gone < of_gpu else math.inf
     return min(own_slowdown, spread_slowdown), spread_slowdown < own_slowdown
 

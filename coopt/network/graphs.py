@@ -70,19 +70,22 @@ def _add_nics(graph: Graph, family: Family) -> None:
     # planes of all first ports, or their switches where planes share one
     of_port = -(-family.planes // planes_per_switch)
     for rail, domain in product(range(family.nics_of_domain), range(family.domains)):
-        rank, adapter = divmod(rail * family.gpus_per_nic, per_gpu)
+        rank, end = divmod(rail * family.gpus_per_nic, per_gpu)
+        adapter = end // family.ports_in_plane
         plane, row = divmod(rail, in_plane)
         nic = f"nic/{domain}/{rank}/{adapter}"
         graph.add_node(nic, kind="nic", level=0, domain=domain, rank=rank)
         for gpu in range(rank, rank + family.gpus_per_nic):
-            graph.add_edge(f"gpu/{domain}/{gpu}", nic, level=0, links=1, gbit_s=family.nic.gbit_s)
+            gbit_s = family.nic.gbit_s * family.ports_in_plane
+            graph.add_edge(f"gpu/{domain}/{gpu}", nic, level=0, links=1, gbit_s=gbit_s)
         for port in range(family.nic_planes):
             # First ports of all NICs lead to the first planes, second ports to the next, so that no
-            # NIC has two in one.
+            # NIC has two in one, unless several lead to each.
             number = port * of_port + plane // planes_per_switch
             leaf = f"leaf/{number}/{leaves[row][domain]}"
             graph.add_node(leaf, kind="leaf", level=1, plane=number)
-            graph.add_edge(nic, leaf, level=1, links=1, gbit_s=family.link_gbit_s)
+            links = graph.edges[nic, leaf]["links"] + 1 if graph.has_edge(nic, leaf) else 1
+            graph.add_edge(nic, leaf, level=1, links=links, gbit_s=family.link_gbit_s)
 
 
 NAMES = {2: ("leaf", "spine"), 3: ("leaf", "aggregation", "core")}

@@ -132,7 +132,7 @@ def _racks_w(gpu: Gpu, family: Family) -> float:
     """What all racks of HB domains draw together, those that stand by too."""
     hb, domains = family.hb, family.domains + family.spare_domains
     domain_w = hb.size * (gpu.w + hb.w_per_gpu + (hb.host_w_per_gpu or 0.0))
-    return domain_w * domains + (family.nic_count + family.spare_nics) * family.nic.w
+    return domain_w * domains + family.bought_nics * family.nic.w
 
 
 def _network_w(instance: Instance, family: Family, uplinks: int) -> float:

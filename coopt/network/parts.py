@@ -65,8 +65,8 @@ def end_holders(family: Family, chain: TierChain) -> tuple[EndHolders, ...]:
     """What has the links of each level at either end, over all planes."""
     if family.tiers == 0:
         return ()
-    cages = family.nic.cages
-    nics = ((family.nic_count * cages, family.nic_planes // cages),)
+    cages = family.nic_count // family.ports_in_plane * family.nic.cages
+    nics = ((cages, family.ports_of_cage),)
     return chain.end_holders(nics, _leaves(family))
 
 
@@ -148,6 +148,25 @@ def cage_note(
     return (
         f"{opening} Modules {larger} do not fit either: {cages_filled:,} are"
         f" needed{apart}. Keep some ports free ({free_key})."
+    )
+
+
+def nic_note(nic: str, ports: int, optic: Optic, links_of_module: int) -> str | None:
+    """What to order in place of modules for which the cage of a NIC has no room; None where it has.
+
+    Parameters
+    ----------
+    ports
+        How many ports a cage holds.
+    """
+    modules = -(-ports // links_of_module)
+    if modules == 1:
+        return None
+    gbit_s = optic.gbit_s / links_of_module
+    return (
+        f"Not orderable as listed: a cage of {nic} has {counted(ports, 'port')} but takes a single"
+        f" module, not {modules} x {optic.name}. Buy one of {gbit_s * ports:g} Gbit/s with"
+        f" {ports} ports{_catalog_modules(gbit_s * ports, ports, [optic])}."
     )
 
 
@@ -411,7 +430,7 @@ def counted_units(family: Family, uplinks: int) -> Units:
     """How many units of each product a network takes, by kind and name; GPUs are in HB domains."""
     units = Units(int)
     units["hb", family.hb.name] = family.installed_gpus
-    units["nic", family.nic.name] = family.nic_count + family.spare_nics
+    units["nic", family.nic.name] = family.bought_nics
     chain = family.chain(uplinks)
     for tier, switch in zip(chain.levels, family.switches, strict=True):
         units["switch", switch.name] += tier.switches

@@ -53,7 +53,8 @@ def design_of(family: Family, uplinks: int) -> Design:
         routing=family.discipline.routing if family.tiers > 1 else 1.0,
         nic=NicChoice(
             name=family.nic.name,
-            per_gpu=family.nics_per_gpu,
+            per_gpu=family.bought_per_gpu,
+            ports_in_plane=family.ports_in_plane if family.tiers else 1,
             planes=family.nic_planes if family.tiers else 1,
             shared_by=family.gpus_per_nic if family.tiers else 1,
         ),

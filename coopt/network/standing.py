@@ -98,12 +98,12 @@ def family_of(
         nic=nic.model_copy(
             update={
                 "gbit_s": nic.gbit_s * stands.nics_per_gpu / ports,
-                "w": nic.w * stands.nics_per_gpu / ports,
                 "usd": 0.0,
-                "cages": math.gcd(nic.cages, stands.planes),
+                "cages": math.gcd(nic.cages, stands.planes * ports // stands.nics_per_gpu),
             }
         ),
         nics_per_gpu=ports,
+        ports_in_plane=ports // stands.nics_per_gpu,
         nic_planes=stands.planes,
         switch=leaf,
         upper=() if all(switch == leaf for switch in upper) else tuple(upper),

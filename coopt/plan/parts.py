@@ -43,14 +43,15 @@ class HbDomainChoice(Record):
 
 
 class NicChoice(Record):
-    """NIC model, NICs per GPU or GPUs per NIC, and the number of equal networks that its ports
-    connect to.
+    """NIC model, NICs per GPU or GPUs per NIC, the number of equal networks that its ports connect
+    to, and how many of them to each.
     """
 
     name: str
     per_gpu: int
     planes: int = 1
     shared_by: int = 1
+    ports_in_plane: int = 1
 
 
 class SwitchChoice(Record):

@@ -648,8 +648,12 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
     ratio, ports = fabric.oversubscription, fabric.nic.planes
     bandwidth = "full bandwidth" if ratio <= 1 else _oversubscribed(fabric)
     gbit_s = next((nic.gbit_s for nic in instance.network.nics if nic.name == fabric.nic.name), 0.0)
-    ports_text = f", {ports} ports of {gbit_s / ports:g} Gbit/s, each to its own plane"
-    nics = f"{nics_in_words(fabric.nic)}{ports_text if ports > 1 else ''}"
+    of_nic = ports * fabric.nic.ports_in_plane
+    ports_text = f", {of_nic} ports of {gbit_s / of_nic:g} Gbit/s"
+    if ports > 1:
+        each = "each" if of_nic == ports else f"{fabric.nic.ports_in_plane} each"
+        ports_text += f", {each} to its own plane"
+    nics = f"{nics_in_words(fabric.nic)}{ports_text if of_nic > 1 else ''}"
     switches = words.times(fabric.switch_count, fabric.switch_text)
     transceivers = words.count(fabric.transceiver_count)
     routed = fabric.tiers > 1 and fabric.routing != 1

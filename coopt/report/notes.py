@@ -199,12 +199,23 @@ def _leaf_note(design: Design) -> str:
     others, joined = rails - rails_taken, fabric.kind != "rail-only"
     left = words.counted(others, "rail")
     nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
+    ends = design.hb_domain.size * fabric.nic.per_gpu * fabric.nic.ports_in_plane
+    # Where each port of a domain has leaves of its own, those of a NIC lead to several of them.
+    apart = (
+        fabric.nic.ports_in_plane > 1
+        and fabric.tiers > 1
+        and fabric.kind != "clos"
+        and fabric.tier[0].switches
+        == ends * ports * -(-design.hb_domain.count // fabric.tier[0].down_ports)
+    )
     # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
-    on_one_leaf = fabric.kind == "clos" and fabric.tier[0].down_ports >= nics
+    on_one_leaf = (
+        fabric.kind == "clos" and fabric.tier[0].down_ports >= nics * fabric.nic.ports_in_plane
+    )
     cut_off = on_one_leaf or 1 in (nics, fabric.tier[0].switches)
     # The first that holds is said.
     outcomes = {
-        "Losing a leaf needs no restart: NICs have ports on other leaves": ports > 1,
+        "Losing a leaf needs no restart: NICs have ports on other leaves": ports > 1 or apart,
         "Losing a leaf stops training: every NIC of a domain is on it": joined and cut_off,
         "After losing a leaf, training restarts without the NICs on it": joined,
         "Losing a leaf stops training: there is only one rail": rails == 1,

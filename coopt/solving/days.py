@@ -63,7 +63,7 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
     whole = np.ndim(uplinks) > 0
     return PartCounts(
         gpus=family.gpus,
-        nics=family.gpus * family.nics_per_gpu // family.gpus_per_nic if family.tiers else 0,
+        nics=family.gpus * family.bought_per_gpu // family.gpus_per_nic if family.tiers else 0,
         optics=np.array(optics) if whole else optics[0],
         switches=np.array(switches) if whole else switches[0],
         domains=family.domains,
@@ -72,7 +72,7 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
 
 def family_domain_lost(availability: Availability, family: Family) -> float:
     """Probability that a domain of a family has too few working GPUs."""
-    nics = family.nics_per_gpu if family.tiers else 0
+    nics = family.bought_per_gpu if family.tiers else 0
     sharing = {"nics_per_gpu": nics, "gpus_per_nic": family.gpus_per_nic if family.tiers else 1}
     return domain_lost(availability, size=family.hb.size, active=family.active, **sharing)
 

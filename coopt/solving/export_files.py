@@ -214,7 +214,7 @@ def _network(family: Family) -> str:
         names = dict.fromkeys(switch.name for switch in family.switches)
         parts += [
             f"{family.tiers}-tier {family.fabric} of {' below '.join(names)}",
-            f"{family.nics_per_gpu} x {family.nic.name}",
+            f"{family.bought_per_gpu} x {family.nic.name}",
         ]
     return ", ".join(parts)
 

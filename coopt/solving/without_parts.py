@@ -479,7 +479,7 @@ def _domain_usd(instance: Instance, family: Family) -> float:
     host_usd = (
         family.hb.host_usd_per_gpu or 0.0
     )  # nothing where bills have it in the price of the interconnect
-    nics = family.nics_per_gpu / family.gpus_per_nic if family.tiers else 0
+    nics = family.bought_per_gpu / family.gpus_per_nic if family.tiers else 0
     return family.hb.size * (
         instance.cluster.gpu.usd + family.hb.usd_per_gpu + host_usd + nics * family.nic.usd
     )

@@ -120,7 +120,8 @@ def plane_caption(family: Family, uplinks: int) -> str:
     several = side_by_side(family.fabric, family.all_planes, family.nic_planes).removeprefix(", ")
     start = f"one of {several}, all equal" if several else "the whole network"
     nics = words.counted(
-        family.nics_of_domain // family.planes, "NIC" if family.nic_planes == 1 else "port"
+        family.nics_of_domain // family.planes,
+        "NIC" if family.nic_planes == family.ports_in_plane == 1 else "port",
     )
     tiers, slices = levels(family, uplinks), family.slices(uplinks)
     *lower_texts, top_text = (
@@ -146,13 +147,14 @@ def domain_caption(family: Family) -> str:
     size = words.counted(family.hb.size, "GPU")
     training = family.training_in(0)
     idle = f" ({family.hb.size - training} idle)" if family.hb.size > training else ""
-    nics = words.counted(family.nics_per_gpu, "NIC")
+    nics = words.counted(family.bought_per_gpu, "NIC")
     shared = family.gpus_per_nic > 1
+    gbit_s = family.nic.gbit_s * family.ports_in_plane
     nic_text = f"{words.count(family.gpus_per_nic)} share a NIC" if shared else f"each has {nics}"
     return (
         f"HB domain level: the first of {words.counted(family.domains, 'HB domain')}. Its"
         f" {size}{idle} reach each other at {family.hb.gbyte_s:g} GB/s; {nic_text} of"
-        f" {family.nic.gbit_s:g} Gbit/s. GPUs of one colour have the same place"
+        f" {gbit_s:g} Gbit/s. GPUs of one colour have the same place"
         " in their HB domains."
     )
 

@@ -339,6 +339,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the instance allows this number of GPUs per NIC, and an HB domain divides evenly by it",
     ),
     ("nic-planes", "the instance allows this number of planes per NIC"),
+    ("ports-in-plane", "one port of a NIC leads to each plane, or as many as in what stands"),
     (
         "switch",
         "the instance lists the switch, and one of its modes has ports of the NIC's rate",

@@ -82,7 +82,7 @@ def counts_of_island(
     installed = family.bought * family.hb.size
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
     if family.attachment is not None:
-        products["nic", family.attachment.nic.name] = family.bought * family.rails
+        products["nic", family.attachment.nic.name] = family.bought * family.adapters
         for tier, (level, ends) in enumerate(zip(levels, optics, strict=True), start=1):
             products["switch", family.attachment.at(tier).name] += level.switches
             for optic, count in zip(

@@ -179,7 +179,7 @@ def bill(
             CountedItem(
                 "nic",
                 attachment.nic.name,
-                domains * family.rails,
+                domains * family.adapters,
                 attachment.nic.usd,
                 attachment.nic.w,
             )
@@ -227,7 +227,7 @@ def _owned_units(
     network = counted_network(stands, stands.gpus, hb, discipline)
     family, units = network.family, Counter[tuple[str, str]]()
     units["gpu", gpu] = units["hb", hb.name] = stands.gpus
-    units["nic", family.network.nic.name] = family.domains * family.rails
+    units["nic", family.network.nic.name] = family.domains * family.adapters
     for tier, level in enumerate(levels(family, network.ports), start=1):
         units["switch", family.network.at(tier).name] += level.switches
         ends = network.optics[tier - 1]
@@ -430,7 +430,8 @@ def _nic_ends(
 ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
     """Both ends of the links of NICs, of which each has as many as a cage has ports."""
     slots = family.network.nic.cages
-    nics = (family.domains * family.rails * slots, family.copies // slots)
+    ports = family.copies * family.network.ports_in_plane
+    nics = (family.domains * family.adapters * slots, ports // slots)
     return (nics,), _ends(family.copies, switches)
 
 

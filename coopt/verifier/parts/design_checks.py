@@ -227,6 +227,8 @@ def check_nics(
             sharers,
         ),
         ("nic-planes", "planes per NIC", choice.planes, planes),
+        # several only of NICs that stand
+        ("ports-in-plane", "ports of a NIC on each plane", choice.ports_in_plane, (1,)),
     )
     sound = [
         ledger.among(

@@ -97,6 +97,8 @@ class NicAttachment(NamedTuple):
     """GPUs of a domain that share a NIC, where each has one."""
     above: tuple[Switch, ...] = ()
     """The switches of the second tier and of the third, where products may differ by tier."""
+    ports_in_plane: int = 1
+    """Ports of a NIC that lead to the same networks: `per_gpu` and the rate count each alone."""
 
     def at(self, tier: int) -> Switch:
         """The switch of a tier, from 1."""
@@ -182,6 +184,11 @@ class DesignFamily(NamedTuple):
         return self.nics_of(self.hb.size)
 
     @property
+    def adapters(self) -> int:
+        """NICs of one domain as they are bought: one for all its ports."""
+        return self.adapters_of(self.hb.size)
+
+    @property
     def active_nics(self) -> int:
         """NICs of those GPUs of a domain that train; of all its GPUs where domains are not filled
         alike.
@@ -210,6 +217,10 @@ class DesignFamily(NamedTuple):
         return (
             gpus * self.attachment.per_gpu // self.attachment.gpus_per_nic if self.attachment else 0
         )
+
+    def adapters_of(self, gpus: int) -> int:
+        """NICs of so many GPUs as they are bought."""
+        return self.nics_of(gpus) // (self.attachment.ports_in_plane if self.attachment else 1)
 
     @property
     def planes(self) -> int:

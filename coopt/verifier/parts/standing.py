@@ -87,9 +87,8 @@ def counted_network(
         nic.model_copy(
             update={
                 "gbit_s": nic.gbit_s / per_gpu * stands.nics_per_gpu,
-                "w": nic.w / per_gpu * stands.nics_per_gpu,
                 "usd": 0.0,
-                "cages": math.gcd(nic.cages, stands.planes),
+                "cages": math.gcd(nic.cages, stands.nic_ports // stands.nics_per_gpu),
             }
         ),
         per_gpu,
@@ -97,6 +96,7 @@ def counted_network(
         discipline,
         stands.planes,
         above=tuple(switches[1:]),
+        ports_in_plane=per_gpu // stands.nics_per_gpu,
     )
     optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
     of_leaf = stands.gpus_per_domain * per_gpu // (stands.rails or stands.gpus_per_domain)
@@ -235,7 +235,8 @@ def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object
     return {
         "fabric": (fabric.kind, network.kind),
         "nic": (fabric.nic.name, network.nic.name),
-        "nics-per-gpu": (fabric.nic.per_gpu, network.per_gpu),
+        "nics-per-gpu": (fabric.nic.per_gpu, network.per_gpu // network.ports_in_plane),
+        "ports-in-plane": (fabric.nic.ports_in_plane, network.ports_in_plane),
         "gpus-per-nic": (fabric.nic.shared_by, 1),
         "nic-planes": (fabric.nic.planes, network.nic_planes),
         "tiers": (fabric.tiers, ports.tiers),

@@ -57,7 +57,7 @@ def failure_rate(
         "hbm": gpus,
         "software": gpus,
         "host": -(-gpus // rates.gpus_per_host),
-        "nic": family.nics_of(gpus),
+        "nic": family.adapters_of(gpus),
         "optic": 2 * sum(level.links for level in levels) if family.copies == 1 else 0,
         "switch": sum(level.switches for level in levels) if family.copies == 1 else 0,
         "domain": family.domains,
@@ -126,7 +126,12 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
 def lost_of(availability: Availability, family: DesignFamily) -> float:
     """Probability that a domain of a design has too few working GPUs."""
     nics = (
-        (family.attachment.per_gpu, family.attachment.gpus_per_nic) if family.attachment else (0, 1)
+        (
+            family.attachment.per_gpu // family.attachment.ports_in_plane,
+            family.attachment.gpus_per_nic,
+        )
+        if family.attachment
+        else (0, 1)
     )
     return lost_domain(availability, family.hb.size, family.active, *nics)
 

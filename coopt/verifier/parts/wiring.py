@@ -251,7 +251,8 @@ def _ends_below(
     """
     if level == 1:
         cages = family.network.nic.cages
-        return Counter({family.copies // cages: family.domains * family.rails * cages})
+        ports = family.copies * family.network.ports_in_plane
+        return Counter({ports // cages: family.domains * family.adapters * cages})
     copies = wiring.copies * family.copies * (wiring.slices if level > 2 else 1)
     lower_ends = Counter(switch.up for node, switch in ports_in_use.items() if node[0] == level - 1)
     return Counter({links: count * copies for links, count in lower_ends.items()})
