@@ -279,14 +279,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "chosen",
-        "the plan names its choice where the instance leaves one open, and the bound holds"
-        " for all choices",
+        "the plan names its choice where the instance leaves one open, and the instance lists it",
     ),
     (
         "tp-open",
         (
             "the plan decides that TP groups may span HB domains only where the instance leaves"
-            " that open, and before it says that nothing is feasible"
+            " that open; where it does, nothing is called infeasible before that was tried"
         ),
     ),
     ("status", "the status agrees with the contents of the plan and with its gap"),
@@ -310,12 +309,17 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "where sites train one model together, what the plan says of each site matches its part",
     ),
     ("part-networks", "each part has a design, or direct links where these are allowed"),
-    ("part-power", "the power of each part matches its bill and its phase"),
+    (
+        "part-power",
+        "the power stated with each part is that of its bill, and of its phase where one network"
+        " grows",
+    ),
     (
         "repeated",
         (
-            "a plan with one part repeats its design and workloads at the top, and its cost if all"
-            " is bought at once; a plan with several parts has no design or workloads there"
+            "a plan with one part repeats its design and workloads at the top, and its cost where"
+            " there are no islands, phases or sites; a plan with several parts has no design or"
+            " workloads there"
         ),
     ),
     ("gpus", "the instance allows this number of training GPUs"),
@@ -342,7 +346,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("ports-in-plane", "one port of a NIC leads to each plane, or as many as in what stands"),
     (
         "switch",
-        "the instance lists the switch, and one of its modes has ports of the NIC's rate",
+        "the instance lists the switch and, where there is a network, one of its modes has ports"
+        " of the rate of the NIC's ports",
     ),
     (
         "tier-products",
@@ -352,7 +357,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("planes", "the fabric has the number of planes that its kind and the NIC ports require"),
     (
         "tiers",
-        "the network has the fewest tiers that reach all end points, within the limit on tiers",
+        "the network has as few tiers as can join all NICs, with as many NICs on a leaf as the"
+        " plan has, and no more than network.max_tiers",
     ),
     ("levels", "the plan describes each tier once, from the leaves up"),
     ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
@@ -398,8 +404,9 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "cables",
         (
-            "if network.cables = 'hall', cables are of the cheapest kinds that reach their lengths"
-            " in the hall; else no lengths are listed"
+            "if network.cables = 'hall', cables are of the kinds that add least to the objective"
+            " within the limits, of those that reach their lengths in the hall; else no lengths"
+            " are listed"
         ),
     ),
     (
@@ -435,7 +442,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "route-loads",
         "no link carries more flows than the times of the plan account for",
     ),
-    ("bill-lines", "the bill lists what the design needs, at the instance's prices and watts"),
+    (
+        "bill-lines",
+        "the bill lists what the design needs of the kinds in objective.include, at the instance's"
+        " prices and watts",
+    ),
     (
         "bill-products",
         "every line of the bill is its count times its unit price",
@@ -488,8 +499,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("deadline", "the iteration time is within the bound"),
     (
         "time-error",
-        "the stated error of the time is the one expected at the plan's distance from published"
-        " runs",
+        "the stated error of the time is the one that published runs, or the error stated for the"
+        " GPU, let one expect",
     ),
     (
         "nearest-runs",
@@ -497,8 +508,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ties",
-        "no mapping that is as fast within the error, at no further cost, is nearer to published"
-        " runs",
+        "no mapping that the plan does not name is as fast within the error, at no further cost,"
+        " and nearer to published runs",
     ),
     ("outside-measured", "the plan names each of its properties that no published run has"),
     ("time-margin", "the margin on time is the one that the expected error requires"),
@@ -518,8 +529,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "model FLOPs utilisation with causal attention is that of the verifier's own model",
     ),
     ("tokens", "the tokens trained per second follow from batch and iteration time"),
-    ("bound", "no feasible design has a value below the bound, by enumeration of all designs"),
-    ("infeasible", "no design is feasible, by enumeration of all designs"),
+    ("bound", "nothing feasible has a value below the bound, by enumeration of all designs"),
+    ("infeasible", "nothing is feasible, by enumeration of all designs"),
     ("tp-inside", "no plan with TP groups inside HB domains is feasible, where the plan says so"),
     ("robust-terms", "the aim and the GPU efficiency are those of the instance"),
     (
@@ -548,49 +559,50 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "turns",
         (
-            "the values of the plan and of the best design in every price scenario are as stated,"
+            "the values of the plan and of the best plan in every price scenario are as stated,"
             " by enumeration where designs are few enough"
         ),
     ),
     (
         "sites",
-        "the plan builds at sites of the instance, and states each site in use once",
+        "one model trains at sites of the instance, at each once; of other plans with sites, the"
+        " power of every site is stated in every phase",
     ),
     ("shares", "the sites take all shares of GPUs and batch, at least one each"),
     ("ring", "the links join neighbours in the ring of sites"),
     (
         "channels",
         (
-            "as many channels are available as a link has, at the instance's rate, latency,"
-            " price and power, with modules that reach far enough; in a border, each has a link"
-            " from a leaf"
+            "no link has more channels than the instance allows; rate, latency, price and power"
+            " are the instance's, and modules reach far enough; the network of a site has a link"
+            " into the border for each module of its channels there"
         ),
     ),
     ("exchange", "the gradients exchanged between sites are as stated, in bytes and seconds"),
     (
         "site-power",
         (
-            "the facility power of a site is the power of its IT, its border and half of its"
-            " channels, times PUE"
+            "the facility power of a site is what its bill lists there, with any border and half"
+            " of each channel that ends there, times PUE"
         ),
     ),
     ("site-power-limit", "the facility power is within the site's supply"),
     (
         "island-size",
         (
-            "an island uses no more GPUs than there are, and one of the numbers listed for its"
-            " workload, if any"
+            "a network trains on no more GPUs than there are and, where none may be idle, on a"
+            " number that the instance lists for it, if it lists any"
         ),
     ),
-    ("limit-gpus", "the islands together use no more GPUs than there are"),
-    ("most-products", "the islands together use no more products of a kind than allowed"),
+    ("limit-gpus", "the networks together train on no more GPUs than there are"),
+    ("most-products", "the networks together use no more products of a kind than allowed"),
     ("core", "the plan has a core where the instance asks for one, built of the switch it names"),
-    ("core-rate", "the NICs of islands have the rate of the core's ports"),
+    ("core-rate", "the ports of the NICs of islands have the rate of the core's ports"),
     (
         "core-links",
         (
             "an island has the links into the core that its GPUs need, in whole modules, equally"
-            " many from each leaf"
+            " many from each leaf, if it has leaves; into the border of a site there may be more"
         ),
     ),
     (
@@ -601,7 +613,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "core-optic",
         "links into the core use the named or an allowed optic, and it mates with the island's",
     ),
-    ("core-power", "the power of the core is that of its switches"),
+    ("core-power", "the power of the core is that of its switches, 0 where these are not billed"),
     (
         "bound-source",
         (
@@ -613,7 +625,11 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "tp-inside-source",
         "what the claim rests on that no plan with TP groups inside HB domains is feasible",
     ),
-    ("panel", "direct links are patched through the cheapest listed panel, if there is one"),
+    (
+        "panel",
+        "direct links are patched through the listed panel that adds least to the objective, if"
+        " any is listed",
+    ),
     (
         "crossing",
         "pipeline stages that share parameters are in the same or in neighbouring domains",
@@ -629,7 +645,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "link-lengths",
-        "the link lengths in a proof belong to a grid of domains that some mapping has",
+        "the link lengths in the plan belong to a grid of domains that some mapping has",
     ),
     ("link-ports", "no domain has more links than ports"),
     ("link-phases", "the plan routes every kind of traffic that crosses domains"),
@@ -657,7 +673,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("rival-value", "some feasible cluster with switches has the value stated for switches"),
     (
         "cliff",
-        "the close alternatives that save money or time can be built and are as fast as stated",
+        "the close alternatives that save money, power or time can be built and are as fast as"
+        " stated",
     ),
     (
         "better-number",
@@ -708,14 +725,14 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "stored",
         "the store of a phase holds what was bought by then and is not in use",
     ),
-    ("phase-capex", "the cost of a phase is the sum of its lines"),
-    ("phase-power", "the power of a phase is that of everything in use"),
-    ("phase-energy", "a phase pays the electricity until the next phase, at its own price"),
+    ("phase-capex", "the purchase cost of a phase is the sum of its lines"),
+    ("phase-power", "the power of a phase is that of everything in use that is billed"),
+    ("phase-energy", "a phase pays the electricity of its years, at its own price"),
     (
         "phase-work",
         (
             "the work cost of a phase is labour for what it buys, and support for everything in"
-            " use until the next phase"
+            " use that is billed, over its years"
         ),
     ),
     (
@@ -734,8 +751,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "myopic-end",
         (
-            "planning each phase on its own ends with the last phase, or where nothing in use"
-            " can serve the next"
+            "planning each phase on its own ends with the last phase, or where no network that"
+            " keeps what is in use can serve the next"
         ),
     ),
     (
@@ -748,8 +765,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "place",
         (
-            "an island stands at one site of the instance, if it has sites, in every phase since"
-            " its first"
+            "a network stands at one site of the instance, if the instance has sites, in every"
+            " phase since its first"
         ),
     ),
     (
@@ -759,8 +776,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "cheapest-orders",
         (
-            "all phases together buy everything in use at the least cost, with the volume prices"
-            " of each phase"
+            "everything in use that is billed is bought at the least cost, over all phases and"
+            " at their volume prices, if any"
         ),
     ),
 )
