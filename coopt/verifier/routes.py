@@ -97,9 +97,20 @@ def check_routes(
     network = network_of(instance, network_part.name, parts[0].design)
     assert isinstance(network, FabricNetwork)
     rows = _rows(table)
-    for run in placed_runs(instance, network_part):
+    runs = placed_runs(instance, network_part)
+    for run in runs:
         run_rows = [(line, row) for line, row in rows if row["workload"] == run.workload.name]
         _check_run(ledger, network, run, run_rows)
+    trained = {run.workload.name for run in runs}
+    named = dict.fromkeys(row["workload"] for _, row in rows)
+    strange = tuple(name for name in named if name not in trained)
+    ledger.same(
+        "route-flows",
+        strange,
+        (),
+        "The table has routes of workloads that do not train on this network:"
+        f" {', '.join(map(repr, strange))}.",
+    )
 
 
 def _rows(table: str) -> list[tuple[int, dict[str, str]]]:

@@ -111,6 +111,7 @@ CHANGES: dict[str, tuple[Callable[[list[Row]], None], str]] = {
     "another leaf": (lambda rows: rows[-1].update(source_leaf="leaf/0/99"), "route-paths"),
     "another NIC": (lambda rows: rows[-1].update(source_nic="nic/0/0/7"), "route-paths"),
     "all over one spine": (one_spine, "route-loads"),
+    "a workload that is not there": (lambda rows: rows.append(rows[-1] | {"workload": "other"}), "route-flows"),
 }
 
 
