@@ -198,8 +198,9 @@ def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
-            f"{instance.name}: what each phase buys depends on prices and years, and those of the"
-            " instance differ from the plan's, needs those for which the plan was made"
+            f"{instance.name}: what each phase buys follows from prices and years, and what the"
+            " plan buys does not follow from those of the instance, needs those for which the plan"
+            " was made"
         )
     if wrong:
         raise InstanceError(

@@ -114,9 +114,15 @@ def certify(
     if isinstance(proof, str | Path):
         proof = read_proof(proof)
     if proof is not None and (proof.instance.sha256 != instance.sha256 or proof.objective != kind):
+        is_own = proof.instance.sha256 == instance.sha256
+        other = (
+            f"the objective {proof.objective!r}"
+            if is_own
+            else f"another instance, {proof.instance.name!r}"
+        )
         raise InstanceError(
-            f"{instance.name}: the proof is of another instance or objective, needs one of this"
-            " plan"
+            f"{instance.name}: the proof is of {other}, needs one of this very instance with the"
+            f" objective {kind!r}"
         )
     # A bound on TP groups that may lie anywhere counts only where nothing is feasible with them
     # inside domains.
@@ -131,11 +137,10 @@ def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certific
     """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them
     is feasible.
     """
-    outcome = "proven" if inside.ok else "not proven"
-    word = (
-        f"; that nothing is feasible with TP groups inside HB domains is {outcome}:"
-        f" {inside.by or inside.missing}"
-    )
+    outcome, reason = ("proven" if inside.ok else "not proven"), inside.by or inside.missing
+    if not inside.ok and inside.bound_proven is not None:
+        reason = f"a plan of the value {inside.bound_proven:,.10g} may be feasible"
+    word = f"; that nothing is feasible with TP groups inside HB domains is {outcome}: {reason}"
     return certificate.with_word(word).model_copy(update={"ok": certificate.ok and inside.ok})
 
 
@@ -229,9 +234,9 @@ def _of_links(
 def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certificate:
     """What is proven of islands without a proof: that some workload has none."""
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
-        return _without_bound(
-            "all networks were enumerated: some workload has none that is feasible"
-        )
+        of_some = instance.sharing.mode == "partition" and len(instance.workload) > 1
+        which = "some workload has none that is" if of_some else "none is"
+        return _without_bound(f"all networks were enumerated: {which} feasible")
     what = f"no proof is given, and a plan of {_choice_words(instance)} needs one"
     return _unproven(
         plan,
@@ -246,7 +251,8 @@ def _choice_words(instance: Instance) -> str:
     """
     if instance.sharing.mode == "partition":
         return "islands"
-    return f"one network with {both(instance.parted_by)}"
+    reserves = ["[availability]"] if instance.availability is not None else []
+    return f"one network with {both([*instance.parted_by, *reserves])}"
 
 
 def _of_cases(instance: Instance, plan: Plan, proof: Proof) -> Certificate:
@@ -292,7 +298,7 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
         if design is None or not agree(float(design.value), best_value, ROUNDING):
             return _unproven(
                 plan,
-                "the best design of a price scenario is not at the stated"
+                "the best design of a price scenario does not have the stated value of"
                 f" {exact_amount(kind, best_value)}",
             )
     question = certain_question(instance)
@@ -353,7 +359,7 @@ def _least_interrupted(
     """The cheapest design below a ceiling that may be in time with interruptions."""
     designs = list(interrupted_designs(instance, kind, ceiling, LENIENT))
     least = min(designs, key=lambda design: design.value, default=None)
-    return least, Counter({"may be feasible": len(designs)})
+    return least, +Counter({"may be feasible": len(designs)})
 
 
 def exact_value(

@@ -103,7 +103,7 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         check_better_numbers(ledger, instance, plan, part)
     bought = [cliff.buys for cliff in plan.cliffs]
     if twice := tuple(sorted({buys for buys in bought if bought.count(buys) > 1})):
-        fault = f"The plan has several designs that save {both(twice)}, but may have one."
+        fault = f"The plan has several designs that save {both(twice)}, but may have one of each."
         ledger.holds("cliff", False, twice, (), fault)
     if len(plan.workloads) == len(instance.workload):  # else the plan is rejected for that
         for cliff in plan.cliffs:
@@ -146,8 +146,9 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     beside = Ledger()
     with suppress(UnsoundError):
         _check_built(beside, question, plan.model_copy(update=sections))
+    saved = "power" if kind == "power" else "cost"
     ledger.turn_to(
-        f"The design for a little more {'money' if cliff.buys == 'time' else 'time'}", aside=True
+        f"The design for a little more {saved if cliff.buys == 'time' else 'time'}", aside=True
     )
     # more time than bounds allow is what may be given
     more_time = {"deadline", limit_check("train_days_total")}
@@ -159,14 +160,20 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     own = max(share_taken(question, plan.workloads), 1.0) / share_taken(question, plan.workloads)
     cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0
     gained, given = (1.0 - pace, cost) if cliff.buys == "time" else (-cost, longer)
+    need = (
+        f"take at least {LEAST_SAVED:.0%} less time than the plan, at {saved} at most"
+        f" {LEAST_SAVED:.0%} higher"
+        if cliff.buys == "time"
+        else f"have at least {LEAST_SAVED:.0%} less {saved} than the plan, and to take at most"
+        f" {LEAST_SAVED:.0%} longer than the time bound or, where there is none, than the plan"
+    )
     ledger.holds(
         "cliff",
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
         f"The design takes {pace:.6g} times as long as the plan (stated: {cliff.pace:.6g}) at"
-        f" {1 + cost:.6g} times the cost. One of time and cost has to fall by 5% or more, and the"
-        " other may rise by 5% at most.",
+        f" {1 + cost:.6g} times the {saved}. It has to {need}.",
     )
     ledger.turn_to()
 
@@ -257,15 +264,17 @@ def _check_island(
     claimed_sites = tuple({part.site for part in parts.values()})
     years = tuple(part.phase for part in parts.values())
     fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
-    ledger.turn_to("" if fleet.is_one_part else f"Island of {name!r}")
+    named = f"Island of {name!r}" if fleet.question.sharing.mode == "partition" else "The network"
+    ledger.turn_to("" if fleet.is_one_part else named)
+    in_phases = both(f"{year:g}" for year in years if year is not None)
     ledger.require(
         "place",
         fine and years == tuple(fleet.year(t) for t in parts),
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
-        f"The island is at {both(str(site or 'no site') for site in claimed_sites)} in the phases"
-        f" {both('none' if year is None else f'{year:g}' for year in years)}. It has to stay at"
-        " one site of the instance, if there are sites, in the phases of the instance.",
+        f"This network is at {both(str(site or 'no site') for site in claimed_sites)}"
+        f"{f' in the phases {in_phases}' if in_phases else ''}. It has to stay at one site of the"
+        " instance, or at none where the instance has none, in the phases of the instance.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.
@@ -341,7 +350,7 @@ def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -
         1 <= gpus <= gpus_there and (sizes is None or gpus in sizes),
         gpus,
         sizes_text,
-        f"This network trains on {counted(gpus, 'GPU')}, but the allowed numbers are {sizes_text}.",
+        f"This network trains on {counted(gpus, 'GPU')}; allowed: {sizes_text}.",
     )
     return part.design
 

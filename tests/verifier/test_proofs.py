@@ -213,8 +213,8 @@ def test_a_forged_proof_proves_no_more_than_is_so(name: str) -> None:
 
 
 CUTS: list[tuple[str, Callable[[dict[str, Any]], None], str]] = [
-    ("capex", lambda doc: doc.update(objective="capex"), "another instance or objective"),
-    ("other", lambda doc: doc["instance"].update(sha256="0"), "another instance or objective"),
+    ("capex", lambda doc: doc.update(objective="capex"), "is of the objective 'capex'"),
+    ("other", lambda doc: doc["instance"].update(sha256="0"), "is of another instance, 'case'"),
 ]
 
 

@@ -9,7 +9,7 @@ from coopt.instance.catalog import KINDS, entries
 from coopt.instance.doubts import PRICES, entry_of, price_bases
 from coopt.instance.reserves import published_failures
 from coopt.instance.schema import Instance, question_on
-from coopt.instance.texts import exact_amount
+from coopt.instance.texts import alternatives, exact_amount
 from coopt.plan.parts import Item
 from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -45,7 +45,7 @@ def check_assumptions(
             agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
             claim.time_ratio,
             ratio,
-            f"The plan says that with {claim.key} workload {claim.workload!r}"
+            f"The plan says that with {claim.key}, workload {claim.workload!r}"
             f" {_slowdown_text(claim.time_ratio)}, but {_slowdown_found(ratio)}.",
         )
 
@@ -59,8 +59,8 @@ def _slowdown_found(ratio: float | None) -> str:
     if ratio is None or ratio >= 0:
         return f"it {_slowdown_text(ratio)}"
     if ratio == UNKNOWN:
-        return "the verifier knows no such assumption for it"
-    return "the mapping stated for that is not valid, or slower than the plan's own"
+        return "the verifier knows no assumption that is stated like this for it"
+    return "no valid mapping is stated for that, or one that is slower than the plan's own"
 
 
 def _ratio(
@@ -153,7 +153,11 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
                 f" differ by {exact_amount('capex', min(map(abs, rises)))}"
             )
         if turning and not any(agree(claim.doubt, shares[of]) for of in turning):
-            yield f"the source of the price of {claim.product} leaves another share open (`doubt`)"
+            known = alternatives(f"{shares[of]:.6g}" for of in turning)
+            yield (
+                f"by its source, the price of {claim.product} is uncertain by a share of {known},"
+                f" but the plan states a `doubt` of {claim.doubt:.6g}"
+            )
 
 
 def left_open(question: Instance, product: tuple[str, str], *, rises: bool) -> float:

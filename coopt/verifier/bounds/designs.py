@@ -124,8 +124,8 @@ def design_text(design: FoundDesign, kind: ObjectiveKind) -> str:
         else "no network"
     )
     return (
-        f"{value} with {family.domains} x {family.hb.name!r}, {family.active} active GPUs"
-        f" each, {fabric}"
+        f"{value} with {family.domains} x {family.hb.name!r},"
+        f" {counted(family.active, 'active GPU')} each, {fabric}"
     )
 
 

@@ -57,7 +57,7 @@ def _faults(
     numbers = {"batch_tolerance": workload.global_batch, "idle_gpus": family.gpus}
     now = (numbers | run.mapping.model_dump())[kind]
     if claim.now != now:
-        yield f"the plan itself runs with {now:,}"
+        yield f"the number that it would replace is {now:,}"
     rise = claim.value - now
     near = {
         "batch_tolerance": 0 < abs(rise) <= NEAR * now,
@@ -83,7 +83,10 @@ def _faults(
     if not agree(claim.saved, saved):
         yield f"it saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
     elif saved < LEAST_SAVED - TOLERANCE:
-        yield f"this saves {saved:.4%} of the time, but a suggestion has to save {LEAST_SAVED:.0%}"
+        yield (
+            f"this saves {saved:.4%} of the time, and a suggestion has to save at least"
+            f" {LEAST_SAVED:.0%}"
+        )
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
         times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]

@@ -64,7 +64,10 @@ from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
 MOST_BILLS = 3_000
-UNPROVEN = f"there are too many choices to enumerate, so the claim rests on {SOLVERS_WORD}"
+UNPROVEN = (
+    "there are too many networks, or choices of them, to enumerate, so the claim rests on"
+    f" {SOLVERS_WORD}"
+)
 
 
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:

@@ -194,7 +194,7 @@ def _priced_by_grid(
         grid = StageGrid(**link_lengths.model_dump(include=set(StageGrid.model_fields)))
         if not _exists(grid, workload, {place.family for place in places}):
             raise InstanceError(
-                "proof: no mapping of the instance puts its stages and replicas on"
+                "link lengths: no mapping of the instance puts its stages and replicas on"
                 f" {_described(grid)}, needs link lengths for the layout of a mapping"
             )
         priced_lengths = priced_links(grid, link_lengths)
@@ -391,19 +391,18 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
         return f"the claim on direct links rests on {SOLVERS_WORD}", None
     if not links_bound.is_complete:
         text = (
-            f"more than {MOST_MAPPINGS:,} mappings may run on direct links, so the claim on these"
-            f" rests on {SOLVERS_WORD}"
+            f"more than {MOST_MAPPINGS:,} mappings on direct links would have to be examined, so"
+            f" the claim on direct links rests on {SOLVERS_WORD}"
         )
         return text, None
     if links_bound.least is None:
         by_lengths = "the link lengths in the plan prove the claim on direct links"
         by_links = "the fewest links that each HB domain needs prove the claim on direct links"
         return by_lengths if lengths else by_links, None
-    rests = (
-        "that no cluster with direct links is feasible rests"
-        if denied
-        else f"{float(links_bound.least / Fraction(ceiling)):.4%} of the bound on direct links is"
-        " proven, the rest rests"
-    )
-    text = f"{rests} on {SOLVERS_WORD} (`coopt prove` writes a proof)"
+    rests = "that no cluster with direct links is feasible rests"
+    if not denied:
+        # rounded down, as what is less than the bound is no 100%
+        share = math.floor(links_bound.least / Fraction(ceiling) * 10**6) / 10**6
+        rests = f"{share:.4%} of the bound on direct links is proven, the rest rests"
+    text = f"{rests} on {SOLVERS_WORD} (`coopt prove` looks for a proof)"
     return text, float(links_bound.least)

@@ -48,7 +48,8 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
         "ties",
         tuple(listed),
         (),
-        f"The plan's ties name workloads that do not exist: {', '.join(listed)}.",
+        "The plan has ties of workloads for which it has no valid mapping of its own:"
+        f" {', '.join(listed)}.",
     )
     names = tuple(run.name for run in plan.ties)
     once = tuple(dict.fromkeys(names))
@@ -70,7 +71,7 @@ def _fault(
     if any(one.error is None for one in runs):
         return "The plan states no error of the iteration time of a mapping"
     if other is not None and not _runs(ledger, question, part, run, other):
-        return "The tied mapping is not feasible, or not as fast as the plan says"
+        return "The tied mapping is not feasible, or the plan misstates its figures"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
     tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
     for one in nearer:

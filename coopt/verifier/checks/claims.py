@@ -114,7 +114,7 @@ def check_numbers(ledger: Ledger, plan: Plan) -> bool:
         wild[:5],
         f"all at most {LARGEST_NUMBER:.0e}",
         f"The plan has numbers beyond {LARGEST_NUMBER:.0e}, too large to compute with:"
-        f" {', '.join(wild[:5])}.",
+        f" {', '.join(wild[:5])}{f' and {len(wild) - 5} more' if len(wild) > 5 else ''}.",
     )
 
 
@@ -314,7 +314,7 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         gap,
         recomputed,
         f"The bound of {amounts[1]} is above the value of {amounts[0]}."
-        if bound > value
+        if bound > value and abs(recomputed) > TOLERANCE
         else f"The value of {amounts[0]} and the bound of {amounts[1]} give a gap of"
         f" {recomputed:.6g}, but the plan states {'none' if gap is None else f'{gap:.6g}'}.",
         TOLERANCE,
@@ -347,7 +347,7 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         claimed_places == places,
         _text(claimed_places),
         _text(places),
-        f"The instance asks for the parts {_text(places)}; the plan has {_text(claimed_places)}.",
+        f"The plan has to have the parts {_text(places)}, but has {_text(claimed_places)}.",
     )
     strange = tuple(_strange_couplings(plan, claimed_places))
     ledger.holds(
@@ -399,11 +399,14 @@ def island_places(instance: Instance) -> Iterator[tuple[str, float | None, str]]
 
 
 def _text(places: list[Place]) -> str:
-    return (
-        # one model at several sites has parts that bear the names of these
-        ", ".join(" ".join(dict.fromkeys(str(word) for word in place if word)) for place in places)
-        or "none"
-    )
+    return "; ".join(map(_place_text, places)) or "none"
+
+
+def _place_text(place: Place) -> str:
+    """A part by its name, with its site and phase where it has them."""
+    # one model at several sites has parts that bear the names of these
+    site = f" at {place.site}" if place.site and place.site != place.name else ""
+    return f"{place.name}{site}{'' if place.phase is None else f' (phase {place.phase:.10g})'}"
 
 
 def _strange_couplings(plan: Plan, parts: list[Place]) -> Iterator[str]:
@@ -475,7 +478,7 @@ def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         ledger.turn_to(part=part.name if len(plan.parts) > 1 else "")
         of_bill, *of_phase = (exact_amount("power", power_w) for power_w in powers_w)
         fault = (
-            f"The plan says that this network draws {exact_amount('power', part.power_w)}, but its"
+            f"The plan says that this network draws {exact_amount('power', part.power_w)}; its"
             f" bill says {of_bill}{f' and its phase {of_phase[0]}' if of_phase else ''}."
         )
         fine = all(agree(part.power_w, power_w) for power_w in powers_w)

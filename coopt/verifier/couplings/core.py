@@ -319,7 +319,7 @@ def check_cores(
     )
     # years that differ may read alike, so that places are compared and not what they are called
     claimed_text, places_text = (
-        ", ".join(_place(*place) for place in listed) or "none"
+        ", ".join(f"one {_place(*place)}" for place in listed) or "none"
         for listed in (claimed_places, places)
     )
     if (
@@ -369,15 +369,19 @@ def check_cores(
             fits,
             core.optic,
             names,
-            f"Links into cores may use the optics {alternatives(names)}, but this core uses"
-            f" {core.optic}.",
+            "All links into cores have to use the same optic at their upper ends,"
+            f" {alternatives(names)}, but this core uses {core.optic}.",
         )
-        power_w = count * switch.w if "switch" in instance.objective.include else 0.0
+        is_billed = "switch" in instance.objective.include
+        power_w = count * switch.w if is_billed else 0.0
         ledger.close(
             "core-power",
             core.power_w,
             power_w,
-            f"The core draws {exact(power_w)} W, but the plan says {exact(core.power_w)} W.",
+            f"The core draws {exact(power_w)} W, but the plan says {exact(core.power_w)} W."
+            if is_billed
+            else "objective.include leaves out switches, so that the power of the core has to be"
+            f" stated as 0 W, but the plan says {exact(core.power_w)} W.",
         )
     ledger.turn_to()
 
@@ -392,7 +396,8 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
     ]
     expected_texts, claimed_texts = (
         tuple(
-            f"{name}: {counted(links, 'link')}, {per_leaf} from each leaf, by {optic_below}"
+            f"{name}: {counted(links, 'link')},"
+            f" {f'{per_leaf} from each leaf' if per_leaf else 'from NICs'}, by {optic_below}"
             for name, links, per_leaf, optic_below in rows
         )
         for rows in (needed_links, claimed_links)
@@ -430,7 +435,8 @@ def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic:
             planes in plane_counts if design.fabric.tiers else bool(plane_counts),
             nic.name,
             core.name,
-            f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s on {counted(planes, 'plane')}, but the"
-            f" core's ports run at {core.port_gbit_s:g} Gbit/s.",
+            f"NIC {nic.name!r} has {nic.gbit_s:g} Gbit/s in all on {counted(planes, 'plane')}, but"
+            f" each of its ports has to run at the {core.port_gbit_s:g} Gbit/s of the core's"
+            " ports.",
         )
     return nic

@@ -122,11 +122,11 @@ def check_losses(
     losses = question.losses
     parts = losses if family.attachment else {}
     claimed_texts = tuple(
-        f"{claim.part}: {claim.nics_lost} NICs, bounds times {claim.slower:.12g}"
+        f"{claim.part}: {counted(claim.nics_lost, 'NIC')}, bounds times {claim.slower:.12g}"
         for claim in claims
     )
     expected_texts = tuple(
-        f"{part}: {nics_lost(family, ports, part)} NICs, bounds times {factor:.12g}"
+        f"{part}: {counted(nics_lost(family, ports, part), 'NIC')}, bounds times {factor:.12g}"
         for part, factor in parts.items()
     )
     holds = claimed_texts == expected_texts and all(
@@ -137,17 +137,20 @@ def check_losses(
         holds,
         claimed_texts,
         expected_texts,
-        "The plan misstates the NICs lost, the longer bounds or the slowdown of a loss.",
+        "The plan misstates what may be lost, or the NICs, slowdown, longer bounds or workloads"
+        " of a loss.",
         TOLERANCE,
     )
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
     # A single domain survives the loss of no domain, and has no network to lose parts of.
-    stands = _stands_all(question, without_domain, LENIENT)(family, ports) and (
-        family.attachment is not None or without_domain == losses
+    outlives = family.attachment is not None or without_domain == losses
+    stands = outlives and _stands_all(question, without_domain, LENIENT)(family, ports)
+    fault = (
+        "After a loss, the design misses even the longer bounds."
+        if outlives
+        else "The loss of the only HB domain leaves nothing to train on."
     )
-    ledger.holds(
-        "survives", stands, True, stands, "After a loss, the design misses even the longer bounds."
-    )
+    ledger.holds("survives", stands, True, stands, fault)
     for claim in claims:
         if claim.part == "domain":
             check_restart(
@@ -301,10 +304,10 @@ def _check_job(
         claim.gpus > 0 and not odd_gpus and domains in domain_counts(claim.gpus, family.hb.size)
     )
     fits = evenly and claim.gpus <= family.gpus and domains < family.domains
-    text = f"{claim.gpus} GPUs, {active_gpus} in each domain"
+    text = f"{counted(claim.gpus, 'GPU')}, {active_gpus} in each domain"
     need = (
-        f"at most {family.gpus} GPUs on at most {counted(family.domains - 1, 'domain')} of"
-        f" {counted(family.hb.size, 'GPU')}"
+        f"at most {counted(family.gpus, 'GPU')} on at most"
+        f" {counted(family.domains - 1, 'domain')} of {counted(family.hb.size, 'GPU')}"
     )
     if ledger.holds(
         "place-left",
@@ -312,8 +315,8 @@ def _check_job(
         text,
         need,
         f"After the loss of a domain, workload {workload.name!r} trains on {text}, but may use"
-        f" {need}. Domains in use have equally many GPUs in training, and several of them more than"
-        " half of their own.",
+        f" {need}. Every domain in use has to train on the same number of its GPUs, more than half"
+        " of them where several domains are in use.",
     ):
         job = job_family(family, claim.gpus, domains)
         run = check_mapping(ledger, workload, claim, job)

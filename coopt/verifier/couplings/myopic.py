@@ -72,7 +72,7 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         t,
         len(growths.fleet.phases),
         "The comparison with planning each phase on its own has to end with the last phase, or"
-        " before the first phase that nothing in use can serve.",
+        " before the first phase that no network that keeps what is in use can serve.",
     )
     _check_value(ledger, plan, claim, stopped=stopped)
 
@@ -162,20 +162,22 @@ def _networks_after(
             for key in ("capex_usd", "energy_usd", "work_usd")
         )
     ]
-    least_usd = _least_usd(growths, networks, t, kind)
-    holds = bool(as_priced) and step.year == growths.instance.years[t]
+    least_usd, year = _least_usd(growths, networks, t, kind), growths.instance.years[t]
+    claimed_usd = step.capex_usd + (step.energy_usd + step.work_usd) * (kind == "tco")
+    holds = bool(as_priced) and step.year == year
     holds = holds and min(
         _value(network, kind) for network in as_priced
     ) <= least_usd + TOLERANCE * abs(least_usd)
     ledger.holds(
         "myopic-step",
         holds,
-        step.capex_usd,
+        claimed_usd,
         least_usd,
-        f"Planning the phase of {step.year:g} on its own adds {exact_amount('capex', least_usd)},"
+        f"Planning the phase of {year:g} on its own adds {exact_amount('capex', least_usd)},"
         " but the plan states another amount, year or design."
         if math.isfinite(least_usd)
-        else f"Nothing in use can serve the phase of {step.year:g}, but the plan states a design.",
+        else f"No network that keeps what is in use can serve the phase of {year:g}, but the plan"
+        " states a design.",
         TOLERANCE,
     )
     return as_priced if holds else []
@@ -221,7 +223,7 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         " what they cost in all."
         if total_usd is None
         else f"Planned one after the other, the phases cost {exact_amount('capex', total_usd)},"
-        f" which is {exact_amount('capex', saving)} more than the plan, but the plan states"
+        f" and the saving of the plan is {exact_amount('capex', saving)}, but the plan states"
         f" {exact_amount('capex', value)} and {exact_amount('capex', claim.saving)}.",
         TOLERANCE,
     )

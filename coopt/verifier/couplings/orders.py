@@ -179,8 +179,8 @@ def _check_totals(
         "cheapest-orders",
         capex_usd,
         least_total.capex_usd,
-        f"Everything in use costs ${exact(least_total.capex_usd)} at the least, but the plan says"
-        f" ${exact(capex_usd)}.",
+        f"What is in use and billed costs ${exact(least_total.capex_usd)} at the least, but the"
+        f" lines of the bill add up to ${exact(capex_usd)}.",
     )
     sums = least_total
     if growth:
@@ -284,7 +284,9 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        "The units in store have to be those that are bought and not in use.",
+        f"In store have to be the units that are bought and not in use,"
+        f" {', '.join(_counts_text(surplus)) or 'none'}, but the plan says"
+        f" {', '.join(_counts_text(claimed_store)) or 'none'}.",
     )
     _check_spent(
         ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)
@@ -310,13 +312,15 @@ def _check_spent(
         "phase-capex",
         phase.capex_usd,
         spent_usd,
-        f"This phase costs ${exact(spent_usd)}, but the plan says ${exact(phase.capex_usd)}.",
+        f"The lines of this phase add up to ${exact(spent_usd)}, but the plan says"
+        f" ${exact(phase.capex_usd)}.",
     )
     ledger.close(
         "phase-power",
         phase.power_w,
         power_w,
-        f"Everything in use draws {exact(power_w)} W, but the plan says {exact(phase.power_w)} W.",
+        f"What is in use and billed draws {exact(power_w)} W, but the plan says"
+        f" {exact(phase.power_w)} W.",
     )
     ledger.close(
         "phase-energy",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, counted
+from coopt.instance.texts import counted
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
@@ -228,8 +228,8 @@ def _border(
         border.channel_modules <= inward,
         border.channel_modules,
         inward,
-        f"{built.site.name}: channels end in {counted(border.channel_modules, 'module')} of its"
-        f" border switches, but only {counted(inward, 'link')} from leaves lead there.",
+        f"Channels end in {counted(border.channel_modules, 'module')} of the border switches, but"
+        f" the network of the site has only {counted(inward, 'link')} to these.",
     )
     return border
 
@@ -280,7 +280,8 @@ def _site(
             links >= asked,
             links,
             asked,
-            f"The border needs at least {counted(asked, 'link')} from leaves, but has {links}.",
+            f"The border needs at least {counted(asked, 'link')} to the network of the site, but"
+            f" has {links}.",
         )
         domains = domains._replace(to_core=max(links, asked))
     core_end, family = check_core_end(
@@ -367,8 +368,9 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
         claimed_texts == expected_texts and set(ends) <= set(links_by_ends),
         claimed_texts,
         expected_texts,
-        f"The ring needs these links of the instance: {', '.join(expected_texts) or 'none'}; the"
-        f" plan has {', '.join(claimed_texts) or 'none'}.",
+        f"The sites of the plan need these links: {', '.join(expected_texts) or 'none'}. The plan"
+        f" has {', '.join(claimed_texts) or 'none'}, the instance"
+        f" {', '.join(sorted(' - '.join(sorted(pair)) for pair in links_by_ends)) or 'none'}.",
     )
     links = [links_by_ends[pair] for pair in claimed_ends]
     for link, claim in zip(links, ring.wan, strict=True):
@@ -386,15 +388,15 @@ def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring:
             for name, a, b in zip(FACTS, claimed_figures, figures, strict=True)
             if not agree(a, b)
         ]
-        faults += [] if 1 <= claim.channels <= link.most else ["channels"]
+        allowed = f"channels, of which it may have {'1' if link.most == 1 else f'1 to {link.most}'}"
+        faults += [] if 1 <= claim.channels <= link.most else [allowed]
         faults += [] if claim.optic == (end and end.optic.name) else ["optic"]
         ledger.require(
             "channels",
             not faults,
             tuple(faults),
             (),
-            f"Link {link.name} differs from the instance in {both(faults)}; it may have 1"
-            f" to {link.most} channels.",
+            f"Link {link.name} differs from the instance in: {'; '.join(faults)}.",
         )
     return links
 
@@ -428,7 +430,7 @@ def check_exchanges(
             rate_left > 0,
             rate_left,
             "a rate above 0",
-            "A link has a single channel, so that the loss of it parts two sites.",
+            "A link of the ring has a single channel, whose loss leaves it none.",
         )
     late_s = max((link.latency_ms / 1e3 for link in links), default=0.0)
     claims = {claim.workload: claim for claim in ring.exchanges}

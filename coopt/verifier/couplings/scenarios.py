@@ -97,7 +97,7 @@ def _check_scenarios(
         holds,
         claimed_texts,
         expected_texts,
-        "The plan misstates its value in some price scenario.",
+        "The plan misstates its price scenarios, or its value in one of them.",
         TOLERANCE,
     )
 
@@ -150,8 +150,8 @@ def check_fleet_value(
             "list-value",
             claim.list_value,
             value,
-            f"At list prices the plan costs {exact_amount(fleet.kind, value)}, but it states"
-            f" {exact_amount(fleet.kind, claim.list_value)}.",
+            f"At list prices the value of the plan is {exact_amount(fleet.kind, value)}, but it"
+            f" states {exact_amount(fleet.kind, claim.list_value)}.",
         )
         values = [value_at(scenario, fleet, islands) for scenario in scenario_questions(instance)]
         if _check_scenarios(ledger, instance, claim.turns, values) and values:

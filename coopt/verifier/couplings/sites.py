@@ -8,6 +8,7 @@ from fractions import Fraction
 from coopt.instance.couplings import Site
 from coopt.instance.question import Objective
 from coopt.instance.schema import Instance
+from coopt.instance.texts import exact
 from coopt.plan.couplings import SitePower
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import decimal, keeps
@@ -39,7 +40,7 @@ def check_fed_sites(
         "sites",
         claimed_places,
         places,
-        f"The plan states the power of {claimed_text}, but the sites in use are {places_text}.",
+        f"The plan has to state the power of {places_text}, but states that of {claimed_text}.",
     ):
         return
     for (year, site, facility_w), claim in zip(powers, claims, strict=True):
@@ -72,12 +73,12 @@ def check_facility(ledger: Ledger, site: Site, facility_w: float, claim: SitePow
         "site-power",
         claim.facility_w,
         facility_w,
-        f"The site draws {facility_w:,.0f} W including PUE, but the plan says"
-        f" {claim.facility_w:,.0f} W.",
+        f"What is billed at the site draws {exact(facility_w)} W including PUE, but the plan says"
+        f" {exact(claim.facility_w)} W.",
     )
     fault = (
-        f"The site draws {facility_w:,.0f} W of its supply of {limit_w:,.0f} W; the plan states a"
-        f" supply of {claim.facility_limit_w:,.0f} W."
+        f"What is billed at the site draws {exact(facility_w)} W of its supply of"
+        f" {exact(limit_w)} W; the plan states a supply of {exact(claim.facility_limit_w)} W."
     )
     holds = facility_w <= limit_w * (1 + TOLERANCE) and agree(claim.facility_limit_w, limit_w)
     ledger.holds("site-power-limit", holds, claim.facility_limit_w, limit_w, fault, TOLERANCE)

@@ -141,9 +141,9 @@ def check_domains(ledger: Ledger, instance: Instance, design: Design | DirectLin
     counts = tuple(counts_of_filling[choice.active])
     texts = tuple(map(str, counts))
     fault = (
-        f"{counted(design.gpus, 'GPU')} fill {alternatives(texts)} HB"
-        f" domain{'s' * (counts != (1,))} of {counted(choice.active, 'active GPU')}, but the plan"
-        f" says {choice.count}."
+        f"Training on {counted(design.gpus, 'GPU')}, with up to"
+        f" {counted(choice.active, 'active GPU')} in an HB domain, takes {alternatives(texts)}"
+        f" HB domain{'s' * (counts != (1,))}, but the plan says {choice.count}."
     )
     expected = counts[0] if len(counts) == 1 else texts
     is_bought = ledger.holds("domain-count", choice.count in counts, choice.count, expected, fault)
@@ -388,8 +388,8 @@ def check_ports(
             fabric.planes <= most,
             fabric.planes,
             most,
-            f"The plan has {fabric.planes} separate networks, but only {most} are allowed"
-            " (network.max_networks).",
+            f"The plan has {counted(fabric.planes, 'separate network')}, but network.max_networks"
+            f" is {most}.",
         )
     bound = instance.network.end_to_end_oversubscription
     if bound is not None and standing is None:
@@ -478,8 +478,8 @@ def _ports(
         leaf.uplinks_per_switch in uplinks,
         leaf.uplinks_per_switch,
         choices,
-        f"A leaf with {counted(leaf.down_ports, 'NIC')} has {uplink_text} in the plan; allowed"
-        f" numbers: {choices}.",
+        f"A leaf with {counted(leaf.down_ports, 'port')} towards NICs has {uplink_text} in the"
+        f" plan; allowed numbers: {choices}.",
     )
     if len(tiers) < 3:
         bundle = next(bundle for bundle, menu in menus if leaf.uplinks_per_switch in menu)
@@ -565,8 +565,8 @@ def _optics(
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
     fault = (
-        f"From the leaves up, the optics have to be {', '.join(expected) or 'none'}, but the plan"
-        f" has {', '.join(claimed_texts) or 'none'}."
+        f"From the leaves up, the optics have to be {'; '.join(expected) or 'none'}, but the plan"
+        f" has {'; '.join(claimed_texts) or 'none'}."
     )
     bad_levels = (
         []

@@ -241,10 +241,12 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         bad_path is None and not unmet,
         len(phase.routes),
         len(sends),
-        f"In phase {phase.name!r}, the route {bad_path} is no path over links of the plan."
+        f"In phase {phase.name!r}, the route {' - '.join(map(str, bad_path)) or 'of no domain'} is"
+        " no path over links of the plan that comes to each domain once, or has no share."
         if bad_path is not None
-        else f"In phase {phase.name!r}, routes do not carry exactly what is sent between these"
-        f" domains: {', '.join('{} and {}'.format(*ends) for ends in sorted(unmet)[:3])}.",
+        else f"In phase {phase.name!r}, routes do not carry exactly what is sent between"
+        f" {counted(len(unmet), 'pair')} of domains, such as"
+        f" {', '.join('{} and {}'.format(*ends) for ends in sorted(unmet)[:3])}.",
     )
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     ledger.holds(

@@ -204,6 +204,7 @@ def cheapest_design(
     """
     trainer, reasons, design = Trainer(instance, margin), Counter[str](), None
     limit = exact_limit(ceiling)
+    after = "" if stands is no_condition else ", at least after a loss,"
 
     def answers(row: GrowthStage) -> Sequence[int]:
         ups = row.uplinks
@@ -219,7 +220,7 @@ def cheapest_design(
         fast = fast_enough(trainer, row, ups, stands)
         reasons["are not below the proven bound"] += len(row.uplinks) - cheap
         reasons["are over a limit"] += cheap - len(ups)
-        reasons["are too slow or need too much memory"] += len(ups) - len(fast)
+        reasons[f"are too slow{after} or need too much memory"] += len(ups) - len(fast)
         reasons["may be feasible"] += len(fast)
         if fast:
             design = bills.found(fast[0])

@@ -256,8 +256,8 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         texts = tuple(_words(one.run, [i]) for i, gap in enumerate(one.gaps) if gap)
         if texts != named.differs:
             return (
-                f"Published run {named.id} differs from the plan in"
-                f" {', '.join(texts) or 'nothing'}, but the plan says otherwise."
+                f"Published run {named.id} has these properties that the plan does not have:"
+                f" {', '.join(texts) or 'none'}. The plan states others."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, one in runs.items() if key(one) < furthest)

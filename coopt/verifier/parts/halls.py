@@ -17,7 +17,7 @@ from coopt.instance.hardware import Optic
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both
+from coopt.instance.texts import both, counted
 from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import (
@@ -277,8 +277,10 @@ def _names(ends: OpticPair) -> tuple[str, str]:
 
 def _text(level: int, names: tuple[str, str], links: int, longest_m: int | None = None) -> str:
     """Some cables as a fault has them."""
-    reach = "" if longest_m is None else f" up to {longest_m} m"
-    return f"{links} of {' below '.join(dict.fromkeys(names))}{reach} at tier {level}"
+    products, number = " below ".join(dict.fromkeys(names)), counted(links, "link")
+    if longest_m is None:
+        return f"{number} in all at tier {level}, the longest of {products}"
+    return f"{number} of {products} up to {longest_m} m at tier {level}"
 
 
 def check_one_kind(ledger: Ledger, fabric: Fabric) -> None:

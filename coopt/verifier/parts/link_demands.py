@@ -19,7 +19,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from coopt.instance.numerics import SOLVED
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.instance.texts import both as listed
 from coopt.plan.parts import LinkGrid, LinkLengths
 from coopt.verifier.training.communication import Speeds
@@ -79,7 +79,7 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     firsts, turns, count = grid.firsts, grid.replicas // grid.turn, grid.domains
     if unknown_phases := set(lengths.lengths) - set(sends_on(grid)):
         raise InstanceError(
-            f"proof: has link lengths for phase {min(unknown_phases)!r}, needs"
+            f"link lengths: given for phase {min(unknown_phases)!r}, needs"
             f" {listed(sends_on(grid))}, the phases of its grid"
         )
     by_phase = {
@@ -90,7 +90,8 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
     cuts = [(frozenset(cut.domains), _amount(cut.price)) for cut in lengths.cuts]
     if not all(0 <= domain < count for members, _ in cuts for domain in members):
         raise InstanceError(
-            f"proof: a cut names a domain outside 0 to {count - 1}, needs domains of its grid"
+            f"link lengths: a cut names a domain outside 0 to {count - 1}, needs domains of its"
+            " grid"
         )
     # prices of the cuts that a link from one of the first domains crosses, in all places the cuts
     # are moved to
@@ -140,7 +141,10 @@ def _amount(text: str) -> int:
 def _amounts(amounts: Sequence[str], count: int) -> list[int]:
     """Amounts of a proof as whole numbers."""
     if len(amounts) != count:
-        raise InstanceError(f"proof: has {len(amounts)} link or port multipliers, needs {count}")
+        raise InstanceError(
+            "link lengths: a list of lengths or of ports has"
+            f" {counted(len(amounts), 'number')}, needs {count}"
+        )
     return [_amount(text) for text in amounts]
 
 

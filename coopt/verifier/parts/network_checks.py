@@ -211,8 +211,8 @@ def _totals(
         "transceiver-count",
         fabric.transceiver_count,
         ends,
-        f"The network graph has {ends} transceivers at the ends of its links, but the plan says"
-        f" {fabric.transceiver_count}.",
+        f"The network graph has {counted(ends, 'transceiver')} at the ends of its links, but the"
+        f" plan says {fabric.transceiver_count}.",
     )
 
 

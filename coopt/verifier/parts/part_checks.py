@@ -253,8 +253,9 @@ def check_lines(
         fine and all(map(is_product, items)),
         _texts(claimed),
         _texts(expected),
-        "The bill differs from what the design needs at the instance's prices, including labour"
-        " for added links.",
+        "The lines of the bill differ from those recomputed: what is needed or bought, of the"
+        " kinds in objective.include, at its prices and watts, and labour for links that a phase"
+        " adds to existing switches.",
         TOLERANCE,
     )
 

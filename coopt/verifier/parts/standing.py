@@ -213,11 +213,41 @@ def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
     )
 
 
+CLAIMED = {
+    "fabric": "the fabric",
+    "nic": "the NIC",
+    "nics-per-gpu": "NICs of a GPU:",
+    "ports-in-plane": "ports of a NIC in each plane:",
+    "gpus-per-nic": "GPUs per NIC:",
+    "nic-planes": "planes per NIC:",
+    "tiers": "tiers:",
+    "switch": "the switches, from the leaves up:",
+    "optics": "the optics, from the leaves up (lower / upper end):",
+    "leaf-ports": "the ports of a leaf (down / up):",
+    "pod-ports": "the ports of an aggregation switch (down / up / to each leaf):",
+    "switch-count": "spines:",
+}
+"""What a fault calls the claims on a fabric."""
+
+
 def check_standing(ledger: Ledger, standing: StandingNetwork, fabric: Fabric) -> None:
     """Check that the fabric of a plan is the one that stands."""
     for name, (claim, stands) in _claims(standing, fabric).items():
-        text = f"Of the existing network {name} is {stands}, but the plan says {claim}."
-        ledger.require(name, claim == stands, str(claim), str(stands), text)
+        claim_text, stands_text = _told(claim), _told(stands)
+        fault = f"The existing network has {CLAIMED[name]} {stands_text}, not {claim_text}."
+        ledger.require(name, claim == stands, claim_text, stands_text, fault)
+
+
+def _told(value: object) -> str:
+    """A claim in words: products or numbers, those of one level apart from each other."""
+    if not isinstance(value, list | tuple):
+        return str(value)
+    return (
+        ", ".join(
+            " / ".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in value
+        )
+        or "none"
+    )
 
 
 def is_standing(standing: StandingNetwork, design: Design) -> bool:

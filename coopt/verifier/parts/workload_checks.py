@@ -107,7 +107,7 @@ def check_mapping(
     """Check divisibility, allowed values and placement; None where no time can be computed."""
     subject = f"workload {workload.name!r}"
     complaint = (
-        f"{counted(family.gpus, 'GPU')} train in the plan's network, but {subject} runs on"
+        f"The plan's network has {counted(family.gpus, 'GPU')} in training, but {subject} runs on"
         f" {claim.gpus}."
     )
     ledger.same("workload-gpus", claim.gpus, family.gpus, complaint)
@@ -315,7 +315,7 @@ def _collectives(ledger: Ledger, run: ClaimedRun, work: Work, speed: Speeds) -> 
         tuple(f"{k}: {name}" for k, name in claimed_names.items()),
         expected,
         f"The plan has to name these collective algorithms for {subject}:"
-        f" {', '.join(expected) or 'none'}. For {', '.join(wrong)} it names another or none.",
+        f" {', '.join(expected) or 'none'}. It differs for {', '.join(wrong)}.",
     )
 
 

@@ -93,8 +93,8 @@ class FabricNetwork(NamedTuple):
         remarks += "; every domain is assumed to be as full as the fullest" if family.rooms else ""
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
-            each = f"each of {family.domains} HB domains"
-            return f"all {counted(nics, 'NIC')} of training GPUs in {each}{remarks}"
+            every = "the NIC" if nics == 1 else f"all {nics:,} NICs"
+            return f"{every} of training GPUs in each of {family.domains} HB domains{remarks}"
         kind = "NICs" if family.network.kind == "clos" else "rails"
         return f"{simulated} of {nics} equal {kind} of all {family.domains} HB domains{remarks}"
 
@@ -205,8 +205,8 @@ def network_of(
         raise _unsound(
             question,
             name,
-            f"{counted(choice.count, 'domain')} of {counted(choice.active, 'active GPU')} for"
-            f" {network.gpus}",
+            f"{counted(choice.count, 'domain')} of {counted(choice.active, 'active GPU')} to train"
+            f" on {counted(network.gpus, 'GPU')}",
         )
     if isinstance(network, DirectLinks):
         return DirectNetwork(
@@ -227,7 +227,7 @@ def network_of(
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
         raise InstanceError(
             f"{question.name}: a plane of part {name!r} has {family.ends:,} NICs, too many to"
-            ' simulate paths of single flows, needs network.routing = "spray" or a number'
+            ' follow the paths of single flows, needs network.routing = "spray" or a number'
         )
     return FabricNetwork(family, ports, wiring, sharing)
 

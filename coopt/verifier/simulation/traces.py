@@ -17,12 +17,12 @@ PASSES, MESSAGES, GRADIENTS = range(len(LANES))
 PARTS = {
     "compute": "kernels",
     "tp": "tensor-parallel traffic",
-    "cp": "keys and values not hidden behind compute",
+    "cp": "context-parallel traffic not hidden behind compute",
     "ep": "experts' traffic",
 }
 EXCHANGES = {
-    "dp": "gradients of replicas",
-    "edp": "gradients of copies of experts",
+    "dp": "exchange between replicas",
+    "edp": "exchange between copies of experts",
     "wan": "gradients of other sites",
     "embedding": "gradients of the tied embedding",
     "optimizer": "optimizer",

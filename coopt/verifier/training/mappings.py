@@ -396,7 +396,9 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
 def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
     ranks = mapping.tp * mapping.cp * mapping.pp * mapping.dp
     return (
-        "" if ranks == gpus else f"tp x cp x pp x dp is {ranks}, but {counted(gpus, 'GPU')} train."
+        ""
+        if ranks == gpus
+        else f"tp x cp x pp x dp is {ranks}, but {counted(gpus, 'GPU')} train{'s' * (gpus == 1)}."
     )
 
 
@@ -412,6 +414,8 @@ def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
             f"cp = {c} does not divide the heads or groups of linear mixers (such as Mamba) on a"
             f" GPU with tp = {t}."
         )
+    if x > 1 and not model.experts:
+        return f"ep = {x} needs a model with experts, which {model.name!r} has not."
     if expert_room(workload, t * c * mapping.dp, t) % x:
         return (
             f"ep = {x} does not divide both the experts of {model.name!r} and the ranks that may"
