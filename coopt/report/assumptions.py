@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import workloads_in
 from coopt.instance.workload import Workload
+from coopt.plan.couplings import network_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.report import words
@@ -50,7 +51,12 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     fact = partial(PlanFact, "rests", "")
     from coopt.report.notes import accuracy, certainty, outside_note  # loads arrays
 
-    if errors := [*accuracy(instance, plan.runs)]:
+    on = {
+        run.name: question_on(instance, network_of(part).hb_domain.name)
+        for part in plan.parts
+        for run in part.workloads
+    }
+    if errors := [*accuracy(instance, plan.runs, on)]:
         yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
     for outside in outside_note(plan.runs):
         yield fact("Unmeasured", outside)
@@ -62,8 +68,35 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
             yield fact(name, text(instance, plan, by_key[key]))
     if plan.couplings.ring is not None or any(part.links is not None for part in plan.parts):
         yield fact("Failures", UNCOUNTED)
+    if losses := _losses(instance, plan):
+        yield fact("Losses", losses)
     if plan.next_best is not None:
         yield fact("Prices", _prices(plan, plan.next_best))
+
+
+LOST = {
+    "nic": "NIC",
+    "leaf": "leaf",
+    "plane": "plane",
+    "domain": "HB domain",
+    "channel": "channel between sites",
+}
+"""What a plan may have to survive the loss of, in words."""
+
+
+def _losses(instance: Instance, plan: Plan) -> str:
+    """`time bounds hold without any one NIC or leaf`; empty where nothing has to be survived."""
+    parts: dict[float, list[str]] = {}
+    ring = plan.couplings.ring
+    for part, longer in instance.losses.items():
+        if part != "channel" or (ring is not None and ring.wan):
+            parts.setdefault(longer, []).append(LOST[part])
+    kept = [
+        f"time bounds{f', {longer:g} times as long,' if longer != 1 else ''} hold without any one"
+        f" {words.alternatives(of)}"
+        for longer, of in parts.items()
+    ]
+    return "; ".join(kept)
 
 
 def _worst(assumptions: list[Assumption]) -> Assumption:

@@ -40,6 +40,7 @@ PLAIN = ("usd", "w")
 """Fields of prices and of power, of what is bought by the piece."""
 OWN = "stated in the instance without a source"
 NONE = "no power is counted for it"
+STANDS = "existing, so not bought"
 UNKNOWN = "the instance does not list this part"
 
 
@@ -169,7 +170,9 @@ def price_origins(instance: Instance, items: Iterable[Item]) -> tuple[PriceOrigi
 
 def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
     """The origin of the price of a line, and of its power."""
-    from coopt.network.growth import factor_paid  # needs numpy, which entries are shown without
+    # need numpy, which entries are shown without
+    from coopt.network.growth import factor_paid
+    from coopt.network.parts import standing_units
 
     kind, _ = item.product
     if kind in ("labour", "rack", "wan"):
@@ -186,6 +189,8 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
         for field in next((of for form, of in FIELDS.items() if isinstance(entry, form)), PLAIN)
     )
     # A phase may pay another price than the catalog's: the factor belongs to its origin.
+    if not item.unit_usd and standing_units(instance)[item.product]:
+        return STANDS, w
     by = factor_paid(instance, item)
     return usd if by == 1.0 else f"{by:g} times this price: {usd}", w
 

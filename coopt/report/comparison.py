@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from coopt.plan.difference import Difference, Value
     from coopt.plan.explanation import SizedModel
 
-ALONE = "One HB domain holds every GPU, so there is no network to compare."
+ALONE = "One HB domain holds every GPU that trains, so there is no network to compare."
 NO_BASELINE = (
     "No full-bandwidth Clos network of up to three tiers connects the HB domains and NICs of this"
     " plan with the listed switches, so no saving is stated."
 )
 NONE = "No runner-up was found."
+OTHERWISE = "other optics or counts"
+"""How a design differs whose products, but for optics, and ports are those of another."""
 DOES = {"power": "draws", "time": "takes", "carbon": "emits"}
 """What a cluster does with an amount of an objective, where it does not cost it."""
 AIM = "outlooks.aim"
@@ -174,7 +176,7 @@ def differences(best_design: Design, other_design: Design) -> str:
     best_parts = _parts(best_design)
     changes = [text for key, text in _parts(other_design).items() if text != best_parts.get(key)]
     gone = ["no network"] if best_design.fabric.tiers and not other_design.fabric.tiers else []
-    return "; ".join(changes + gone) or "other counts"
+    return "; ".join(changes + gone) or OTHERWISE
 
 
 def _parts(design: Design) -> dict[str, str]:

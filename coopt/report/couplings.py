@@ -34,6 +34,8 @@ AIMS = {
     False: "least regret over all prices (cost above the best plan at the same prices)",
 }
 """What [robust] asks for, by whether that is the worst case."""
+KINDS = {"hb": "HB domain", "nic": "NIC"}
+"""Kinds of products as a planner calls them, where the key is no word."""
 
 
 def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
@@ -90,10 +92,10 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
         f" {words.seconds(exchange.exchange_s)}"
         + (
             f", or {words.seconds(exchange.without_channel_s)} without any one channel."
-            if links and exchange.without_channel_s is not None
+            if exchange.without_channel_s is not None
             else "."
         )
-        for exchange in ring.exchanges
+        for exchange in (ring.exchanges if links else ())
         for scale, unit in (words.byte_scale(exchange.sent_bytes),)
     ]
     paces = {
@@ -182,7 +184,7 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
 def _joint_purchases(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """Products in use of each kind that is limited, and the price that each discounted one has."""
     kinds = [
-        f"Different products of kind {kind} in use: {len(names)} of at most {most}"
+        f"Different products of kind {KINDS.get(kind, kind)} in use: {len(names)} of at most {most}"
         f" ({', '.join(sorted(names)) or 'none'})."
         for kind, most in instance.sharing.most_products.given.items()
         for names in (products(plan, kind),)
@@ -280,6 +282,12 @@ def _foresight(plan: Plan) -> str | None:
     if myopic.saving is None or myopic.value is None or value is None:
         return None
     share = myopic.saving / myopic.value if myopic.value else 0.0
+    if share < -EQUAL:
+        return (
+            f"Planning each phase on its own costs {words.money(myopic.value)}"
+            f" ({plan.objective.kind}), {words.money(-myopic.saving)} less than this plan, which is"
+            f" not proven optimal.{start} {EACH_ON_ITS_OWN}"
+        )
     outcome = (
         "costs the same here."
         if share <= EQUAL
@@ -358,7 +366,7 @@ def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
 def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tuple[str, str]]:
     (low, high), robust = outlooks.efficiency, instance.robust
     if (low, high) != (1.0, 1.0):
-        text = f"{low:g} to {high:g} times that of the catalog; bounds are met at {low:g}"
+        text = f"{low:g} to {high:g} times that of the GPU's table; bounds are met at {low:g}"
         yield "Efficiency", text
     if robust is not None and (robust.prices != Prices() or robust.aim != "worst-case"):
         yield "Aim", AIMS[outlooks.at_worst_prices]

@@ -38,7 +38,7 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "optics": "transceiver with half a cable",
     "gpu": "GPU",
     "wan": "wide-area channel",
-    "labour": "labour and support",
+    "labour": "labour or support",
     "rack": "rack of switches",
 }
 ORDER = "order"

@@ -17,7 +17,7 @@ from coopt.instance.workload import LONGEST_S
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan, SolverReport, Timing
 from coopt.report import words
-from coopt.report.comparison import differences
+from coopt.report.comparison import OTHERWISE, differences
 from coopt.report.facts import claim_text, value_name
 from coopt.report.words import Cell, FigureTable, facts, figures, verdict_word
 
@@ -172,7 +172,7 @@ def _takes_over(design: Design, other_design: Design) -> str:
     text = differences(design, other_design)
     if text == f"switches {other_design.fabric.switch_text}":
         return f"{text} in place of {design.fabric.switch_text}"
-    if text != "other counts":
+    if text != OTHERWISE:
         return text
     # Optics that come and go, by name; of the same ones, there are other numbers.
     had, has = (
@@ -183,7 +183,7 @@ def _takes_over(design: Design, other_design: Design) -> str:
     gone = words.both(name for name in had if name not in has)
     if come:
         return f"{come} in place of {gone}" if gone else f"{come} as well"
-    return f"without {gone}" if gone else "other optics"
+    return f"without {gone}" if gone else "other counts"
 
 
 def search_table(instance: Instance, plan: Plan) -> RenderableType:
@@ -269,18 +269,23 @@ def verdict_headline(verdict: Verdict) -> str:
         names = ", ".join(dict.fromkeys(repr(check.name) for check in verdict.failures))
         return f"Rejected: {len(verdict.failures)} of {made} fail: {names}."
     gap = f"the gap is {words.percent(verdict.gap)}" if verdict.gap is not None else ""
-    proven, trusted, rival = gap, verdict.on_trust, verdict.undecided
+    proven, rival = gap, verdict.undecided
+    trusted = [verdict.on_trust] if verdict.on_trust else []
     if rival is not None:
-        open_rival = f"a better design at {words.amount(rival.kind, rival.value)} is not ruled out"
+        open_rival = (
+            f"a better design at {words.amount(rival.kind, rival.value)}, which keeps the bounds"
+            " only if rounding helps, is not ruled out"
+        )
         share = "" if rival.gap is None else words.percent(rival.gap)
         proven = f"the proven gap is {share}, because {open_rival}" if share else open_rival
-        trusted = f"that {gap}" if gap else trusted
+        trusted += [f"the claim that {gap}"] if gap else []
+    rest = "rests" if len(trusted) == 1 else "rest"
     replaced = words.both(verdict.overridden)
     clauses = [
         f"Accepted: {made}, all of them hold",
         proven,
         f"the plan was solved for {replaced}" if replaced else "",
-        f"{trusted} rests on {SOLVERS_WORD}" if trusted else "",
+        f"{words.both(trusted)} {rest} on {SOLVERS_WORD}" if trusted else "",
     ]
     return "; ".join(filter(None, clauses)) + "."
 

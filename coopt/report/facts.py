@@ -228,7 +228,7 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
 COLLECTIVES = {"tp": "TP", "cp": "CP", "dp": "DP", "ep": "EP", "edp": "gradients of experts"}
 EXCHANGES = {
     "exchange": "all-to-all",
-    "exchange on both levels at once": "all-to-all inside and between HB domains at once",
+    "exchange on both levels at once": "all-to-all, inside HB domains while between them",
     "switches of the network": "reduction in network switches",
     "switches of the HB domain": "reduction in HB-domain switches",
 }
@@ -244,12 +244,14 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     """
     if run.uptime is None or not workload.calendar:
         time_text = workload.in_own_units(run.iteration_time_s)
-        if run.uptime is not None and workload.min_tokens_per_s is None and time_text:
-            return (
-                f"{time_text} if nothing fails,"
-                f" {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
-            )
-        return f"{time_text} if nothing fails" if workload.calendar else time_text
+        if workload.min_tokens_per_s is not None or not time_text:
+            return time_text
+        mean_text = (
+            ""
+            if run.uptime is None
+            else f", {workload.duration(run.elapsed_s(run.uptime.goodput))} on average"
+        )
+        return f"{time_text} if nothing fails{mean_text}"
     mean_s = run.elapsed_s(run.uptime.goodput)
     # Without a confidence the mean is what was promised, and is told once.
     if run.uptime.promised >= run.uptime.goodput:
@@ -575,7 +577,9 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
 def asked_of(instance: Instance, part: Part) -> list[tuple[WorkloadPlan, Workload]]:
     """The runs of a part with what was asked of each."""
     names = [run.name for run in part.workloads]
-    trained = trained_on(instance, part.phase, names, network_of(part).gpus)
+    network = network_of(part)
+    question = question_on(instance, network.hb_domain.name)  # with the margin of its GPUs
+    trained = trained_on(question, part.phase, names, network.gpus)
     asked = {workload.name: workload for workload in trained}
     # A plan that is wrong may name others.
     return [(run, asked.get(run.name, instance.workload[0])) for run in part.workloads]
@@ -632,7 +636,9 @@ def network_facts(
     yield fact("GPUs", network.gpus, "GPUs", train)
     if network.gpus < domain.count * domain.size:
         mean = network.gpus / domain.count
-        yield fact("In each HB domain", mean, "GPUs", f"{mean:.4g} of {domain.size} GPUs train")
+        on_average = "" if mean == int(mean) else " on average"
+        text = f"{mean:.4g} of {domain.size} GPUs train{on_average}"
+        yield fact("In each HB domain", mean, "GPUs", text)
     yield from (
         _direct(fact, network)
         if isinstance(network, DirectLinks)
@@ -643,7 +649,7 @@ def network_facts(
 def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design) -> list[PlanFact]:
     fabric = design.fabric
     if not fabric.tiers:
-        return [fact("Network", "none, one HB domain holds every GPU")]
+        return [fact("Network", "none, one HB domain holds every GPU that trains")]
     alike = side_by_side(fabric.kind, fabric.planes, fabric.nic.planes)
     ratio, ports = fabric.oversubscription, fabric.nic.planes
     bandwidth = "full bandwidth" if ratio <= 1 else _oversubscribed(fabric)

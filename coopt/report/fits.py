@@ -27,7 +27,8 @@ def _one(fits: Fits) -> list[RenderableType]:
     if fits.mappings == 1:
         (memory,) = fits.listed
         return pieces(Text(head, style="bold"), *_components(memory, fits), *_instead(fits))
-    counts = f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} fit."
+    verb = "fits" if fits.fitting == 1 else "fit"
+    counts = f"{fits.fitting:,} of {words.counted(fits.mappings, 'mapping')} {verb}."
     first = "the first " if len(fits.listed) == SHOWN else ""
     listed = (
         f"The table lists {first}{words.counted(len(fits.listed), 'combination')} of degrees, those"

@@ -616,7 +616,7 @@ def environment(split: RankGrid, mapping: MappingChoice) -> dict[str, tuple[str,
 
 def _exports(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     if sharded_fully(mapping):
-        yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # sharded parameters need several queues"
+        yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # Megatron-FSDP needs several queues"
     for name, (value, why) in environment(split, mapping).items():
         yield f"export {name}={value}  # {why}"
 

@@ -57,9 +57,12 @@ def reproduction_report(reproduction: Reproduction) -> list[RenderableType]:
         )
         for name, counts, cheapest in searches
     ]
-    found: tuple[RenderableType, ...] = (
+    sentence = (
         f"{confirmed:,} of {words.counted(len(compared), 'compared design')} {cost} no more than"
-        " any network that coopt finds for the same end points and bandwidth.",
+        " any network that coopt finds for the same end points and bandwidth."
+    )
+    found: tuple[RenderableType, ...] = (
+        *((sentence,) if compared else ()),
         figures(
             "The cheapest network with the same end points and bandwidth",
             ("design",),

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 
 from coopt.instance.base import Entry
 from coopt.instance.catalog import entries
@@ -55,18 +56,22 @@ def building_notes(instance: Instance, design: Design) -> list[str]:
 
 
 def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
-    """Which links of parts, by their names, nobody can build of what is listed, as their ends do
-    not mate: the first tier of each where that is so, with what its links join.
+    """Which links of parts, by their names, nobody can build as planned, as their ends do not mate:
+    the first tier of each where that is so, with what its links join.
     """
+    given = instance.network.given
+    cure = (
+        "Check protocol and lane_gbit_s of these parts."
+        if given
+        else "Buy parts of one protocol and one lane rate (network.buildable = true plans with"
+        " those only)."
+    )
     notes: dict[str, list[str]] = {name: [] for name in designs}
     for name, design in designs.items():
         if (mismatch := first_unmated(instance.network, design.fabric)) is not None:
             ends = words.both(f"{end.name} ({_lanes(end)})" for end in mismatch[1])
-            notes[name].append(
-                f"Links below tier {mismatch[0]} cannot be built from the parts listed, as their"
-                f" ends do not mate: {ends}. Buy parts of one protocol and one lane rate"
-                " (network.buildable = true plans with those only)."
-            )
+            what = "do not mate" if given else "cannot be built as planned, as they do not mate"
+            notes[name].append(f"The ends of links below tier {mismatch[0]} {what}: {ends}. {cure}")
     yield from notes_by_part(notes)
 
 
@@ -110,7 +115,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     fewest = -(-design.gpus // domain.size)
     if instance.network.domain_fill == "even" and fewest < domain.count:
         uneven = (
-            f", but {words.both(instance.even_for)} does not allow uneven filling"
+            f", but uneven filling is not supported with {words.both(instance.even_for)}"
             if instance.even_for
             else " (network.domain_fill = 'any' tries uneven filling)"
         )
@@ -122,9 +127,9 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     yield from _nic_notes(instance, design)
     if design.spare_domains and fabric.tiers:
         yield (
-            "Spare domains have no switch ports. When one replaces a failed domain, its links are"
-            " moved over at a patch panel or by hand; availability.restart_s has to include that"
-            " time."
+            "Spare domains have no switch ports. When one replaces a failed domain, the links of"
+            " the failed one are moved over at a patch panel or by hand; availability.restart_s has"
+            " to include that time."
         )
     if fabric.kind == "rail-only" and fabric.tiers and fabric.planes > fabric.nic.planes:
         yield (
@@ -135,13 +140,14 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 def _nic_notes(instance: Instance, design: Design) -> Iterator[str]:
     """Whether servers come with the NICs of a design, and how much of them their GPUs reach."""
-    for sold in instance.network.hb_domains if design.fabric.tiers else ():
+    question = question_on(instance, design.hb_domain.name)
+    for sold in question.network.hb_domains if design.fabric.tiers else ():
         if sold.name == design.hb_domain.name:
-            yield from _of_nics(instance, sold, design.fabric.nic)
+            yield from _of_nics(question, sold, design.fabric.nic)
 
 
 def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
-    if sold.nics and choice.name not in sold.nics:
+    if sold.nics and choice.name not in sold.nics and not instance.network.given:
         yield (
             f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {choice.name}: ask"
             " the vendor whether such servers exist."
@@ -154,8 +160,9 @@ def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[
     if sent_gbit_s > reached_gbit_s:
         key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
         yield (
-            f"Each GPU of {sold.name} can use only {reached_gbit_s:g} of its {sent_gbit_s:g}"
-            f" Gbit/s of {nic.name} because of {key}; predicted times account for that."
+            f"A GPU of {sold.name} reaches its NICs at only {reached_gbit_s:g} Gbit/s ({key}), of"
+            f" the {sent_gbit_s:g} Gbit/s that {nic.name} gives it; predicted times account for"
+            " that."
         )
 
 
@@ -164,6 +171,11 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
     them are alike.
     """
     fabric, rate = design.fabric, link_gbit_s(instance, design)
+    uneven = (
+        "pinned flows need that (network.routing)"
+        if instance.network.routing == "pinned"
+        else "uneven numbers might need fewer switches (network.bundles = 'any')"
+    )
     for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
         way, in_use = (
             switch_of(instance, fabric, tier, rate),
@@ -173,9 +185,8 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
         if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
             yield (
                 f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use only"
-                f" {in_use} of their {way.radix} ports each, because every switch below has the"
-                " same number of links to each switch it reaches. Uneven numbers might need fewer"
-                " switches (network.bundles = 'any')."
+                f" {in_use} of their {way.radix} ports each. Every switch below has the same number"
+                f" of links to each switch it reaches; {uneven}."
             )
 
 
@@ -234,7 +245,12 @@ COUNTED = {
     "gpu": "GPUs that train",
     "host": "servers",
 }
-NEVER_COUNTED = ["racks", "cooling equipment", "spare parts", "networks for storage and management"]
+NEVER_COUNTED = [
+    "racks",
+    "cooling equipment",
+    "spare NICs, switches and optics for repairs",
+    "networks for storage and management",
+]
 LITTLE_MEMORY = 0.02
 """Share of a GPU's memory below which a plan says that so little is left free."""
 MANY_IDLE = 0.05
@@ -283,7 +299,7 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
     trained = [workload for workload in instance.workload if workload.train_tokens is not None]
     promised_s = {run.name: run.promised_s for run in runs}
     days = sum(w.days(promised_s[w.name]) for w in trained if w.name in promised_s)
-    add_up = f" One after the other they take {days:,.4g} days." if days else ""
+    add_up = f" One after the other they take {days:,.4g} days." if 0 < days < math.inf else ""
     whole = add_up if len(trained) == len(instance.workload) else ""
     return f"Workloads take turns: each is timed with the whole cluster to itself.{whole}"
 
@@ -325,7 +341,9 @@ def reading_notes(
         f"The interconnect of {domain.name} counts as $0; set its usd_per_gpu if the price of"
         " the servers does not include it."
         for domain in domains_of(instance, parts)
-        if domain.usd_per_gpu == 0 and "hb" in instance.objective.include
+        if domain.usd_per_gpu == 0
+        and "hb" in instance.objective.include
+        and not instance.network.given
     ]
     knobs: dict[str, dict[str, None]] = {}
     for run in runs:
@@ -363,15 +381,30 @@ def domains_of(instance: Instance, parts: Iterable[Part]) -> Iterator[HbDomain]:
     yield from (domain for domain in instance.network.hb_domains if domain.name in names)
 
 
-def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+def accuracy(
+    instance: Instance,
+    workloads: Sequence[WorkloadPlan],
+    on: Mapping[str, Instance] = MappingProxyType({}),
+) -> Iterator[str]:
     """How far the model is off where that is known, of several workloads from the least to the
     most, and which times exceed their bounds if they are off by as much.
+
+    Parameters
+    ----------
+    on
+        The questions for the GPUs that workloads run on, by name, where kinds differ.
     """
     # Of several runs of a workload the one with the least slack counts.
     runs = {run.name: run for run in sorted(workloads, key=lambda run: -run.slack)}
+    asked = (
+        workload
+        for name in (workload.name for workload in instance.workload)
+        for workload in on.get(name, instance).workload
+        if workload.name == name
+    )
     known = [
         (run.error, run, workload)
-        for workload in instance.workload
+        for workload in asked
         if (run := runs.get(workload.name)) and run.error is not None and run.nearest
     ]
     if not known:
@@ -379,7 +412,7 @@ def accuracy(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[
     (least, nearer, _), (most, run, workload) = (
         of(known, key=lambda each: each[0]) for of in (min, max)
     )
-    size, of_run, gpu = words.percent(most), "", instance.cluster.gpu
+    size, of_run, gpu = words.percent(most), "", on.get(run.name, instance).cluster.gpu
     if least < most:
         size = f"{words.percent(least)} ({nearer.name}) to {size} ({run.name})"
         of_run = f" to {run.name}"
@@ -448,13 +481,15 @@ def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator
         if run.error is None:  # a plan of before errors were in plans
             continue
         workload = asked_of[run.name]
-        longer_s = [run.promised_s * (1.0 + longer(run.error, chance)) for chance in SURE]
         dated = workload.train_tokens is not None
+        time_s = run.promised_s if dated else run.iteration_time_s
+        longer_s = [time_s * (1.0 + longer(run.error, chance)) for chance in SURE]
         times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
         name = f" of {run.name}" if len(asked_of) > 1 else ""
+        undisturbed = ", if nothing fails" if dated and run.uptime is None else ""
         yield (
             f"{'Training' if dated else 'Iterations'}{name}: within {times[0]} ({SURE[0]:.0%}"
-            f" likely), {times[1]} ({SURE[1]:.0%})."
+            f" likely), {times[1]} ({SURE[1]:.0%}){undisturbed}."
         )
 
 
@@ -463,7 +498,8 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
     better.
     """
     counts, design = sorted(instance.cluster.gpus), plan.design
-    if design is not None and design.gpus in counts:
+    # With idle GPUs, numbers in between were tried.
+    if design is not None and design.gpus in counts and not instance.cluster.idle_gpus:
         # More GPUs are faster; for any other aim fewer may do.
         place = counts.index(design.gpus) - (instance.objective.minimize != "time")
         start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
@@ -496,7 +532,7 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
 def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     """How many GPUs of HB domains stand idle where fewer domains would hold those that train."""
     design, fill = plan.design, instance.network.domain_fill
-    if design is None or not design.hb_domain.count:
+    if design is None or not design.hb_domain.count or instance.network.given:
         return
     domain = design.hb_domain
     bought, fewest = domain.count * domain.size, -(-design.gpus // domain.size)
@@ -504,8 +540,9 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     # A remainder in the last domain is no choice: only whole domains more than needed are worth a
     # note.
     if fewest < domain.count and share >= MANY_IDLE:
+        forced = words.both(instance.even_for) or "network.domain_fill"
         reason = (
-            "the same number of GPUs has to train in every domain (network.domain_fill)"
+            f"the same number of GPUs has to train in every domain ({forced})"
             if fill == "even"
             else "no better plan on fewer domains was found"
         )
@@ -536,16 +573,21 @@ def tp_across(
     """Which TP groups leave their HB domain, and the key that keeps them inside, or that nothing
     inside will do.
     """
-    names = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
-    of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
+    spanning = dict.fromkeys(run.name for run in workloads if run.placement["tp"][1] > 1)
+    left_open = {one.name for one in instance.workload if one.allow_tp_across is None}
     several = "s" * (len(workloads) > 1)
     kept = [f"meets the bound{several}"] * any(run.bounded for run in workloads)
     kept += ["stays within the limits"] * bool(instance.limits.given or instance.power_caps_mw)
     does = words.both(kept) or "divides GPUs and batch and fits into memory"
-    reason = f", because no mapping that {does} keeps them inside one."
-    if names:
-        free = "; workload.allow_tp_across = false keeps them inside one."
-        yield f"TP groups{of} span several HB domains{reason if none_inside else free}"
+    endings = {
+        True: f", because no plan that keeps them inside one {does}.",
+        False: "; workload.allow_tp_across = false keeps them inside one.",
+    }
+    for forced, ending in endings.items():
+        names = [name for name in spanning if (none_inside and name in left_open) == forced]
+        of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
+        if names:
+            yield f"TP groups{of} span several HB domains{ending}"
 
 
 def margin_note(instance: Instance, plan: Plan, without: float | None = None) -> list[str]:
@@ -564,6 +606,9 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
         share = f" ({words.percent((value - without) / without)})" if without else ""
         dear = f"{words.amount(kind, value - without)}{share}"
         cost = f"; that costs {dear if value > without else 'nothing'}"
+    kept = kept_free(instance, margin)
+    if not kept:  # only times have a margin, and none has a bound
+        return []
     built = {name for part in plan.parts if part.design for name in part.design.fabric.switch_names}
     ports = ", ".join(
         f"{switch.free_ports} of {switch.free_ports + switch.radix} on {switch.name}"
@@ -574,16 +619,24 @@ def margin_note(instance: Instance, plan: Plan, without: float | None = None) ->
     by_default = (
         "" if instance.margin else " This is the default; margin = 'none' keeps nothing free."
     )
-    return [f"Kept free: {kept_free(instance, margin)}{of_switches}{cost}.{by_default}"]
+    return [f"Kept free: {kept}{of_switches}{cost}.{by_default}"]
 
 
 def counting_sentence(instance: Instance) -> str:
     """What the bill holds, and what it leaves out."""
     include = instance.objective.include
     included = [text for kind, text in COUNTED.items() if kind in include]
-    included += ["wide-area channels"] if instance.wan else []
+    further = {
+        "panel ports": instance.network.panels and "switch" in include,
+        "labour for retrofits": any(phase.retrofit_usd_per_link for phase in instance.phase),
+        "wide-area channels": instance.wan,
+    }
+    included += [text for text, is_counted in further.items() if is_counted]
     excluded = [text for kind, text in COUNTED.items() if kind not in include] + NEVER_COUNTED
-    return f"The bill counts {', '.join(included)}. It does not count {', '.join(excluded)}."
+    standing = " What stands counts with its power, not its price." if instance.stands else ""
+    return (
+        f"The bill counts {', '.join(included)}. It does not count {', '.join(excluded)}.{standing}"
+    )
 
 
 def kept_free(instance: Instance, margin: Margin) -> str:
@@ -644,18 +697,18 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
         if bound_s is not None and time_s and bound_s >= FAR * time_s:
             yield (
                 f"workload[{w}].max_iteration_time_s = {bound_s:g} is {bound_s / time_s:,.0f}"
-                f" times what the plan takes ({words.seconds(time_s)}). The key is in seconds an"
-                f" iteration; if the value is meant in milliseconds, write {bound_s / 1000:g}."
+                f" times what an iteration of the plan takes ({words.seconds(time_s)}). The key is"
+                f" in seconds; if the value is meant in milliseconds, write {bound_s / 1000:g}."
             )
 
 
 def _open_channels(plan: Plan) -> Iterator[str]:
-    """That channels between sites end in ports which no bill has."""
+    """That channels between sites end in ports which no bill has but in their price."""
     lit = plan.couplings.ring.wan if plan.couplings.ring else ()
     channels = sum(link.channels for link in lit if link.optic is None)
     if channels:
         yield (
-            "The bill leaves out ports and optics of"
+            "Beyond their price (wan.usd), the bill has no ports and optics for"
             f" {words.counted(channels, 'wide-area channel')} ([sharing.core] and wan.km add them)."
         )
 
@@ -749,9 +802,10 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
             goodput = slowest.uptime.goodput if slowest.uptime else 1.0
             years = workload.days(slowest.elapsed_s(goodput)) / 365
             if 1 < years < math.inf:
+                undisturbed = "" if slowest.uptime else " if nothing fails"
                 yield (
                     f"Training {workload.name} on {spoken(workload.needed_tokens)} tokens takes"
-                    f" {years:.3g} years."
+                    f" {years:.3g} years{undisturbed}."
                 )
 
 
@@ -813,8 +867,8 @@ def far_figures(instance: Instance) -> Iterator[str]:
                     ends = f"{_number(min(known))} to {_number(max(known))}"
                     yield (
                         f"{place}: {key} = {_number(value)} of {part.name} is far outside the"
-                        f" catalog's range of {ends}{f' ({unit[1]})' if unit else ''}: check its"
-                        " unit."
+                        f" catalog's range of {ends}"
+                        f"{f' ({unit[1]}): check its unit.' if unit else ': check the number.'}"
                     )
 
 

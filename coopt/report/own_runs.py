@@ -25,8 +25,9 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
     """Values with intervals, errors before and after, and the mappings that are worth a run."""
     posteriors = calibration.posteriors
     runs = words.counted(sum(len(posterior.rows) for posterior in posteriors), "run")
+    has_links = any(not link.why for link in calibration.links)
     tests = words.counted(sum(not link.why for link in calibration.links), "result")
-    used = [runs] * bool(posteriors) + [f"{tests} of nccl-tests"] * bool(calibration.links)
+    used = [runs] * bool(posteriors) + [f"{tests} of nccl-tests"] * has_links
     values = [
         (
             posterior.name,
@@ -49,7 +50,6 @@ def posterior_report(calibration: OwnCalibration) -> list[RenderableType]:
         for posterior in posteriors
     ]
     offered = [posterior for posterior in posteriors if not posterior.unphysical]
-    has_links = any(not link.why for link in calibration.links)
     return pieces(
         Text(f"Fitted to {both(used) or 'no run'}; the catalog is unchanged.", style="bold"),
         *(_predictions(calibration) if calibration.rows else ()),

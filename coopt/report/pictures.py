@@ -153,11 +153,12 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
         row for row in comparison.rows if row.measured_s is not None and row.predicted_s is not None
     ]
     if not rows or comparison.overall is None:
-        ((reason, _),) = Counter(row.why for row in comparison.rows).most_common(1)
+        reasons = Counter(row.why for row in comparison.rows)
+        ((reason, times),) = reasons.most_common(1)
         count = words.counted(len(comparison.rows), "row")
+        why = reason if len(reasons) == 1 else f"{words.count(times)} of them: {reason}"
         raise InstanceError(
-            f"--plot: none of {count} could be predicted ({reason}), needs at least one"
-            " predicted row"
+            f"--plot: none of {count} could be predicted ({why}), needs at least one predicted row"
         )
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)

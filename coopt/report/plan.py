@@ -4,6 +4,7 @@ sentence first, then the question in a few rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -39,6 +40,7 @@ from coopt.report.comparison import (
     saving_text,
 )
 from coopt.report.couplings import (
+    KINDS,
     bill_tables,
     coupling_tables,
     doubt_rows,
@@ -70,7 +72,6 @@ from coopt.report.facts import (
 from coopt.report.notes import (
     accuracy,
     certainty,
-    choice_notes,
     first_sentences,
     kept_free,
     margin_note,
@@ -106,7 +107,6 @@ MINIMISED = {
     "carbon": "the carbon of the electricity for training",
 }
 
-KINDS = {"hb": "HB domain", "nic": "NIC"}
 TIMED = {
     "time": "the fastest",
     "usd_per_token": "the cheapest per token",
@@ -151,7 +151,7 @@ def headline(instance: Instance, plan: Plan) -> str:
     within = f"proven within {words.percent(gap or 0.0)} of the optimum of coopt's model"
     proven = "proven optimal in coopt's model" if gap is None or gap < EQUAL else within
     errors = [run.error for run in plan.runs if run.error is not None]
-    error_text = f" (error {words.percent(max(errors))} on measured runs)" if errors else ""
+    error_text = f" (error {words.percent(max(errors))} by measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
         cheaper = "draws less" if claim.kind == "power" else "is cheaper"
@@ -169,7 +169,15 @@ def _standing_verb(instance: Instance, cost: Cost) -> str | None:
     stock = standing_units(instance)
     if not any(stock[item.kind, item.name] for item in cost.items if item.kind == "hb"):
         return None
-    if instance.sharing.mode == "partition":
+    used = Counter[tuple[str, str]]()
+    for item in cost.items:
+        used[item.product] += item.count
+    retires = any(
+        count > used[product]
+        for product, count in stock.items()
+        if product[0] in instance.objective.include
+    )
+    if instance.sharing.mode == "partition" or (cost.capex_usd == 0 and retires):
         return f"From existing{' and new' * (cost.capex_usd > 0)} parts build"
     return "Keep" if cost.capex_usd == 0 else "Turn the existing network into"
 
@@ -245,10 +253,8 @@ def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
     """The objective's value as it stands in a sentence; `prices` says at which, where not at those
     of the instance.
     """
-    if kind == "power":
-        return f"drawing {words.power(cost.power_w)}"
     gpus = f" {without_gpus(cost)}".rstrip()
-    if instance.network.given:
+    if kind == "power" or instance.network.given:
         return f"drawing {words.power(cost.power_w)}{gpus}"
     if kind == "tco":
         return f"for {words.money(cost.tco_usd)} in {both(owning(instance))}{prices}{gpus}"
@@ -351,7 +357,11 @@ def _steps(discount: Discount) -> str:
 
 def _limit_row(key: str, cap: float) -> str:
     name, unit = LIMITED[key]
-    return f"at most {words.money(cap)} of {name}" if unit == "USD" else f"at most {cap:g} {unit}"
+    if key == "train_days_total":
+        return f"at most {cap:,.10g} days for all workloads in turn"
+    if unit == "USD":
+        return f"at most {words.money(cap)} of {name}"
+    return f"at most {cap:,.10g} {unit}"
 
 
 MOST_LINES, MOST_BOUNDS = 8, 2
@@ -410,12 +420,13 @@ def plan_report(
     without_margin: float | None = None,
 ) -> list[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
+    known = plan_facts(instance, plan)
+    sections = plan_sections(instance, plan, known, baseline, without_margin)
+    said = sections.get("notes", [])
     return pieces(
         *_opening(instance, plan),
-        *plan_sections(
-            instance, plan, plan_facts(instance, plan), baseline, without_margin
-        ).values(),
-        choice_notes(instance, plan),
+        *sections.values(),
+        [note for note in remarks(instance, plan) if note not in said] if sections else None,
         search_table(instance, plan),
         runners_tables(plan),
     )
@@ -618,10 +629,13 @@ def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
 def _limit(instance: Instance, check: LimitCheck) -> str:
     """How much of a limit is left; of one on IT power what the hall has to feed."""
     value, limit = (words.with_unit(number, check.unit) for number in (check.value, check.limit))
-    left = f"{words.percent(1 - check.value / check.limit)} {'left' if check.ok else 'TOO MUCH'}"
+    share = words.percent(abs(1 - check.value / check.limit))
+    left = f"{share} {'left' if check.ok else 'TOO MUCH'}"
     pue = instance.objective.pue
     cooled = f"; with cooling {words.with_unit(check.value * pue, check.unit)} (PUE {pue:g})"
-    return f"{value} of {limit}, {left}{cooled if check.name.startswith('power') else ''}"
+    # Sites have a PUE each.
+    is_cooled = check.name.startswith("power") and not instance.site
+    return f"{value} of {limit}, {left}{cooled if is_cooled else ''}"
 
 
 def _proof_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
@@ -672,6 +686,8 @@ def ranking_report(ranking: MappingRanking) -> list[RenderableType]:
 
 def _ranked(workload: RankedMappings) -> list[RenderableType]:
     listed_text = words.counted(workload.listed, "mapping")
+    if not workload.listed:
+        return [f"Workload {workload.name}: no mapping divides GPUs, layers and batch evenly."]
     if not workload.mappings:
         placed = " and can be placed on this network" if workload.fitting else ""
         return [f"Workload {workload.name}: none of {listed_text} fits into memory{placed}."]

@@ -102,11 +102,13 @@ def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
         yield f"{many} {'more' if more > 0 else 'fewer'}"
     nets = [
         f"{of.fabric.tiers}-tier {of.fabric.kind} at {words.ratio(of.fabric.oversubscription)}"
+        if of.fabric.tiers
+        else "no network"
         for of in (then, now)
     ]
     if nets[0] != nets[1]:
         yield f"{nets[0]} in place of {nets[1]}"
-    for part in ("nic", "switch"):
+    for part in ("nic", "switch") if then.fabric.tiers and now.fabric.tiers else ():
         names = [getattr(of.fabric, part).name for of in (then, now)]
         if names[0] != names[1]:
             yield f"{names[0]} in place of {names[1]}"

@@ -46,8 +46,9 @@ def summary_report(summary: Summary) -> list[RenderableType]:
     headline = f"{words.counted(summary.cases, 'case')} done{''.join(bad)}."
     if summary.stopped:
         headline = (
-            f"Stopped ({summary.stopped}): {rows:,} of {words.counted(summary.cases, 'case')} are"
-            " in the results. Run the same command with --resume to continue."
+            f"Stopped ({summary.stopped}): {rows:,} of {words.counted(summary.cases, 'case')}"
+            f" {'is' if rows == 1 else 'are'} in the results. Run the same command with --resume"
+            " to continue."
         )
     repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
     counts = {

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from coopt.instance.layouts import Chunk
+from coopt.instance.texts import alternatives
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import tp_of_experts
@@ -183,9 +184,8 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ): (
             model.extra_predictions > 0 and (not model.kv_rank or mapping.pp > 1 or mapping.cp > 1)
         ),
-        f"precision = {workload.precision}: needs {', '.join(QUANTIZED)}": (
-            workload.precision not in QUANTIZED
-        ),
+        f"precision = {workload.precision}: TorchTitan trains in other formats, needs"
+        f" {alternatives(QUANTIZED)}": (workload.precision not in QUANTIZED),
         (
             "precision = fp4 with experts: TorchTitan has no fp4 converter for experts, needs"
             " bf16 or fp8"
@@ -258,7 +258,7 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
         (
             f"recompute = {mapping.recompute}: the framework has no such recomputation, needs"
-            " none, full, or with flash attention selective"
+            " none, full, or selective with flash attention"
         ): (
             mapping.recompute not in ("none", "full")
             and not (mapping.recompute == "selective" and options.attention == "flash")
@@ -267,7 +267,9 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
             f"attention = {options.attention}: the framework has only fused attention"
             " kernels, needs flash"
         ): (options.attention != "flash"),
-        f"schedule = {options.schedule}: needs 1f1b": options.schedule != "1f1b" and mapping.pp > 1,
+        f"schedule = {options.schedule}: this format has only 1F1B, needs 1f1b": (
+            options.schedule != "1f1b" and mapping.pp > 1
+        ),
         (
             f"dp_mode = {options.dp_mode}: FSDP2 applies gradients in the same step, needs sync"
             " or overlap"

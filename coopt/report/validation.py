@@ -200,7 +200,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             exhausted += f"; {name} memory is {words.percent(error)} off in the median"
     yield (
         f"Memory, predicted not to fit: {words.count(memory.refused)} of"
-        f" {words.counted(memory.stated, 'published mapping')} that ran{exhausted}."
+        f" {words.counted(memory.stated, 'mapping')} that ran{exhausted}."
     )
     yield (
         "Error: predicted / measured - 1; bias: its median. HFU points: mean difference between"
@@ -210,7 +210,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
     if assumed := sum(bool(row.assumptions) for row in comparison.rows):
         yield (
             f"{words.counted(assumed, 'row')} {'rests' if assumed == 1 else 'rest'} on assumptions"
-            " about what was not published; --json lists them."
+            " about what their table does not say; --json lists them."
         )
     yield from (
         f"For comparison, on {peer.rows} rows, most of them from {words.both(peer.groups)},"

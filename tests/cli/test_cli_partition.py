@@ -46,7 +46,12 @@ def test_a_partition_is_solved_shown_and_accepted(coopt, partitioned):
     instance, plan = partitioned
     shown = coopt("solve", instance, "--full")
     assert shown.stdout.startswith("Build 2 clusters")
-    for part in ("Networks and their workloads", "Discounts", "Bill of materials", "products of kind hb in use: 1 of"):
+    for part in (
+        "Networks and their workloads",
+        "Discounts",
+        "Bill of materials",
+        "products of kind HB domain in use: 1 of",
+    ):
         assert part in shown.stdout
     assert coopt("verify", instance, plan).exit_code == 0
     table = json.loads(plan.read_text("utf-8"))

@@ -10,6 +10,8 @@ import pytest
 
 import coopt
 from coopt.instance.catalog import find
+from coopt.instance.couplings import Robust
+from coopt.instance.evidence import longer
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
 from coopt.network.orders import order_notes_of_parts
@@ -19,10 +21,23 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.report.assumptions import rests_on
 from coopt.report.comparison import network_sentence
 from coopt.report.facts import training_text
-from coopt.report.notes import accuracy, certainty, first_sentences, memory_note, reading_notes, study_notes, turns_text
+from coopt.report.notes import (
+    accuracy,
+    certainty,
+    counting_sentence,
+    first_sentences,
+    kept_free,
+    margin_note,
+    memory_note,
+    reading_notes,
+    study_notes,
+    tp_across,
+    turns_text,
+)
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
 from tests.conftest import ask, switch
+from tests.kinds import solved
 
 SLOW = {"workload__0__max_iteration_time_s": 100.0}
 LARGER = {"network__hb_domains": "hgx-h100-8", "workload__0__max_iteration_time_s": 10.0}
@@ -57,7 +72,7 @@ def screen(**changes: object) -> str:
     return " ".join(rendered(plan_screen(instance, coopt.solve(instance))).split())
 
 
-def run_of(instance: Instance, **changes: float) -> WorkloadPlan:
+def run_of(instance: Instance, **changes: object) -> WorkloadPlan:
     (run,) = coopt.solve(instance).workloads
     return run.model_copy(update=changes)
 
@@ -66,6 +81,61 @@ def test_what_counts_and_what_does_not() -> None:
     for include, counted in ((["hb", "nic", "switch", "optics"], False), (["hb", "nic", "gpu"], True)):
         before, _, after = text(objective={"include": include}).partition("does not count")
         assert ("GPUs that train" in before, "GPUs that train" in after) == (counted, not counted)
+
+
+def test_labour_for_retrofits_is_told_of_the_bill() -> None:
+    instance, _ = solved("phased")
+    assert "labour for retrofits" in counting_sentence(instance)
+    assert "labour" not in counting_sentence(ask())
+    assert "What stands" not in counting_sentence(ask())
+
+
+def test_interruptions_count_in_the_days_of_training_and_not_in_an_iteration() -> None:
+    for changes, ends in ((SLOW, ""), ({"workload__0__train_tokens": 1e12, **SLOW}, ", if nothing fails.")):
+        failing = ask(**changes, availability={"rates": "llama-3"})
+        for instance, end in ((failing, ""), (ask(**changes), ends)):
+            (run,) = coopt.solve(instance).workloads
+            (said,) = certainty(instance, [run])
+            assert said.endswith(end or "(95%).")
+            is_slower = run.promised_s > run.iteration_time_s
+            assert is_slower == (instance is failing)
+            workload = instance.workload[0]
+            longest = run.promised_s if ends else run.iteration_time_s
+            least_s = longest * (1.0 + longer(run.error or 0.0, 0.8))
+            assert (workload.duration(least_s) if ends else f"{least_s:.4g}"[:4]) in said
+
+
+def test_what_a_plan_survives_is_told_on_the_first_screen() -> None:
+    instance, plan = solved("worst-case")
+    told = {fact.name: fact.shown for fact in rests_on(instance, plan)}
+    assert told["Losses"] == "time bounds, 1.5 times as long, hold without any one NIC"
+    instance, plan = solved("sites")
+    survives = instance.model_copy(update={"robust": Robust(survive=("channel",))})
+    assert plan.couplings.ring is not None
+    for ring, shown in ((plan.couplings.ring, True), (plan.couplings.ring.model_copy(update={"wan": ()}), False)):
+        built = plan.model_copy(update={"couplings": plan.couplings.model_copy(update={"ring": ring})})
+        told = {fact.name: fact.shown for fact in rests_on(survives, built)}
+        assert (told.get("Losses") == "time bounds hold without any one channel between sites") == shown
+
+
+def test_nothing_is_kept_free_of_times_where_none_has_a_bound() -> None:
+    instance = ask(margin={"ports": 0.0}, objective={"minimize": "time"}, workload__0__max_iteration_time_s=None)
+    assert not kept_free(instance, instance.kept_margin)
+    assert not margin_note(instance, coopt.solve(instance))
+
+
+def test_tp_groups_across_domains_have_their_reason_each() -> None:
+    one = ask().workload[0].model_dump(mode="json")
+    rows = [one | {"name": "free", "allow_tp_across": True}, one | {"name": "forced", "allow_tp_across": None}]
+    instance = ask(workload=rows)
+    runs = [run_of(ask(), name=row["name"], placement={"tp": (4, 2)}) for row in rows]
+    forced, free = tp_across(instance, runs, none_inside=True)
+    assert forced.startswith("TP groups of forced span")
+    assert "because no plan that keeps them inside one meets the bounds" in forced
+    assert free.startswith("TP groups of free span")
+    assert free.endswith("workload.allow_tp_across = false keeps them inside one.")
+    (only,) = tp_across(instance, runs, none_inside=False)
+    assert only.startswith("TP groups of free, forced span")
 
 
 def test_a_figure_in_another_unit_is_named_with_the_range_of_the_catalog() -> None:

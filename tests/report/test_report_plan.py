@@ -33,7 +33,7 @@ def network(instance, plan):
 def test_an_optimal_plan_leads_with_decision_price_and_proof(instance, plan):
     assert headline(instance, plan) == (
         "Build 128 x gh200-256 joined by a 2-tier rail-only network, for $94.3 M without the GPUs;"
-        " proven optimal in coopt's model (error 7.1% on measured runs)."
+        " proven optimal in coopt's model (error 7.1% by measured runs)."
     )
     within = changed(plan, objective=changed(plan.objective, gap=0.008))
     assert "0.8%" in headline(instance, within).rpartition(";")[2]
@@ -220,7 +220,7 @@ def test_differences_are_named_by_what_stands_in_place(plan, dearer):
     (other,) = dearer.alternatives
     fabric = changed(dearer.design.fabric, tiers=0, tier=())
     assert differences(dearer.design, changed(dearer.design, fabric=fabric)) == "no network"
-    assert differences(dearer.design, dearer.design) == "other counts"
+    assert differences(dearer.design, dearer.design) == "other optics or counts"
     assert "other-hb" in differences(dearer.design, other.design)
 
 
@@ -233,7 +233,7 @@ def test_what_takes_over_outside_a_price_says_what_it_replaces(plan):
         "switches box": {"switch": changed(fabric.switch, name="box")},
         f"new-optic in place of {optic}": {"tier": tuple(changed(tier, **new) for tier in fabric.tier)},
         "new-optic as well": {"tier": (changed(leaf, **new | {"optic_below": optic}), *above_leaf)},
-        "other optics": {},
+        "other counts": {},
     }
     for said, change in changes.items():
         design = changed(plan.design, fabric=changed(fabric, **change))

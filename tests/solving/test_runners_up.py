@@ -152,7 +152,7 @@ def test_a_number_out_of_range_is_refused(top: int) -> None:
 
 
 slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-SAID = "because no mapping that meets the bound keeps them inside one"
+SAID = "because no plan that keeps them inside one meets the bound"
 HARD = {
     "workload__0__mapping": {"tp": 16, "pp": 1, "micro_batch": [1], "zero": [0], "recompute": ["none"]},
     "network__hb_domains": "hgx-h100-8",

@@ -105,7 +105,7 @@ def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_b
     assert verdict.on_trust == "the bound"
     assert verdict_contents(verdict)["trusted"]
     page = page_html(PageCase(instance=instance, plan=plan, verdict=verdict, origin=ORIGIN))
-    assert "Verified; the lower bound rests on the solver" in page
+    assert "Verified; the bound rests on the solver" in page
     assert verdict_headline(verdict).endswith("; the bound rests on the solver's word.")
     assert Verdict.model_validate_json(verdict.model_dump_json()).on_trust == verdict.on_trust
 

@@ -223,8 +223,12 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     if not front.points:
         return []
     verb, workloads = VERBS[front.kind].split()[0], instance.workload
-    gpu, gpus = instance.cluster.gpu, instance.cluster.most_gpus
-    error = max(largest_error(gpu, workload, gpus) for workload in workloads)
+    gpus = instance.cluster.most_gpus
+    error = max(
+        largest_error(gpu, workload, gpus)
+        for gpu in instance.cluster.kinds
+        for workload in workloads
+    )
     one_network = front.points[0].plan is None
     gap = max(point.claim.gap or 0.0 for point in front.points)
     within = f" by more than {words.percent(gap)}" if gap > SOLVED else ""
@@ -267,8 +271,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         f"At a knee the saving slows down: {longer} saves much up to it and far less beyond it."
         if any(point.knee for point in front.points)
         else "",
-        f"Times are estimates, off by {words.percent(error)} on average on runs that were left out"
-        f" of the fit{close}."
+        f"Times are estimates, off by up to {words.percent(error)} on average{close}."
         if error
         else "",
     ]

@@ -227,9 +227,9 @@ def _badge(case: PageCase) -> tuple[str, str]:
     if case.plan.cost is None:
         settled = status == "infeasible" and not doubted
         open_text = "No plan found; infeasibility is not proven."
-        return "warn-box", "Infeasible: no design is possible." if settled else open_text
+        return "warn-box", "Infeasible: no design meets the question." if settled else open_text
     trusted = (
-        "Verified; the lower bound rests on the solver's word."
+        f"Verified; {case.verdict.on_trust} rests on the solver's word."
         if case.verdict.on_trust
         else "Verified."
     )

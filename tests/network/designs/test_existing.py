@@ -15,7 +15,7 @@ from coopt.network.designs import chain_of, link_rates
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import Space, families
 from coopt.network.standing import standing_family
-from coopt.report.facts import plan_facts
+from coopt.report.facts import asked_of, plan_facts
 from coopt.report.plan import plan_sections
 from coopt.solving.evaluate import _fastest_mapping
 from coopt.verifier.parts.bills import levels
@@ -318,6 +318,10 @@ def test_what_islands_take_of_a_bound_has_the_margin_of_their_gpus():
             if run.name == workload.name == instance.workload[int(limit.key.split("[")[1][0])].name
         ]
         assert used == pytest.approx(max(took), rel=1e-12)
+    for part in plan.parts:
+        of_gpus = {of.name: of for of in question_on(instance, part.design.hb_domain.name).workload}
+        told = [(workload.time_margin, of_gpus[run.name].time_margin) for run, workload in asked_of(instance, part)]
+        assert all(shown == own for shown, own in told)
 
 
 TWO_SWITCHES = {"rails": 16, "nics_per_gpu": 2, "nic_ports": 2, "leaf_domains": 4, "fabric": "rail-optimized"}
