@@ -41,6 +41,7 @@ from coopt.instance.texts import (
     InstanceError,
     both,
     check_numbers,
+    cut,
     html,
     in_dots,
     names_in,
@@ -171,6 +172,10 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     from coopt.instance.catalog import sentences
 
     table = instance.model_dump(by_alias=True)
+    network = instance.network
+    for key in type(network).model_fields.keys() - network.model_fields_set:
+        if table["network"][key] == type(network).model_fields[key].default:
+            del table["network"][key]  # as in the question, where rules ask what is given
     for workload in table["workload"]:
         workload["global_batch"] = choice.global_batch.get(
             workload["name"], workload["global_batch"]
@@ -337,6 +342,10 @@ def load(
     """
     if isinstance(source, Mapping):
         content, origin, folder = source, "instance", Path()
+    elif not isinstance(source, str | Path):
+        raise InstanceError(
+            f"instance = {cut(repr(source))}: needs an instance, as its file or as a table"
+        )
     else:
         content, origin, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
     table = overridden(content, overrides or {}, origin)
@@ -424,8 +433,11 @@ def _is_index(text: str) -> bool:
 
 def _only(rows: Sequence[Any], key: str, file: str) -> Any:
     if len(rows) != 1:
-        need = "needs an index or a name, such as workload.0 or workload['NAME']"
-        raise InstanceError(f"{file}: override {key}: there are {len(rows)} tables, {need}")
+        need = "an index or a name, such as workload.0 or workload['NAME']"
+        raise InstanceError(
+            f"{file}: override {key}: the list has {len(rows) or 'no'} entries, needs"
+            f" {need if rows else 'a list with entries'}"
+        )
     return rows[0]
 
 
@@ -556,10 +568,14 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
     InstanceError
         If the instance, or its plan, has such an objective; `task` is the task in words.
     """
-    for kind in (instance.objective.minimize, of_plan):
+    places = {
+        "objective.minimize": instance.objective.minimize,
+        "the objective of the plan": of_plan,
+    }
+    for place, kind in places.items():
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
-                f"{instance.name}: objective.minimize = {kind!r}: {task} compares bills, needs"
+                f"{instance.name}: {place} = {kind!r}: {task} compares bills, needs"
                 " 'capex', 'power' or 'tco', with a time as the bound of its workload"
             )
 
@@ -581,6 +597,7 @@ def require_one_network(instance: Instance, task: str, remedy: str = "") -> None
     """
     if instance.beyond_one_network:
         raise InstanceError(
-            f"{instance.name}: {task} is for one network, needs an instance without"
-            f" {both(instance.beyond_one_network)}{remedy}"
+            f"{instance.name}: {task} is for"
+            f" {'one network' if instance.several_networks else 'one value of each key'}, needs an"
+            f" instance without {both(instance.beyond_one_network)}{remedy}"
         )

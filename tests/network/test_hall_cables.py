@@ -14,6 +14,7 @@ import coopt
 from coopt.columns.grid import context_of
 from coopt.columns.table import columns, needs
 from coopt.instance.reserves import Availability
+from coopt.instance.schema import at_choice, choices_of
 from coopt.instance.texts import InstanceError
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
@@ -436,6 +437,17 @@ def test_other_cables_than_the_hall_has_are_rejected(answered, change):
 def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
     with pytest.raises(ValueError, match=sentence):
         question(4, cables="hall", **network)
+
+
+def test_the_hall_goes_with_lists_to_choose_from():
+    """Each choice is a question in which what was not given stays so."""
+    table = {"cluster.gpu": ["h100-sxm", "b200"], "workload.global_batch": [64, 128]}
+    network = {"cables": "hall", "hb_domains": ["hgx-h100-8", "hgx-b200-8"], "optics": ["400g-sr4", "400g-dr4"]}
+    instance = coopt.load("instances/tiny-64.toml", table | {f"network.{key}": value for key, value in network.items()})
+    choices = [at_choice(instance, choice) for choice in choices_of(instance)]
+    assert [choice.network.cables for choice in choices] == ["hall"] * 4
+    with pytest.raises(InstanceError, match=r"network\.link_reach_m, needs"):
+        coopt.load(instance.model_dump(by_alias=True))
 
 
 @pytest.mark.parametrize("seed", [0, 3])
