@@ -260,7 +260,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
         ) from None
     ids = Counter(design.id for design in designs)
     repetitions = [
-        f"{file.name}: design {name!r}: this id appears twice, needs different ids"
+        f"{file.name}: design {name!r}: this id appears more than once, needs different ids"
         for name in ids
         if ids[name] > 1
     ]
@@ -297,18 +297,24 @@ def _with_id(sentence: str, table: dict[str, Any]) -> str:
 def contradictions(design: PublishedDesign) -> Iterator[str]:
     """Yield one sentence for each contradiction between keys of a design."""
     rails, unit, leaf = design.leaf_rails, design.unit_domains, design.leaf_domains
+    is_clos = design.fabric == "clos"
     has, published = design.nic_ports, design.published
     yield from broken(
         (
-            design.gpus_per_domain % rails and rails != design.domain_ends,
+            is_clos and design.rails is not None,
+            f"rails = {rails}: every leaf of a clos serves all rails, needs no rails or another"
+            " fabric",
+        ),
+        (
+            not is_clos and design.gpus_per_domain % rails and rails != design.domain_ends,
             f"rails = {rails}: needs a divisor of gpus_per_domain = {design.gpus_per_domain}"
             + f", or {design.domain_ends}, a rail for each port in a plane" * (has > design.planes),
         ),
         (
             has // design.planes % design.nics_per_gpu,
-            f"nics_per_gpu = {design.nics_per_gpu}: {counted(has, 'port')} in"
-            f" {counted(design.planes, 'plane')} do not divide among the NICs, needs a multiple of"
-            f" {design.nics_per_gpu * design.planes} in nic_ports",
+            f"nics_per_gpu = {design.nics_per_gpu}: the NICs of a GPU cannot share"
+            f" {counted(has, 'port')} in {counted(design.planes, 'plane')} equally, needs a"
+            f" multiple of {design.nics_per_gpu * design.planes} in nic_ports",
         ),
         (
             has % design.planes,
@@ -331,7 +337,7 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
             f"pod = {design.pod!r}: a network with one tier has no pods, needs two or more tiers",
         ),
         (
-            design.pod == "rail" and design.fabric == "clos",
+            design.pod == "rail" and is_clos,
             "pod = 'rail': every leaf of a clos serves all rails, needs pod = 'unit' or another"
             " fabric",
         ),

@@ -45,6 +45,8 @@ def tables(draw: st.DrawFn) -> Table:
     ends = table["gpus_per_domain"] * nic_ports // table["planes"]
     if fabric != "clos" and ends > rails == table["gpus_per_domain"] and draw(st.booleans()):
         table["rails"] = ends  # each port has a leaf of its own
+    if fabric == "clos":
+        del table["rails"]  # every leaf serves all
     return table
 
 

@@ -178,7 +178,12 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
         r"tiers\[1\].gbit_s = 800: .*qm9700 have 400 Gbit/s",
     ),
     "pods of one tier": ((f"tiers = {TWO}", "pod = 'unit'\ntiers = [{ ports = 64 }]"), "pod = 'unit': "),
-    "rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': "),
+    "pods of rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': "),
+    "rails of a clos": (('"rail-optimized"', '"clos"\nrails = 4'), "rails = 4: every leaf of a clos serves all rails"),
+    "rails for each port of a clos": (
+        ('"rail-optimized"', '"clos"\nrails = 16\nnic_ports = 2'),
+        "rails = 16: every leaf of a clos serves all rails, needs no rails or another fabric",
+    ),
     "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key"),
     "unknown key of a tier": ((LAST, "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),
     "no ports": ((LAST, "{ ports = 0 }]"), r"tiers\[1\].ports = 0: "),
@@ -230,7 +235,7 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
         assert found.refused == (found.rows[0].why,)
         assert why in found.rows[0].why
     file.write_text(PLAIN + PLAIN.replace("schema = 1", ""), "utf-8")
-    with pytest.raises(InstanceError, match=r"design 'plain': .* twice"):
+    with pytest.raises(InstanceError, match=r"design 'plain': .* more than once"):
         read_designs(file)
     with pytest.raises(InstanceError, match=r"ours.toml: design 'plain': published is"):
         coopt.reproduce(written(("published = { switches = [16, 8], links = [512, 512] }", "")))
