@@ -54,6 +54,8 @@ def test_what_transformers_5_writes_has_the_parameters_that_it_builds(tmp_path: 
     assert total == pytest.approx(said["parameters"], rel=0.002)
 
 
+TOWER = {"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 0}
+NO_PATCH = {"num_attention_heads": 4, "patch_size": 0}
 LLAMA = plain("llama", 4, 512, (8, 2), 2048, 32000)
 HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_experts_per_tok=2)
 
@@ -68,12 +70,17 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         (LLAMA | {"layer_types": ["full_attention"] * 3}, "needs one entry for each of 4 layers"),
         (LLAMA | {"num_attention_heads": 7, "num_key_value_heads": 7}, "needs a divisor of hidden_size = 512"),
         (LLAMA | {"num_key_value_heads": 3}, "kv_heads = 3: needs a divisor of heads = 8"),
+        (LLAMA | {"num_hidden_layers": None}, "num_hidden_layers is missing, needs a number above 0"),
+        (LLAMA | {"intermediate_size": None}, "intermediate_size is missing, needs a width of at least 1"),
+        (LLAMA | {"vision_config": TOWER}, "vision_config: num_attention_heads = 0: needs a number of at least 1"),
+        (LLAMA | {"vision_config": TOWER | NO_PATCH}, "vision_config: patch_size = 0: needs a number of at least 1"),
+        ("model:\n  num_layers: 4\n  started: 2027-13-45\n", "not YAML (month must be in 1..12), needs"),
         (LLAMA | {"hidden_size": "512"}, "hidden_size = '512': needs a whole number"),
         (LLAMA | {"vocab_size": None}, "vocab_size is missing"),
         (LLAMA | {"ngram_memory_size": 4096}, "ngram_memory_size = 4096: needs"),
         (LLAMA | {"num_local_experts": 4, "num_experts_per_tok": 8}, "1 <= top_k <= experts"),
         (HYBRID | {"hybrid_override_pattern": "M-M*X"}, "hybrid_override_pattern = 'M-M*X': needs one of M, *, -"),
-        (LLAMA | {"use_cla": True, "cla_share_factor": 2}, "use_cla = True: needs false"),
+        (LLAMA | {"use_cla": True, "cla_share_factor": 2}, "use_cla = true: needs false"),
         (HYBRID | {"num_hidden_layers": 9}, "for each of 9 layers"),
         ({"zero_optimization": {"stage": 3}}, "a DeepSpeed configuration does not describe a model"),
         ([1, 2], "does not describe a model"),
@@ -135,6 +142,13 @@ def test_arguments_a_log_and_a_recipe_say_the_same_model(tmp_path: Path) -> None
     )
     logged = read(tmp_path, printed + "  swiglu ..... True\n  num_query_groups ..... 1\n", "run.log").model
     assert (logged.kv_heads, logged.ffn, logged.gated) == (4, 640, True)
+    unset = "".join(
+        f"  {name} ..... {value}\n"
+        for name, value in (("attention_output_gate", False), ("window_size", None), ("kv_lora_rank", 32))
+    )
+    unset += "  experimental_attention_variant ..... None\n"
+    again = read(tmp_path, f"{printed}{unset}  swiglu ..... True\n", "unset.log").model
+    assert again.model_copy(update={"name": logged.name}) == logged
 
 
 def test_arguments_may_be_keys_and_a_tower_a_table(tmp_path: Path) -> None:

@@ -134,9 +134,10 @@ def _of_yaml(text: str, place: str) -> tuple[Values, list[str]]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark else ""
-        raise InstanceError(
-            f"{place}: {line}not YAML ({getattr(error, 'problem', error)}), needs {FORMATS}"
-        ) from None
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise InstanceError(f"{place}: {line}not YAML ({problem}), needs {FORMATS}") from None
+    except ValueError as error:  # what looks like a date and is none
+        raise InstanceError(f"{place}: not YAML ({error}), needs {FORMATS}") from None
     if not isinstance(table, Mapping):
         raise InstanceError(f"{place}: does not describe a model, needs {FORMATS}")
     flat = dict(leaves(table))

@@ -192,10 +192,11 @@ class Reader:
             text.value(name, default=None)
         unknown = list(text.left())
         if unknown:
+            kind = self._kind or self._outer.value("model_type", default="")
             raise text.refuse(
                 unknown[0],
-                f"to be a key that coopt knows for model_type = {self._kind!r}, because an unknown"
-                " key may change the shape of the model",
+                f"to be a key that coopt knows for model_type = {kind!r}, because an unknown key"
+                " may change the shape of the model",
             )
         if has_residual_attention:
             self._notes.append(
@@ -537,9 +538,11 @@ class Reader:
             values["ffn_layers"] = len(self._own_ffn)
         shared = text.number("shared_intermediate_size", default=0)
         if not experts:
-            width = shared if self._kind == "granitemoehybrid" else dense or wide
+            is_shared = self._kind == "granitemoehybrid"
+            width = shared if is_shared else dense or wide
             if not width:
-                raise text.refuse("intermediate_size", "a width of at least 1")
+                names = ("shared_intermediate_size",) if is_shared else wide_names
+                raise text.refuse(text.has(*names) or names[0], "a width of at least 1")
             return values | {"ffn": width}
         ffn = text.number("moe_intermediate_size", "moe_ffn_hidden_size", default=wide)
         plain = self._plain_layers()
@@ -634,8 +637,11 @@ class Reader:
         hidden = vision.number("hidden_size", "embed_dim", "width", "vt_hidden_size")
         if vision.has("embed_dim") and vision.has("hidden_size"):  # Qwen2-VL
             hidden = vision.number("embed_dim")
-        heads = vision.number("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
-        if not heads or hidden % heads:
+        head_names = ("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
+        heads = vision.number(*head_names)
+        if not heads:
+            raise vision.refuse(str(vision.has(*head_names)), "a number of at least 1")
+        if hidden % heads:
             key = vision.has("embed_dim", "hidden_size", "width", "vt_hidden_size")
             raise vision.refuse(str(key), f"a multiple of its number of heads, {heads}")
         ratio = vision.value("mlp_ratio", default=4)
@@ -644,16 +650,19 @@ class Reader:
         merge = (
             vision.number(*merge_names, default=self._outer.number(*merge_names, default=0)) ** 2
         )
-        patch = vision.number("patch_size", "vt_patch_size", default=14)
+        patch_names = ("patch_size", "vt_patch_size")
+        patch = vision.number(*patch_names, default=14)
+        if not patch:
+            raise vision.refuse(str(vision.has(*patch_names)), "a number of at least 1")
         side = vision.value("image_size", "init_pos_emb_height", default=0)
         if isinstance(side, list) and side and side.count(side[0]) == len(side):
             side = side[0]
         side = side if isinstance(side, int) else 0
         tokens = (side // patch) ** 2 if side > patch else 1024
-        if not side:
+        if side <= patch:
             self._notes.append(
-                f"{vision.place} gives no size of square images: 1,024 patches per image and one"
-                " image per sequence are assumed"
+                f"{vision.place} gives no size of square images of several patches: 1,024 patches"
+                " per image and one image per sequence are assumed"
             )
         merge = merge or (4 if self._kind.startswith(MERGING) else 1)
         deep = vision.numbers("deepstack_visual_indexes")

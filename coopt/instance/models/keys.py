@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coopt.instance.base import MAX_COUNT
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted, cut
 
 MISSING: Any = object()
+LONGEST_VALUE = 60
+"""Characters of a value that a complaint shows."""
 SHAPES = re.compile(
     r"hidden|layer|head|expert|rank|dim|intermediate|state|group|interval|pattern|freq|stream|latent"
     r"|window|mixer|gram|engram|memory|hc_|attn_res|loop|recurr|depth|block|sparse|compress|index"
@@ -59,7 +61,10 @@ class Keys:
 
     def refuse(self, name: str, need: str) -> InstanceError:
         """Return the complaint about a key: its place, its value, and what is needed."""
-        return InstanceError(f"{self.place}: {name} = {self._table.get(name)!r}: needs {need}")
+        value = self._table.get(name)
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+        given = " is missing," if value is None else f" = {cut(text, LONGEST_VALUE)}:"
+        return InstanceError(f"{self.place}: {name}{given} needs {need}")
 
     def number(self, *names: str, default: Any = MISSING) -> int:
         """Return a whole number; a list of one number for every layer counts as that number."""
@@ -87,7 +92,7 @@ class Keys:
         if value is None:
             return None
         if not isinstance(value, Sequence) or isinstance(value, str) or len(value) < layers:
-            raise self.refuse(name, f"one entry for each of {layers} layers")
+            raise self.refuse(name, f"one entry for each of {counted(layers, 'layer')}")
         return list(value[:layers])
 
     def numbers(self, *names: str) -> list[int]:

@@ -61,6 +61,7 @@ LATENT_DEFAULTS |= {"v_head_dim": 128}
 MAMBA_DEFAULTS = {"n_groups": 8, "ssm_state_size": 128, "mamba_head_dim": 64}
 FREQUENCY = re.compile(r"[\[\]()\d*+, ]+")
 PRINTED = re.compile(r"^\s*(?:\d+:)?\s*(\w+) \.{3,} *(\S.*?)\s*$", re.MULTILINE)
+SWITCHES = {"True": True, "False": False}
 TOWER = "vision_config"
 """A table of its own in a model, with the names of Hugging Face."""
 VARIANTS = (None, "gated_delta_net", "dsa")
@@ -78,7 +79,11 @@ def arguments_of(text: str) -> dict[str, Any]:
     found: dict[str, Any] = {  # those that a log prints, and flags that are off by default
         "group_query_attention": False,
         "multi_latent_attention": False,
-    } | {match[1]: _number(match[2]) for match in PRINTED.finditer(text)}
+    } | {
+        match[1]: SWITCHES.get(match[2], _number(match[2]))
+        for match in PRINTED.finditer(text)
+        if match[2] != "None"  # which a log prints of what is not given
+    }
     name = ""
     for word in words:
         if re.fullmatch(r"--[a-z][\w-]*(=.*)?", word, re.DOTALL):
@@ -185,8 +190,10 @@ def _tower(said: Mapping[str, Any], place: str) -> Values:
         return {}
     whole = re.match(r"transformers\.models\.(qwen3_\w+)\.", str(tower.get("_target_", "")))
     if not whole:
+        target = tower.get("_target_")
+        given = " is missing," if target is None else f" = {target!r}:"
         raise InstanceError(
-            f"{place}: {TOWER}._target_ = {tower.get('_target_')!r}: needs a tower of Qwen3-VL or"
+            f"{place}: {TOWER}._target_{given} needs a tower of Qwen3-VL or"
             " Qwen3.5 in transformers.models, or the config.json of the model"
         )
     image = said.get("image_size")
