@@ -12,6 +12,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.plan.couplings import NETWORK, CorePlan, Couplings, PhaseSpending
 from coopt.plan.parts import DirectLinks, Record, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import plan_of
 
 Value = bool | int | float | str | None
 RESULTS = {
@@ -72,6 +73,7 @@ def difference_of(before: Plan, after: Plan) -> Difference:
     >>> coopt.diff(plan, plan).changes
     ()
     """
+    before, after = plan_of(before), plan_of(after)
     old_values, new_values = (dict(_flat("", _compared(plan))) for plan in (before, after))
     # in the order of the plan that has more values, as the other may lack whole sections of it
     keys = dict.fromkeys(

@@ -19,7 +19,7 @@ from coopt.instance.catalog import sentences
 from coopt.instance.couplings import LIMITED
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
-from coopt.instance.texts import InstanceError, check_digits, read_text
+from coopt.instance.texts import InstanceError, both, check_digits, cut, read_text
 from coopt.instance.variants import phases_of, with_tp
 from coopt.instance.workload import Workload
 from coopt.plan.contents import promised_days_in_turn
@@ -76,12 +76,17 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
         return instance, plan
     if same:
         check_same_sha(instance, plan)
+    lists = f"lists in {both(instance.open_keys)}"
     if plan.cost is None:
-        require_decided(instance, "a plan file that holds no plan")
-    if plan.chosen not in choices_of(instance):
         raise InstanceError(
-            f"{instance.name}: the plan chose {plan.chosen.text!r}, which this instance does not"
-            " list; needs a plan of this instance"
+            f"{instance.name}: {lists}: no plan was found that chose from them, needs an answer"
+            " with a plan"
+        )
+    if plan.chosen not in choices_of(instance):
+        chose = plan.chosen.text
+        raise InstanceError(
+            f"{instance.name}: {lists}: the plan chose {repr(chose) if chose else 'nothing'}, which"
+            " is not among them, needs a plan of this instance"
         )
     question = at_choice(instance, plan.chosen)
     # The next best choice may be one that this question no longer has.
@@ -133,6 +138,23 @@ def plan_json(plan: Plan) -> str:
 def proof_json(proof: Proof) -> str:
     """Return the proof as a JSON document, without default values."""
     return proof.model_dump_json(by_alias=True, exclude_defaults=True)
+
+
+def plan_of(plan: Plan | str | Path) -> Plan:
+    """Return a plan, reading it if a file is given.
+
+    Raises
+    ------
+    InstanceError
+        If it is neither.
+    """
+    if isinstance(plan, Plan):
+        return plan
+    if isinstance(plan, str | Path):
+        return read_plan(plan)
+    raise InstanceError(
+        f"plan = {cut(repr(plan))}: needs a plan, such as `coopt.solve` returns, or the file of one"
+    )
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -192,7 +214,7 @@ def _document(path: str | Path, form: type[Document], document: str, remedy: str
         wrong = (
             f"is TOML, the format of instances, needs {document} in JSON"
             if _is_toml(text)
-            else f"not JSON: {error}"
+            else f"not JSON ({error}), needs {document}"
         )
         raise InstanceError(f"{file.name}: {wrong}") from None
 

@@ -25,7 +25,7 @@ from coopt.perf.uptime import enough_domains
 from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Assumption, Plan
-from coopt.plan.store import decided, placed_as
+from coopt.plan.store import decided, placed_as, plan_of
 from coopt.solving.arrays import pace_of, row_of, workload_plan
 from coopt.solving.cliffs import with_cliffs
 from coopt.solving.days import family_domain_lost, uptime_of
@@ -52,6 +52,7 @@ def assess(instance: Instance, plan: Plan) -> Plan:
     >>> [assumption.key for assumption in plan.assumptions]
     ['availability.rates = "llama-3"', 'availability.rates = "llama-3"']
     """
+    plan = plan_of(plan)
     return with_cliffs(instance, with_better_numbers(instance, with_assumptions(instance, plan)))
 
 

@@ -34,6 +34,7 @@ from coopt.perf.collectives import Flows as WayFlows
 from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import plan_of
 from coopt.plan.traffic import CollectiveRoutes, LinkLoad, RoutedWorkload, Routing
 from coopt.solving.days import allowed_s
 from coopt.solving.driver import claim_of, identity, unknown, within_gap
@@ -95,6 +96,7 @@ def route_plan(
     >>> coopt.route(instance, coopt.solve(instance)).workloads[0].within_bound
     True
     """
+    plan = plan_of(plan)
     if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(
             f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}"

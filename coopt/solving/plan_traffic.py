@@ -33,6 +33,7 @@ from coopt.perf.traffic import replicas_of
 from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
+from coopt.plan.store import plan_of
 from coopt.plan.traffic import TrafficReport, Trained
 from coopt.solving.arrays import row_of
 from coopt.solving.days import allowed_s
@@ -82,7 +83,7 @@ def traffic(
     >>> training.talking_pairs > 0
     True
     """
-    question = instance_of(instance)
+    question, plan = instance_of(instance), plan_of(plan)
     check_runs(question, plan, "traffic", part)
     family, demand = demands(question, plan, workload=workload, trees=trees, part=part)
     return traffic_figures(question, family, demand)

@@ -25,7 +25,7 @@ from coopt.perf.uptime import throughput_without
 from coopt.plan.couplings import Ring, SharedCore, WanPlan
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.store import check_same_question
+from coopt.plan.store import check_same_question, plan_of
 from coopt.plan.traffic import Fault, FaultedWorkload, Faults, Interrupted, Spares, Unaligned
 from coopt.solving.days import allowed_s, uptime_of
 from coopt.solving.plan_traffic import CLOSE, iteration_of, trusted_part
@@ -102,6 +102,7 @@ def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> F
     >>> [fault.part for fault in found if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
+    plan = plan_of(plan)
     if part in plan.couplings.shared_cores:
         return _core_faults(instance, plan, plan.couplings.shared_cores[part])
     network = trusted_part(instance, plan, "faults", part)

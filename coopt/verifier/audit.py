@@ -26,7 +26,7 @@ from coopt.instance.workload import LONGEST_S
 from coopt.plan.contents import running
 from coopt.plan.parts import DirectLinks
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.store import LimitCheck, PlanEvaluation, PlanFigure, decided, read_plan
+from coopt.plan.store import LimitCheck, PlanEvaluation, PlanFigure, decided, plan_of
 from coopt.verifier.bounds.designs import check_bound, check_rivals
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
@@ -143,6 +143,7 @@ def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
     >>> coopt.evaluate_plan(instance, coopt.solve(instance)).value
     343840.0
     """
+    plan = plan_of(plan)
     if plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"
@@ -356,7 +357,7 @@ def verify(
     (True, False)
     """
     instance = instance_of(instance)
-    plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    plan = plan_of(plan)
     ledger = Ledger()
     if check_numbers(ledger, plan) and check_question(ledger, instance, plan):
         check_margin(ledger, instance)

@@ -29,7 +29,7 @@ from coopt.plan.store import (
     claims_of,
     decided,
     placed_as,
-    read_plan,
+    plan_of,
     read_proof,
 )
 from coopt.verifier.bounds.links import LinksBound
@@ -105,7 +105,7 @@ def certify(
     (True, '181888')
     """
     instance = instance_of(instance)
-    plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    plan = plan_of(plan)
     if instance.open_keys:
         return _of_choices(instance, plan, proof)
     check_same_question(instance, plan)

@@ -136,6 +136,34 @@ def test_loading_a_table_leaves_it_alone() -> None:
         coopt.load(table, {"cluster.gpus": 0})
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "assess",
+        "certify",
+        "draw",
+        "evaluate_plan",
+        "faults",
+        "prove",
+        "report",
+        "route",
+        "simulate",
+        "traffic",
+        "verify",
+    ],
+)
+def test_nothing_in_place_of_a_plan_is_one_error(name: str) -> None:
+    with pytest.raises(coopt.InstanceError, match=r"^plan = None: needs a plan, such as `coopt\.solve` returns"):
+        getattr(coopt, name)(ask(), None)
+    with pytest.raises(coopt.InstanceError, match=r"^plan = None: needs a plan"):
+        coopt.diff(coopt.solve(ask()), None)  # type: ignore[arg-type]
+
+
+def test_nothing_in_place_of_an_instance_is_one_error() -> None:
+    with pytest.raises(coopt.InstanceError, match=r"^instance = None: needs an instance, as its file or as a table"):
+        coopt.solve(None)  # type: ignore[arg-type]
+
+
 def _in_full(instance: coopt.Instance) -> list[dict[str, Any]]:
     timed = {"timing_s": True, "seconds": True, "collectives": {"__all__": {"seconds"}}}
     return [document.model_dump(exclude=timed) for document in answers(instance, coopt.solve(instance))]

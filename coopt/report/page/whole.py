@@ -9,7 +9,7 @@ from coopt.instance.texts import InstanceError, write_text
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
-from coopt.plan.store import check_same_sha, decided
+from coopt.plan.store import check_same_sha, decided, plan_of
 from coopt.report.fronts.files import check_packages
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.page.evidence import Picture, whole_plan
@@ -55,7 +55,7 @@ def report(
     True
     """
     check_packages("report")
-    question = instance_of(instance)
+    question, plan = instance_of(instance), plan_of(plan)
     called = "coopt.report in Python"
     place = "none" if isinstance(instance, Instance) else str(instance)
     origin = Origin(command=called, instance_file=place, plan_file="none", written=moment())
@@ -95,7 +95,7 @@ def draw(instance: Instance | str | Path, plan: Plan) -> Picture:
     >>> picture.image[:4]
     '<svg'
     """
-    question = instance_of(instance)
+    question, plan = instance_of(instance), plan_of(plan)
     check_same_sha(question, plan)
     if plan.cost is None:
         raise InstanceError(

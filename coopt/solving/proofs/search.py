@@ -23,7 +23,7 @@ from coopt.plan.schema import (
     Proof,
     PurchaseCut,
 )
-from coopt.plan.store import check_same_question, decided, placed_as, read_plan
+from coopt.plan.store import check_same_question, decided, placed_as, plan_of
 from coopt.solving.direct.answer import listed_rows
 from coopt.solving.direct.lengths import link_lengths
 from coopt.solving.driver import identity
@@ -78,7 +78,7 @@ def prove(
     (True, '164704')
     """
     instance = instance_of(instance)
-    plan = plan if isinstance(plan, Plan) else read_plan(plan)
+    plan = plan_of(plan)
     question, plan = decided(instance, plan)
     check_same_question(question, plan)
     instance, plan = placed_as(question, plan)

@@ -14,7 +14,7 @@ from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
 from coopt.plan.parts import Design, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.store import check_same_question
+from coopt.plan.store import check_same_question, plan_of
 from coopt.plan.traffic import (
     Cause,
     FlowRate,
@@ -75,6 +75,7 @@ def simulate(
     >>> coopt.simulate(instance, coopt.solve(instance)).met
     True
     """
+    plan = plan_of(plan)
     check_same_question(instance, plan)
     names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
