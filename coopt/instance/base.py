@@ -86,7 +86,7 @@ class Range(Table):
         range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
         if self.most < self.least:
             raise ValueError(f"{range_text}: needs most >= least")
-        if self.most - self.least > MAX_OF_RANGE * self.step:
+        if (self.most - self.least) // self.step >= MAX_OF_RANGE:
             raise ValueError(f"{range_text}: needs at most {MAX_OF_RANGE:,} numbers")
         return self
 
@@ -121,10 +121,10 @@ def _day(value: Any) -> Any:
         return value
     try:
         day = date.fromisoformat(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, needs a day such as 2027-01-15") from None
-    if day.isoformat() != value:  # weeks and days without dashes are ISO too
-        raise ValueError("is not written as YYYY-MM-DD, needs a day such as 2027-01-15")
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != value:  # weeks and days without dashes are ISO too
+        raise ValueError("is no day of the calendar as YYYY-MM-DD, needs one such as 2027-01-15")
     return day
 
 

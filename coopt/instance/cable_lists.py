@@ -70,7 +70,7 @@ class CableList:
         self.origin, self.rows, self.models = origin, rows, models
         servers = sorted(device for device in models if models[device] in hb_domains)
         if not servers:
-            found = both(map(repr, sorted({*models.values()})))
+            found = _told(models.values())
             raise InstanceError(
                 f"{origin}: no model of its devices ({found}) is an HB domain, needs cables to"
                 f" servers, and {key}.names if the catalog has their model under another name,"
@@ -84,8 +84,9 @@ class CableList:
         uncabled = [server for server in servers if server not in self.graph]
         if uncabled:
             raise InstanceError(
-                f"{origin}: {uncabled[0]!r} has no cable ({len(uncabled)} of {len(servers)} HB"
-                " domains have none), needs cables to switches, or to be left out"
+                f"{origin}: {uncabled[0]!r} has no cable to a device that counts (without such a"
+                f" cable: {len(uncabled)} of {counted(len(servers), 'HB domain')}), needs cables to"
+                " switches, or to be left out"
             )
         self.hb_domain = self._single(servers, models, "HB domains")
         self.size, self.servers = hb_domains[self.hb_domain], servers
@@ -97,9 +98,7 @@ class CableList:
     def _single(self, devices: Iterable[str], of: Mapping[str, str], what: str) -> str:
         found = sorted({of[device] for device in devices})
         if len(found) > 1:
-            raise InstanceError(
-                f"{self.origin}: {what} are {both(map(repr, found))}, needs one product"
-            )
+            raise InstanceError(f"{self.origin}: {what} are {_told(found)}, needs one product")
         return found[0]
 
     def _check_ports(self) -> None:
@@ -124,7 +123,12 @@ class CableList:
         for row in self.rows:
             low, high = sorted(row.ends, key=lambda end: self.tier_of.get(end.device, MOST_TIERS))
             at = self.tier_of.get(low.device), self.tier_of.get(high.device)
-            if at[0] is None or at[1] is None or at[1] - at[0] != 1 or at[1] > MOST_TIERS:
+            if at[0] is None or at[1] is None:
+                raise InstanceError(
+                    f"{self.origin}: line {row.line}: joins {low.device!r} and {high.device!r},"
+                    " which no cables join to an HB domain, needs cables that do"
+                )
+            if at[1] - at[0] != 1 or at[1] > MOST_TIERS:
                 raise InstanceError(
                     f"{self.origin}: line {row.line}: joins {low.device!r} and {high.device!r},"
                     f" needs devices of neighbouring tiers: servers, then tiers 1 to {MOST_TIERS}"
@@ -307,7 +311,7 @@ class CableList:
             if len(found) > 1:
                 raise InstanceError(
                     f"{self.origin}: modules at the {('upper', 'lower')[side]} ends of cables below"
-                    f" tier {level} are {both(sorted(map(repr, found)))}, needs one product"
+                    f" tier {level} are {_told(found)}, needs one product"
                 )
         optics = zip(("optic", "optic_below"), (found.pop() for found in products), strict=True)
         switch = self._single(switches, self.models, f"switches of tier {level}")
@@ -319,6 +323,11 @@ class CableList:
             **({"switch": switch} if switch else {}),
             **{key: optic for key, optic in optics if optic},
         }
+
+
+def _told(products: Iterable[str]) -> str:
+    """Products in words, with those that are not named."""
+    return both(repr(name) if name else UNNAMED for name in sorted({*products}))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -348,7 +357,7 @@ def design_of_cables(
     form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None
     if form is None:
         columns = "; or ".join(", ".join(_columns(form)) for form in FORMS)
-        raise InstanceError(f"{origin}: lists no cables, needs the columns {columns}")
+        raise InstanceError(f"{origin}: lists no cables, needs lines under the columns {columns}")
     rows = [_cable(line, values, form, origin) for line, values in table]
     models = _models(row, table, rows, folder, key)
     unknown = [model for model, name in names.items() if name and model not in models.values()]
@@ -370,7 +379,8 @@ def design_of_cables(
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
     if not kept:
         raise InstanceError(
-            f"{origin}: {key}.names leaves out every device that has a cable, needs some of them"
+            f"{origin}: {key}.names leaves out a device at an end of every cable, needs cables"
+            " between devices that stay"
         )
     listed = CableList(
         key,
@@ -447,7 +457,9 @@ def _models(
             if line.get("name")
         ]
         if not found:
-            raise InstanceError(f"{origin}: lists no devices, needs the columns name and type")
+            raise InstanceError(
+                f"{origin}: lists no devices, needs lines under the columns name and type"
+            )
     else:
         origin = f"{key}.cables = {row['cables']!r}"
         found = [
@@ -479,7 +491,8 @@ def _hb_domains(
         name = entry.get("name", entry.get("extends"))
         if not isinstance(name, str):
             place = f"network.hb_domains[{n}]" if n < len(entries) else f"{key}.hb_domain"
-            raise InstanceError(f"{place}.name = {name!r}: needs the name of a model")
+            given = ".name: is missing," if name is None else f".name = {name!r}:"
+            raise InstanceError(f"{place}{given} needs the name of a model")
         size = entry.get("size", _size(entry.get("extends")))
         if "size" in entry and not (type(size) in (int, float) and size >= 1 and size % 1 == 0):
             raise InstanceError(

@@ -23,7 +23,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Optic, Switch, mate
-from coopt.instance.texts import counted
+from coopt.instance.texts import alternatives, counted
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -470,8 +470,8 @@ def _slower(value: Any) -> Any:
         or not 1 <= value <= MAX_SLOWDOWN
     ):
         raise ValueError(
-            f"needs a factor from 1 to {MAX_SLOWDOWN}, or a table with a factor for each kind of"
-            " failure"
+            f"needs a factor from 1 to {MAX_SLOWDOWN}, or a table of factors by what is lost"
+            f" ({alternatives(Slower.model_fields)})"
         )
     return dict.fromkeys(Slower.model_fields, float(value))
 

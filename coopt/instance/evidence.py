@@ -32,7 +32,7 @@ PHRASES = {
     "gpu": "on {}",
     "software": "by {}",
     "graphs": "with CUDA graphs: {}",
-    "experts_across": "with EP {} HB domains",
+    "experts_across": "{} EP across HB domains",
     "micro_batch": "with micro-batches of {}",
     "gpus": "on {:,} GPUs",
 }
@@ -80,7 +80,7 @@ class Practice(NamedTuple):
         """Return properties in words: `on b300 with EP across HB domains`."""
         told = self._asdict() | {
             "architecture": PLURALS[self.architecture],
-            "experts_across": "across" if self.experts_across else "inside",
+            "experts_across": "with" if self.experts_across else "without",
         }
         return " ".join(PHRASES[name].format(told[name]) for name in names)
 

@@ -184,8 +184,9 @@ def _products(stands: Existing) -> Iterator[tuple[str, str, Any]]:
     yield "nic", "nics", stands.nic
     for number, tier in enumerate(stands.tiers):
         yield f"tiers[{number}].switch", "switches", tier.switch
-        for optic in dict.fromkeys((tier.optic, tier.optic_below or tier.optic)):
-            yield f"tiers[{number}].optic", "optics", optic
+        yield f"tiers[{number}].optic", "optics", tier.optic
+        if tier.optic_below is not None and tier.optic_below != tier.optic:
+            yield f"tiers[{number}].optic_below", "optics", tier.optic_below
 
 
 def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Iterator[str]:
@@ -239,12 +240,13 @@ def existing_complaints(question: Any) -> Iterator[str]:
     network, is_given = question.network, question.network.given
     is_parted = question.sharing.mode == "partition"
     tables = further_tables(question) | {
-        f"sharing.mode = 'partition' and {GIVEN}": is_given and is_parted,
+        f"sharing.mode = 'partition' beside {GIVEN}": is_given and is_parted,
         "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,
-        "a list in cluster.gpu": is_given and question.cluster.generations,
-        "network.buildable = true": is_given and network.buildable,
-        "network.switch_cages = 'kept'": is_given and network.switch_cages == "kept",
+        f"a list in cluster.gpu beside {GIVEN}": is_given and question.cluster.generations,
+        f"network.buildable = true beside {GIVEN}": is_given and network.buildable,
+        f"network.switch_cages = 'kept' beside {GIVEN}": is_given
+        and network.switch_cages == "kept",
     }
     asked = [name for name, is_asked in tables.items() if is_asked]
     if asked or len(question.existing) > 1:
@@ -252,7 +254,8 @@ def existing_complaints(question: Any) -> Iterator[str]:
             (
                 bool(asked),
                 f"existing: an existing network is not supported together with {both(asked)},"
-                " needs one or the other",
+                f" needs a question without {'them' if len(asked) > 1 else 'this'}, or without"
+                " [[existing]]",
             ),
             (
                 len(question.existing) > 1,
@@ -280,10 +283,10 @@ def existing_complaints(question: Any) -> Iterator[str]:
         yield f"{row}: domains refers to the HB domains of a plan, needs a number"
         return
     if domain is None:
-        sizes = both(f"{hb.name!r} with {hb.size} GPUs" for hb in network.hb_domains)
+        sizes = both(f"{hb.name!r} with {counted(hb.size, 'GPU')}" for hb in network.hb_domains)
         yield (
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: network.hb_domains has {sizes},"
-            f" needs exactly one entry with {stands.gpus_per_domain} GPUs, or"
+            f" needs exactly one entry with {counted(stands.gpus_per_domain, 'GPU')}, or"
             " existing[0].hb_domain"
         )
         return
@@ -291,14 +294,14 @@ def existing_complaints(question: Any) -> Iterator[str]:
         (
             stands.gpus_per_domain != domain.size,
             f"{row}: gpus_per_domain = {stands.gpus_per_domain}: {domain.name!r} has"
-            f" {domain.size} GPUs, needs {domain.size}, or another hb_domain",
+            f" {counted(domain.size, 'GPU')}, needs {domain.size}, or another hb_domain",
         ),
         *(
             (
                 is_given and not stands.holds(count),
                 f"cluster.gpus = {count}: {row} has {counted(stands.domains, 'HB domain')} of"
-                f" {domain.size} GPUs, needs {stands.gpus // 2 + 1:,} to {stands.gpus:,} (more than"
-                " half of them)",
+                f" {counted(domain.size, 'GPU')}, needs {stands.gpus // 2 + 1:,} to"
+                f" {stands.gpus:,} (more than half of them)",
             )
             for count in question.cluster.gpus
         ),

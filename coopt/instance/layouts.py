@@ -53,7 +53,7 @@ def layout_of(text: str) -> Layout:
     letters = "" if unknown else _unrolled(text)
     if unknown := unknown or [letter for letter in letters if letter not in "EtmL|"]:
         raise ValueError(
-            f"{unknown[0]!r} has no meaning, needs E (embedding), t (layer), m (layer that"
+            f"{unknown[0]!r} has no meaning here, needs E (embedding), t (layer), m (layer that"
             " predicts further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
         )
     if not re.fullmatch("Et*m*L", letters.replace("|", "")):

@@ -73,19 +73,19 @@ IDLE_OF = 4
 
 def _idle(value: Any) -> Any:
     """Refuse what is neither a switch nor a number of GPUs in one sentence."""
-    count = int(value) if isinstance(value, int | float) and value == int(value) else 0
-    if isinstance(value, bool) or 1 <= count <= MAX_COUNT:
-        return value if isinstance(value, bool) else count
-    raise ValueError("needs true, false, or a number of GPUs from 1 to 10,000,000")
+    is_number = isinstance(value, int | float) and 1 <= value <= MAX_COUNT
+    if isinstance(value, bool) or (is_number and value == int(value)):
+        return value if isinstance(value, bool) else int(value)
+    raise ValueError(f"needs true, false, or a whole number of GPUs from 1 to {MAX_COUNT:,}")
 
 
 def _margin(value: Any) -> Any:
     """Read the word that is short for a margin of nothing."""
     if value == "none":
         return NO_MARGIN
-    if isinstance(value, str):
-        raise ValueError("needs 'none' or a table")
-    return value
+    if value is None or isinstance(value, Mapping | Margin):
+        return value
+    raise ValueError("needs 'none' or a table")
 
 
 class Cluster(Table):

@@ -458,7 +458,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
     repetitions = [name for name, count in Counter(columns).items() if count > 1]
     if repetitions:
         raise InstanceError(
-            f"{file.name}: column {repetitions[0]!r} appears twice, needs each once"
+            f"{file.name}: column {repetitions[0]!r} appears more than once, needs each once"
         )
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:

@@ -188,6 +188,8 @@ def _rate(nic: Any, origin: str, key: str) -> float:
             raise InstanceError(f"{origin}: the NIC's gbit_s = {rate!r}: needs a number above 0")
         return float(rate)
     name = nic.get("extends") if isinstance(nic, Mapping) else nic
+    if name is None:
+        raise InstanceError(f"{origin}: the NIC's gbit_s is missing, needs a number above 0")
     try:
         found = find("nic", str(name))
     except UnknownNameError:

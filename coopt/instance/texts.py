@@ -223,8 +223,10 @@ def _row_of(called: str, names: Sequence[str]) -> str:
 
 
 def numbers(values: Iterable[float]) -> str:
-    """Return numbers separated by commas, in their original notation."""
-    return ", ".join(f"{value:g}" for value in values)
+    """Return numbers separated by commas; whole ones in full."""
+    return ", ".join(
+        f"{value:.0f}" if float(value).is_integer() else f"{value:g}" for value in values
+    )
 
 
 LONGEST_BITS = 1024
@@ -270,9 +272,10 @@ def read_text(file: Path, kind: str, remedy: str, key: str | None = None) -> str
         raise InstanceError(
             f"{key or file.name}: not UTF-8 text ({error.reason}), needs {kind}"
         ) from None
-    except ValueError:  # a NUL byte ends a path
+    except ValueError as error:  # a NUL byte ends a path, and halves of characters have no bytes
+        reason = "a NUL byte" if "\0" in str(file) else str(error)
         raise InstanceError(
-            f"{key or repr(str(file))}: is not a file name, needs one without a NUL byte"
+            f"{key or repr(str(file))}: is not a file name ({reason}), needs the name of a file"
         ) from None
 
 

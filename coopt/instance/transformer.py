@@ -195,7 +195,9 @@ class Transformer(Attention, Entry):
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs {max(mixers, self.with_ffn)} to"
+                f"layers = {self.layers}: needs at least {mixers}, those with mixers"
+                if self.ffn_layers is None
+                else f"layers = {self.layers}: needs {max(mixers, self.with_ffn)} to"
                 f" {mixers + self.with_ffn}: at least the larger of {mixers} layers with mixers and"
                 f" ffn_layers = {self.with_ffn}, at most their sum",
             ),

@@ -480,7 +480,7 @@ class Workload(Table):
         if tolerance:
             raise ValueError(
                 f"batch_tolerance = {tolerance}: applies to a single batch, but global_batch is a"
-                " list, needs one number there"
+                " list or a range, needs one number there"
             )
         batches = each_once(batches)
         return {**table, "global_batch": batches[0], "batches": batches if len(batches) > 1 else ()}
@@ -523,8 +523,8 @@ class Workload(Table):
         key = "compute_flop" if self.loss is None else "loss"
         if not self.model.has_scaling_law:
             raise ValueError(
-                f"{key}: no scaling law is known for {self.model.name}, needs a dense model, or"
-                f" train_tokens in place of {key}"
+                f"{key}: no scaling law is known for {self.model.name}, needs a dense model of"
+                f" ordinary attention without encoders, or train_tokens in place of {key}"
             )
         size, law = float(self.model.parameters), self.law
         tokens = (
@@ -553,12 +553,13 @@ class Workload(Table):
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:
-        keys = [key for key in BOUNDS if getattr(self, key) is not None]
+        days = "train_days" if self.by is None else f"by = {self.by}"
+        names = {"train_days": days}
+        keys = [names.get(key, key) for key in BOUNDS if getattr(self, key) is not None]
         if len(keys) > 1:
             raise ValueError(f"{both(keys)} are given, needs {ONE_BOUND}")
         if self.train_days is not None and self.train_tokens is None:
-            key = "train_days" if self.by is None else f"by = {self.by}"
-            raise ValueError(f"{key}: the number of tokens is missing, needs train_tokens")
+            raise ValueError(f"{days}: the number of tokens is missing, needs train_tokens")
         if self.train_days is not None and not self.is_whole_run:
             raise ValueError(
                 f"train_tokens = {self.train_tokens:g}: one iteration alone has"
@@ -607,8 +608,8 @@ class Workload(Table):
     def _narrow_head(self) -> Self:
         if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
             raise ValueError(
-                f"options.software.fp8_head: with precision = {self.precision!r} the layers"
-                " are in 16 bits, needs precision = 'fp8' or 'fp4'"
+                f"options.software.fp8_head = true: with precision = {self.precision!r} the layers"
+                " are in 16 bits, needs false, or precision = 'fp8' or 'fp4'"
             )
         return self
 

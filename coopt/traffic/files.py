@@ -214,8 +214,10 @@ def ns3_flows(
     """
     family, all_demands = demands(instance, plan, workload=workload, part=part)
     if family is None or family.tiers == 0:
+        name = part_named(instance, plan, part).name
         raise InstanceError(
-            f"{instance.name}: the plan has no switches between domains, needs a plan with switches"
+            f"{instance.name}: part {name!r} has no switches between domains, needs a part with"
+            " switches"
         )
     flows = list(_flows(family, single_demand(all_demands, "--format ns3-flows")))
     return "\n".join([str(len(flows)), *flows]) + "\n"

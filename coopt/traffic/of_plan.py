@@ -218,8 +218,8 @@ def workload_splits(
             if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
                     f"{instance.name}: workload {question_workload.name!r} is split over"
-                    f" {counted(split.ranks, 'GPU')} in {counted(split.domains, 'domain')}, and the"
-                    f" plan has {network.gpus:,} in {domains:,}, {CHECK}"
+                    f" {counted(split.ranks, 'GPU')} in {counted(split.domains, 'domain')}, and its"
+                    f" network has {network.gpus:,} in {domains:,}, {CHECK}"
                 )
             splits.append((split, workload_plan))
     return family, tuple(splits)
@@ -269,6 +269,5 @@ def require_one_workload(workloads: Sequence[str], option: str) -> None:
     if len(workloads) > 1:
         names = alternatives(workloads)
         raise InstanceError(
-            f"{option}: holds one workload and the plan has {len(workloads)}, needs --workload"
-            f" {names}"
+            f"{option}: holds one workload and there are {len(workloads)}, needs --workload {names}"
         )

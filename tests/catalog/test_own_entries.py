@@ -177,7 +177,7 @@ WRONG = {
         "kind,name,usd\ncable,x,1": "line 2: kind = 'cable': needs one of",
         "kind,name,usd\nnic,cx7-400g,1,2": "line 2: has more cells than there are columns",
         "kind,name,usd\nnic": "line 2: has fewer cells than there are columns",
-        "kind,name,usd,usd\nnic,cx7-400g,1,2": "column 'usd' appears twice, needs each once",
+        "kind,name,usd,usd\nnic,cx7-400g,1,2": "column 'usd' appears more than once, needs each once",
         "kind,name,usd\nnic," + "x" * 140_000: "line 2: field larger than field limit",
         "kind,name,usd\nnic,cx7-400g,cheap": "line 2: usd = 'cheap': needs a number",
         "kind,name,usd\nnic,cx7-400g,€5": "line 2: usd = €5: needs USD",

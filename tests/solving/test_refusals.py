@@ -23,7 +23,7 @@ PHASES: dict[str, tuple[dict[str, Any], str]] = {
     "years that fall": ({"phase": [FIRST, LAST | {"year": 2026}]}, "previous phase, 2026"),
     "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "previous phase, 128"),
     "an unknown workload": ({"phase": [FIRST | {"workloads": "x"}, LAST]}, "is named 'x', needs one of w"),
-    "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears twice"),
+    "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears more than once"),
     "two bounds": (
         {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
         "needs train_tokens",
@@ -49,7 +49,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
                 "network.optics: no optic of a NIC's rate reaches the 5000 m of a direct link",
             ),
             ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
-            ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears twice"),
+            ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears more than once"),
             ({"workload": TWO}, "network.fabrics: 'direct' .* there are 2"),
         ],
     ),
@@ -66,9 +66,14 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"wan__0__between": ["east", "north"]}, r"wan\[0\].between: no site is named 'north'"),
             ({"wan__0__between": ["east", "east"]}, "joins 'east' with itself"),
             ({"wan__0__between": ["east"]}, "wan.0.between.1"),
-            ({"site__1__name": "east"}, "site: name 'east' appears twice"),
+            ({"site__1__name": "east"}, "site: name 'east' appears more than once"),
             ({"wan": [LINK, LINK | {"between": ["west", "east"]}]}, r"wan\[1\].between: west - east"),
             ({"objective": {}}, "objective.include: .* needs 'gpu'"),
+            ({"robust": {"prices": {"nic": [1.0, 2.0]}}}, r"not supported with robust\.prices, .* or no \[robust\]"),
+            (
+                {"robust": {"survive": ["channel", "nic"], "prices": {"nic": [1.0, 2.0]}}},
+                r"each workload at one site\), or no robust\.prices and robust\.survive = 'channel'",
+            ),
             ({"solver": {"top": 2}}, "solver.top = 2: .* \\[\\[site\\]\\], needs 1"),
             (
                 {"site": [{"name": f"s{n}", "power_mw": 1} for n in range(7)], "wan": []},
@@ -99,7 +104,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
                 {"survive": ["nic"], "slower": {"domain": 2.0}},
                 "robust.slower.domain = 2: applies only after the loss of a domain, needs 'domain' in robust.survive",
             ),
-            ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears twice"),
+            ({"survive": ["nic", "nic"]}, "robust.survive: 'nic' appears more than once"),
             ({"prices": {"nic": [1.0, 2.0, 3.0]}}, "nic"),
         ],
     ),
@@ -120,6 +125,10 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
     "days": (
         question,
         [
+            (
+                {"cluster__start": "2027-01-01", "workload__0__by": "2028-01-01", "workload__0__train_tokens": 1e12},
+                "max_iteration_time_s and by = 2028-01-01 are given, needs exactly one",
+            ),
             ({"availability": {"rates": "nothing"}}, "no failure rates of this name"),
             ({"availability": {"rates": "llama-3", "spare_domains": -1}}, "spare_domains"),
             ({"availability": {"rates": "llama-3", "checkpoint_s": 0}}, "checkpoint_s"),
@@ -146,6 +155,10 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
         [
             ({"objective": {"minimize": "carbon"}}, "needs objective.kg_co2_per_kwh"),
             ({"objective": {"minimize": "carbon", "kg_co2_per_kwh": 0.4}}, "needs train_tokens"),
+            (
+                {"workload": [{**w, "max_iteration_time_s": None} for w in TWO]},
+                r"no bound is given, needs exactly one of \w+, \w+, train_days \(with train_tokens\)$",
+            ),
             ({"objective": {"minimize": "usd_per_token", "years": 0}}, "needs years above 0"),
             ({"objective": {"minimize": "time"}, "solver": {"top": 2}}, "runners-up"),
             (

@@ -22,7 +22,7 @@ from coopt.instance.rules.couplings import (
     unsearched_runners_up,
 )
 from coopt.instance.texts import alternatives, both, broken, numbers
-from coopt.instance.workload import ONE_BOUND, Workload
+from coopt.instance.workload import BOUNDS, ONE_BOUND, Workload
 
 MOST_IDLE_SITES = 1000
 MAX_NAMED = 4  # maximum number of products named in a complaint
@@ -72,7 +72,8 @@ def _cables(instance: Question) -> Iterator[str]:
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "[[existing]]": instance.existing,
-        "network.link_ends = 'same'": network.link_ends == "same",
+        # which the program sets itself where there are several networks
+        "network.link_ends = 'same'": network.link_ends == "same" and not instance.same_ends,
         "network.link_reach_m": "link_reach_m" in network.model_fields_set,
         **dict.fromkeys(instance.several_networks, True),
     }
@@ -141,7 +142,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         )
         return (
             f"network.nics: no listed switch has ports of a NIC's rate ({rates} Gbit/s), needs one"
-            f" that has; listed are {switches}"
+            f" that has (listed: {switches})"
         )
     modules = dict.fromkeys(
         _module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs
@@ -152,7 +153,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
     )
     return (
         "network.optics: no listed optic joins a NIC to switch ports of its rate, needs one of"
-        f" {alternatives(modules)} that reaches at least {reach_m:g} m; listed are {optics}"
+        f" {alternatives(modules)} that reaches at least {reach_m:g} m (listed: {optics})"
     )
 
 
@@ -327,12 +328,13 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
         instance.objective.minimize == instance.objective.billed
         and instance.limits.train_days_total is None  # which says what it needs itself
     )
+    alone = len(instance.workload) == 1 and not instance.several_networks
+    fastest = ", or objective.minimize = 'time' for the fastest plan within [limits]" * alone
     return broken(
         *(
             (
                 needs_bounds and not workload.bounded,
-                f"workload[{w}]: no bound is given, needs {ONE_BOUND}, or objective.minimize ="
-                " 'time' for the fastest plan within [limits]",
+                f"workload[{w}]: no bound is given, needs {ONE_BOUND}{fastest}",
             )
             for w, workload in enumerate(instance.workload)
         )
@@ -364,19 +366,19 @@ def _in_turn(instance: Question) -> Iterator[str]:
         ),
     )
     for w, workload in enumerate(instance.workload):
-        tokens = workload.train_tokens or 0.0
+        tokens = workload.train_tokens
+        given = ": is missing, but" if tokens is None else f" = {tokens:g}:"
+        bound = next((name for name in BOUNDS if getattr(workload, name) is not None), "")
         yield from broken(
             (
                 not workload.is_whole_run,
-                f"workload[{w}].train_tokens = {tokens:g}: {key} counts the days of the whole run,"
+                f"workload[{w}].train_tokens{given} {key} counts the days of the whole run,"
                 f" needs at least the {workload.tokens_per_iteration:,} tokens of an iteration",
             ),
             (
                 workload.bounded and workload.train_days is None,
-                (
-                    f"workload[{w}]: {key} adds up the days of all workloads, needs train_days as"
-                    " its bound, or none"
-                ),
+                f"workload[{w}].{bound}: {key} adds up the days of all workloads, needs train_days"
+                " as the bound of the workload, or no bound",
             ),
             (
                 (workload.train_days or 0.0) > total,
@@ -437,8 +439,8 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
     if count > MOST_IDLE_SITES:
         yield (
             f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} choices of"
-            " how many GPUs train in how many HB domains, needs fewer idle GPUs (at most"
-            f" {MOST_IDLE_SITES:,} such choices)"
+            f" how many GPUs train in how many HB domains, needs at most {MOST_IDLE_SITES:,}"
+            " (fewer idle GPUs, or fewer entries in cluster.gpus or network.hb_domains)"
         )
 
 
@@ -466,7 +468,7 @@ def _repeated_names(instance: Question) -> Iterator[str]:
     names_by_key = {key: Counter(part.name for part in parts) for key, parts in lists.items()}
     return broken(
         *(
-            (count > 1, f"{key}: name {name!r} appears twice, needs different names")
+            (count > 1, f"{key}: name {name!r} appears more than once, needs different names")
             for key, names in names_by_key.items()
             for name, count in names.items()
         ),
@@ -611,8 +613,8 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
         ),
         (
             direct and instance.workload[0].options.dp_replicate > 1,
-            "workload.options.dp_replicate: direct links carry whole gradients, needs 1 or fabrics"
-            " without 'direct'",
+            f"workload.options.dp_replicate = {instance.workload[0].options.dp_replicate}: direct"
+            " links carry whole gradients, needs 1 or fabrics without 'direct'",
         ),
         (
             direct and not rates & {nic.gbit_s for nic in network.nics},

@@ -24,7 +24,7 @@ from coopt.instance.couplings import (
 from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.question import Question
-from coopt.instance.texts import both, broken, numbers
+from coopt.instance.texts import both, broken, counted, numbers
 from coopt.instance.variants import bounded, list_prices
 
 
@@ -44,13 +44,15 @@ def exclusions(instance: Question) -> Iterator[str]:
         (
             "direct" in instance.network.fabrics and apart,
             f"network.fabrics: 'direct' is not supported with {both(apart)}, as direct links"
-            f" assume {both(apart.values())}, needs fabrics without 'direct', or {_without(apart)}",
+            f" assume {both(apart.values())}, needs fabrics without 'direct', or"
+            f" {_without(apart, keeps_channels=False)}",
         ),
         (
             instance.asks("ring") and at_once,
             "site: training one model at several sites (sharing.mode = 'time') is not supported"
             f" with {both(at_once)}, as it assumes {both(at_once.values())}, needs sharing.mode ="
-            f" 'partition' (each workload at one site), or {_without(at_once)}",
+            " 'partition' (each workload at one site), or"
+            f" {_without(at_once, keeps_channels='channel' in instance.losses)}",
         ),
         (
             instance.network.max_networks is not None and instance.existing,
@@ -77,7 +79,7 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
             "robust.efficiency",
             "a known efficiency of the GPU",
         ),
-        (lost, f"robust.survive = {both(lost)}", "equipment that is never lost"),
+        (lost, f"robust.survive = {both(map(repr, lost))}", "equipment that is never lost"),
     )
     return _words(
         (instance.phase, "[[phase]]", "a cluster that never grows"),
@@ -96,14 +98,23 @@ def _words(*requested: tuple[object, str, str]) -> dict[str, str]:
     return {name: words for is_requested, name, words in requested if is_requested}
 
 
-def _without(names: Iterable[str]) -> str:
-    """Return the alternatives to these features; `[robust]` may become empty."""
-    tables = ("[robust]" if name.startswith("robust.") else name for name in names)
-    return both(
-        dict.fromkeys(
-            "sharing.mode = 'time'" if "mode" in table else f"no {table}" for table in tables
-        )
+def _without(names: Iterable[str], *, keeps_channels: bool) -> str:
+    """Return the alternatives to these features; `[robust]` becomes empty unless it keeps the loss
+    of channels.
+    """
+    cures = (
+        "sharing.mode = 'time'"
+        if "mode" in name
+        else f"no {name}"
+        if not name.startswith("robust.")
+        else "no [robust]"
+        if not keeps_channels
+        else "robust.survive = 'channel'"
+        if name.startswith("robust.survive")
+        else f"no {name}"
+        for name in names
     )
+    return both(dict.fromkeys(cures))
 
 
 def unsearched_runners_up(instance: Question) -> Iterator[str]:
@@ -152,8 +163,8 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
             *(
                 (
                     workload.gpus is not None,
-                    f"workload {workload.name!r}: gpus: workloads take turns on all GPUs, needs"
-                    " sharing.mode = 'partition'",
+                    f"workload {workload.name!r}: gpus = {numbers(workload.gpus or ())}: workloads"
+                    " take turns on all GPUs, needs sharing.mode = 'partition'",
                 )
                 for workload in instance.workload
             ),
@@ -186,7 +197,10 @@ def mixed_disagreements(instance: Question) -> Iterator[str]:
     if not names:
         yield f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs"
     if asked:
-        yield f"{key}: is not supported together with {both(asked)}, needs one or the other"
+        yield (
+            f"{key}: is not supported together with {both(asked)}, needs a question without"
+            f" {'them' if len(asked) > 1 else 'this'}, or mixed_gpus = false"
+        )
     for hb in instance.network.hb_domains:
         sold = [name for name in names if not hb.gpus or name in hb.gpus]
         if names and len(sold) != 1:
@@ -218,7 +232,7 @@ def _discounts(instance: Question) -> Iterator[str]:
             ),
             (
                 (kind, item) in products[:number],
-                f"{place}: has two discounts, needs one with all its thresholds",
+                f"{place}: has more than one discount, needs one with all its thresholds",
             ),
             (
                 any(next_usd > usd for usd, next_usd in pairwise(prices)),
@@ -242,8 +256,8 @@ def core_disagreements(instance: Question) -> Iterator[str]:
     ports = switch.radix if network.switch_cages == "told" else ports_of_modules(switch, 1)
     if len(instance.workload) > ports:
         yield (
-            f"{place}: has {ports} ports for {len(instance.workload)} workloads, needs at least"
-            " one for each, so that the networks of any two share a switch"
+            f"{place}: has {counted(ports, 'port')} for {len(instance.workload)} workloads, needs"
+            " at least one for each, so that the networks of any two share a switch"
         )
     nics_gbit_s = network.gbit_s_into(switch)
     if not nics_gbit_s:
@@ -311,7 +325,7 @@ def _border(instance: Question) -> Iterator[str]:
             (
                 wan.km is not None and max(reaches_km, default=-1.0) < wan.km,
                 f"wan[{w}].km = {wan.km or 0:g}: is longer than the {max(reaches_km):g} km that"
-                f" the listed optics reach, {need}"
+                f" those of wan[{w}].optics reach that fit {core.switch}, {need}"
                 if reaches_km
                 else f"wan[{w}].optics: none of {rate:g} Gbit/s fits {core.switch}, {need}",
             ),
@@ -408,7 +422,7 @@ def _named_workloads(instance: Question) -> Iterator[str]:
                     f" {', '.join(all_names)}"
                 )
             elif names[row.name] > 1:
-                yield f"{spot}: name {row.name!r} appears twice, needs each workload once"
+                yield f"{spot}: name {row.name!r} appears more than once, needs each workload once"
             else:
                 yield from _bound_fault(instance, row, spot)
     islands = instance.sharing.mode == "partition" and all(names_by_phase)
@@ -556,7 +570,7 @@ def _links(instance: Question) -> Iterator[str]:
         )
     yield from broken(
         *(
-            (count > 1, f"site: name {name!r} appears twice, needs different names")
+            (count > 1, f"site: name {name!r} appears more than once, needs different names")
             for name, count in Counter(names).items()
         )
     )
@@ -577,7 +591,10 @@ def robust_disagreements(instance: Question) -> Iterator[str]:
             f" {math.floor(1000 / share) / 1000:g}",
         ),
         *(
-            (count > 1, f"robust.survive: {part!r} appears twice, needs each kind of failure once")
+            (
+                count > 1,
+                f"robust.survive: {part!r} appears more than once, needs each kind of loss once",
+            )
             for part, count in Counter(robust.survive).items()
         ),
         (

@@ -144,8 +144,16 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
         ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 HB domains"),
         ({"existing.domains": 1}, "domains = 1"),
         ({"existing.domains": {}}, "existing[0].domains.per_hb_domain: is missing"),
-        ({"existing.rails": 3}, "rails = 3: needs a divisor"),
-        ({"sharing": {"mode": "partition"}}, "sharing.mode = 'partition'"),
+        ({"existing.rails": 3}, "rails = 3: every leaf of a clos serves all rails"),
+        ({"existing.rails": 3, "existing.fabric": "rail-optimized"}, "rails = 3: needs a divisor"),
+        (
+            {"sharing": {"mode": "partition"}},
+            "sharing.mode = 'partition' beside network.given = true, needs a question",
+        ),
+        (
+            {"robust": {}, "site": [{"name": "a", "power_mw": 1}]},
+            "with [[site]] and [robust], needs a question without them",
+        ),
         ({"existing.gpus_per_cage": 2}, "gpus_per_cage = 2"),
     ],
 )
@@ -154,6 +162,25 @@ def test_existing_that_cannot_be(changes, sentence):
         coopt.load(_with(changes))
     assert sentence in str(refused.value)
     assert "ByHbDomain" not in str(refused.value)
+
+
+LISTS = {"hb_domains": "hgx-h100-8", "nics": "cx7-400g", "switches": "qm9700", "fabrics": "clos"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "named"),
+    [
+        ("partition", "tiers[0].optic_below = '400g-dr4': is not in network.optics"),
+        ("time", "tiers[0].optic_below.w = 7: network.optics has '400g-dr4' with 9 W"),
+    ],
+)
+def test_the_lower_ends_of_cables_go_by_their_own_key(mode, named):
+    optics = ["400g-sr4"] if mode == "partition" else ["400g-sr4", {"extends": "400g-dr4", "w": 9}]
+    below = {"extends": "400g-dr4", "w": 7}
+    network = {"network": LISTS | {"optics": optics}, "existing.tiers.1.optic": "400g-sr4", "sharing": {"mode": mode}}
+    with pytest.raises(coopt.InstanceError) as refused:
+        coopt.load(_with(network | {"existing.tiers.0.optic_below": below}))
+    assert named in str(refused.value)
 
 
 @pytest.mark.parametrize(

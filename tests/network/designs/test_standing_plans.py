@@ -144,14 +144,17 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
     [
         (
             {"devices": SPARE},
-            "'spare' has no cable (1 of 3 HB domains have none), needs cables to switches",
+            "'spare' has no cable to a device that counts (without such a cable: 1 of 3 HB domains), needs",
         ),
-        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "existing[0].names leaves out every device that has a cable"),
-        ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name = None: needs the name"),
+        (
+            {"names": {"dgx": "hgx-h100-8", "qm9700": ""}},
+            "names leaves out a device at an end of every cable",
+        ),
+        ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name: is missing, needs the name"),
         ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
         ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
         ({"devices": '"' + "x" * 200_000}, "is not a CSV file (field larger"),
-        ({"devices": ""}, "lists no devices, needs the columns name and type"),
+        ({"devices": ""}, "lists no devices, needs lines under the columns name and type"),
         ({"devices": "Name;Type\ns0;dgx"}, "has semicolons between columns, needs commas"),
         ({"devices": f"{SPARE}\ns1,qm9700"}, "line 6: 's1' is of model 'qm9700', and of 'dgx' on line 3, needs one"),
         ({"cables": "nope.csv"}, "instance: existing[0].cables = 'nope.csv': no such file, needs a list"),
@@ -200,10 +203,13 @@ def _wired(*pairs):
         ([*CABLES, "leaf,qm9700,60,leaf,qm9700,60"], "line 18: port '60' of 'leaf'"),
         ([*CABLES, "s0,dgx,nic8,s1,dgx,nic8"], "line 18: joins 's0' and 's1'"),
         ([*CABLES, "s0,dgx,nic8,leaf,qm9700,"], "line 18: b_port is missing"),
-        ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y'"),
+        ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y', which no cables join to an HB domain"),
         (CABLES[:-1], "'s1' has 7 cables and 's0' 8"),
         (CABLES[:1] + CABLES[2:9:2], "'s0' has 4 cables, needs a multiple of the 8 GPUs"),
-        (CABLES[:1], "lists no cables, needs the columns a_device, a_port, b_device, b_port; or side_a_device"),
+        (
+            CABLES[:1],
+            "lists no cables, needs lines under the columns a_device, a_port, b_device, b_port; or",
+        ),
         ([line.replace("qm9700", "qm97") for line in CABLES], "the catalog has no switch of this name"),
     ],
 )
