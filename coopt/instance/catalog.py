@@ -64,10 +64,11 @@ class FailureRate(Table):
     @model_validator(mode="after")
     def _rising(self) -> Self:
         if not self.at("low") <= self.per_year <= self.at("high"):
-            raise ValueError(
-                f"low = {self.at('low'):g}, per_year = {self.per_year:g}, high ="
-                f" {self.at('high'):g}: needs low <= per_year <= high"
+            rates = {"low": self.low, "per_year": self.per_year, "high": self.high}
+            given = ", ".join(
+                f"{key} = {rate:g}" for key, rate in rates.items() if rate is not None
             )
+            raise ValueError(f"{given}: needs low <= per_year <= high")
         return self
 
     def at(self, end: str) -> float:

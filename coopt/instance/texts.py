@@ -25,7 +25,8 @@ NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[
 
 LONGEST = 120
 """Characters of a name or value that a sentence shows."""
-LONG = re.compile(rf"(['\"])([^'\"]{{{LONGEST + 1},}})\1|([^\s'\"]{{{LONGEST + 1},}})")
+QUOTED_OR_LONG = re.compile(rf"(?<!\w)(['\"])([^'\"]*)\1(?!\w)|([^\s'\"]{{{LONGEST + 1},}})")
+"""A whole quotation, so that what stands between two is none, or a long word."""
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -35,8 +36,9 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def shortened(sentence: str) -> str:
     """A sentence in which quotations and words without a blank are cut where they are long."""
-    return LONG.sub(
-        lambda match: f"{match[1] or ''}{cut(match[2] or match[3])}{match[1] or ''}", sentence
+    return QUOTED_OR_LONG.sub(
+        lambda match: f"{match[1]}{cut(match[2])}{match[1]}" if match[1] else cut(match[3]),
+        sentence,
     )
 
 

@@ -22,7 +22,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.layouts import layout_of
 from coopt.instance.mixers import Attention, Encoder, Mixer, MixerLayers, OrNone, ScanLayers
-from coopt.instance.texts import broken
+from coopt.instance.texts import broken, spoken
 
 MAMBA_SIZES = ("mamba_heads", "mamba_head_dim", "mamba_groups", "mamba_state")
 FLOP_PER_PARAMETER = 6.0  # of a token, forward and backward, as the laws count compute
@@ -350,7 +350,7 @@ class ScalingLaw(Entry):
         data_loss = loss - self.e - self.a / parameters**self.alpha
         if data_loss <= 0:
             raise ValueError(
-                f"loss = {loss:g}: by the scaling law {self.name}, {parameters:.4g} parameters"
+                f"loss = {loss:g}: by the scaling law {self.name}, {spoken(parameters)} parameters"
                 f" never reach a loss below {self.e + self.a / parameters**self.alpha:.4g},"
                 " needs a higher loss or a larger model"
             )

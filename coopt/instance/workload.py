@@ -321,7 +321,7 @@ def _check_divides(
     if all(number % divisor for number in numbers):
         raise ValueError(
             f"options.{option} = {divisor}: divides none of {key} = {shown or list(numbers)}, needs"
-            " a divisor of one"
+            " a divisor of one of them"
         )
 
 

@@ -11,13 +11,13 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
 from coopt.instance.catalog import sentences
 from coopt.instance.couplings import LIMITED
-from coopt.instance.question import ObjectiveKind
+from coopt.instance.question import CostKind, ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
 from coopt.instance.texts import InstanceError, both, check_digits, cut, read_text
 from coopt.instance.variants import phases_of, with_tp
@@ -300,9 +300,11 @@ def _of_limits(
     instance: Instance, cost: Cost, designs: Sequence[Design | DirectLinks]
 ) -> Iterator[LimitCheck]:
     """Yield checks of limits on a bill, which apply to what the objective includes; the text says
-    if GPUs are excluded.
+    if that is not all.
     """
-    scope = "" if "gpu" in instance.objective.include else " without the GPUs"
+    missing = {*get_args(CostKind)} - {*instance.objective.include}
+    scope = " of what objective.include names" if missing else ""
+    scope = " without the GPUs" if missing == {"gpu"} else scope
     rack_counts = [design.racks for design in designs]
     # a limit on racks is refused where a domain does not say how many it fills, so that None meets
     # no limit

@@ -74,7 +74,7 @@ def test_copies_that_cannot_be_are_refused():
     asked = ask(workload__0__model=small_model(**EXPERTS), workload__0__options={"expert_tp": 3})
     assert "without options.expert_tp = 3" in accepted(asked).explanation[0]
     for copies, changes, complaint in (
-        (4, {"network__fabrics": ["rail-only", "direct"]}, "dp_replicate: direct links"),
+        (4, {"network__fabrics": ["rail-only", "direct"]}, "dp_replicate = 4: direct links"),
         (5, {}, r"dp_replicate = 5: divides none of mapping.dp = \[32\]"),
         (3, {"workload__0__mapping": {"zero": [1, 2]}}, r"global_batch = \[64\], needs a divisor of one"),
         (3, {"workload__0__mapping": {"zero": [1, 2]}, "workload__0__global_batch": [64, 32]}, r"= \[64, 32\], needs"),

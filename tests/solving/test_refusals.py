@@ -51,6 +51,10 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"workload__0__options": {"collectives": "fastest"}}, "needs \"levels\" or fabrics without 'direct'"),
             ({"network__panels": ["ocs", "ocs"]}, "network.panels: name 'ocs' appears more than once"),
             ({"workload": TWO}, "network.fabrics: 'direct' .* there are 2"),
+            (
+                {"phase": [FIRST, LAST], "site": [{"name": "a", "power_mw": 1.0}], "sharing": {"mode": "partition"}},
+                "a single site and a cluster that never grows, needs fabrics without 'direct', or sharing.mode",
+            ),
         ],
     ),
     "sites": (
@@ -163,7 +167,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
             ({"objective": {"minimize": "time"}, "solver": {"top": 2}}, "runners-up"),
             (
                 {"objective": {"minimize": "time"}, "sharing": {"mode": "partition"}},
-                "needs one workload on one network",
+                "is not supported with sharing.mode = 'partition', needs one workload on one network of switches",
             ),
         ],
     ),

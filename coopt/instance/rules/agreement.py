@@ -101,7 +101,7 @@ def _ports(instance: Question) -> Iterator[str]:
         port_counts = sorted({ports for nic in network.nics for ports in nic.ports})
         yield (
             f"network.nic_planes = {numbers(network.nic_planes)}: no NIC of network.nics has that"
-            f" many ports, needs one of {numbers(port_counts)}"
+            f" many ports, needs {alternatives(map(str, port_counts))}"
         )
         return
     optics_in_reach = [optic for optic in network.optics if optic.reach_m >= reach_m]
@@ -142,7 +142,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
         )
         return (
             f"network.nics: no listed switch has ports of a NIC's rate ({rates} Gbit/s), needs one"
-            f" that has (listed: {switches})"
+            f" that has; listed: {switches}"
         )
     modules = dict.fromkeys(
         _module_text(nic.gbit_s / planes, planes // nic.cages) for nic, planes in served_runs
@@ -153,7 +153,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
     )
     return (
         "network.optics: no listed optic joins a NIC to switch ports of its rate, needs one of"
-        f" {alternatives(modules)} that reaches at least {reach_m:g} m (listed: {optics})"
+        f" {alternatives(modules)} that reaches at least {reach_m:g} m; listed: {optics}"
     )
 
 
@@ -394,11 +394,13 @@ def _timed_objective(instance: Question) -> Iterator[str]:
     """
     objective, kind = instance.objective, instance.objective.minimize
     place, carbon = f"objective.minimize = {kind!r}", kind == "carbon"
+    several = [f"{len(instance.workload)} workloads"] if len(instance.workload) > 1 else []
+    beyond = [*several, *instance.beyond_one_network]
     return broken(
         (
-            kind != objective.billed
-            and (instance.beyond_one_network or len(instance.workload) > 1),
-            f"{place}: needs one workload on one network",
+            kind != objective.billed and beyond,
+            f"{place}: is not supported with {both(beyond)}, needs one workload on one network of"
+            " switches",
         ),
         (
             kind == "usd_per_token" and objective.years == 0,

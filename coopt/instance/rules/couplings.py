@@ -56,7 +56,8 @@ def exclusions(instance: Question) -> Iterator[str]:
         ),
         (
             instance.network.max_networks is not None and instance.existing,
-            "network.max_networks: limits new networks only, needs no [[existing]]",
+            f"network.max_networks = {instance.network.max_networks}: limits new networks only,"
+            " needs no [[existing]], or no max_networks",
         ),
         (
             instance.availability is not None and instance.losses,
@@ -224,7 +225,7 @@ def _discounts(instance: Question) -> Iterator[str]:
             )
             continue
         prices = [usd, *discount.prices(usd)]
-        price_list = ", ".join(f"{price:,.10g}" for price in prices)
+        listed, *steps = (f"{price:,.10g} USD" for price in prices)
         yield from broken(
             (
                 kind not in include,
@@ -236,8 +237,8 @@ def _discounts(instance: Question) -> Iterator[str]:
             ),
             (
                 any(next_usd > usd for usd, next_usd in pairwise(prices)),
-                f"{place}: prices {price_list} USD, needs prices that do not rise with the"
-                " quantity",
+                f"{place}: {listed} as listed, then {both(steps)}, needs prices that do not rise"
+                " with the quantity",
             ),
         )
 
@@ -551,7 +552,8 @@ def _links(instance: Question) -> Iterator[str]:
             *(
                 (
                     name not in names,
-                    f"wan[{w}].between: no site is named {name!r}, needs two of {', '.join(names)}",
+                    f"wan[{w}].between: no site is named {name!r}, needs the names of two sites"
+                    f" ({', '.join(names)})",
                 )
                 for name in wan.between
             ),

@@ -409,7 +409,10 @@ def test_a_plan_of_two_nics_a_gpu_stands_as_it_was_built(tmp_path):
     ("keys", "sentence"),
     [
         ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16, a rail for each port in a plane"),
-        ({"nics_per_gpu": 3}, r"nics_per_gpu = 3: 2 ports in 1 plane do not divide .* multiple of 3 in nic_ports"),
+        (
+            {"nics_per_gpu": 3},
+            r"3: the NICs of a GPU cannot share 2 ports in 1 plane equally, .* multiple of 3 in nic_ports",
+        ),
     ],
 )
 def test_ports_that_nics_and_leaves_do_not_divide(keys, sentence):
