@@ -218,7 +218,7 @@ def check_nics(
     ledger.among(
         "nic", choice.name, _names(network.nics), f"The instance lists no NIC {choice.name!r}."
     )
-    numbers = (
+    numbers: tuple[tuple[str, str, int, Sequence[int]], ...] = (
         ("nics-per-gpu", "NICs of a GPU", choice.per_gpu, network.nics_per_gpu),
         (
             "gpus-per-nic",
@@ -227,9 +227,11 @@ def check_nics(
             sharers,
         ),
         ("nic-planes", "planes per NIC", choice.planes, planes),
-        # several only of NICs that stand
-        ("ports-in-plane", "ports of a NIC on each plane", choice.ports_in_plane, (1,)),
     )
+    if choice.ports_in_plane != 1:  # only of NICs that stand
+        numbers += (
+            ("ports-in-plane", "ports of a NIC on each plane", choice.ports_in_plane, (1,)),
+        )
     sound = [
         ledger.among(
             name,
