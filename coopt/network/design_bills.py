@@ -254,9 +254,11 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
             note = nic_note(design.nic.name, end.most_ends, end.optic, end.in_module)
             if note is not None:
                 yield note
-    yield from splitting_notes(
-        {end.optic: end.in_module for end in ends if end.optic is not None}.items()
-    )
+    modules = Counter[tuple[Optic, int]]()
+    for end in ends:
+        if end.optic is not None:
+            modules[end.optic, end.in_module] += end.modules
+    yield from splitting_notes((*module, count) for module, count in modules.items())
 
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:

@@ -5,12 +5,14 @@ do not reach.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, zip_longest
+from dataclasses import replace
+from itertools import islice, product, zip_longest
+from typing import NamedTuple
 
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
-from coopt.network.family import LinkEnds
+from coopt.network.family import Family, LinkEnds
 from coopt.network.halls import (
     NetworkHall,
     PlacedParts,
@@ -19,14 +21,31 @@ from coopt.network.halls import (
     network_hall,
     placed_parts,
 )
-from coopt.network.optics import core_notes
-from coopt.network.parts import cage_note, splitting_notes
-from coopt.network.plan_networks import families_of_design
-from coopt.plan.parts import Design, Fabric, Tier
+from coopt.network.laying import laid
+from coopt.network.optics import EndsByLevel, core_notes, own_ends
+from coopt.network.parts import cage_note, cost_of, counted_units, splitting_notes
+from coopt.network.plan_networks import design_of, families_of_design
+from coopt.network.space import Space
+from coopt.plan.couplings import Part
+from coopt.plan.parts import Cost, Design, Fabric, Tier
 from coopt.plan.schema import Plan
 
 MOST_NAMED = 3  # parts that a note names, where it goes for some of them
-PlacedOptics = tuple[NetworkHall, tuple[LinkEnds, ...]]
+
+
+class PlacedOptics(NamedTuple):
+    """The hall of a network, its optics by level, and how many there are of each by name."""
+
+    hall: NetworkHall
+    optics: tuple[LinkEnds, ...]
+    modules: dict[str, int]
+
+    @classmethod
+    def of(cls, hall: NetworkHall, family: Family, uplinks: int) -> PlacedOptics:
+        """Those of a family."""
+        units = counted_units(family, uplinks)
+        modules = {name: count for (kind, name), count in units.items() if kind == "optics"}
+        return cls(hall, family.optics, modules)
 
 
 def plan_order_notes(
@@ -68,7 +87,7 @@ def order_notes_of_parts(
         if joint is not None and joint.links.per_leaf
     }
     halls = {
-        name: [(part.hall, part.network.family.optics)]
+        name: [PlacedOptics.of(part.hall, part.network.family, part.network.uplinks)]
         for name, part in (parts or {}).items()
         if part
     }
@@ -112,8 +131,9 @@ def order_notes(
     yield from _module_notes(instance, design, to_core)
     rate = link_gbit_s(instance, design)
     names = {name for tier in design.fabric.tier for name in tier.optics}
+    modules = {name: count for hall in halls for name, count in hall.modules.items()}
     yield from splitting_notes(
-        (optic, optic.links_of(rate))
+        (optic, optic.links_of(rate), modules.get(optic.name))
         for optic in instance.network.optics
         if rate and optic.name in names
     )
@@ -172,7 +192,7 @@ def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Sw
 
 def _reach_notes(halls: Sequence[PlacedOptics]) -> Iterator[str]:
     """Which optics do not reach as far as the hall takes their cables."""
-    for hall, levels in halls:
+    for hall, levels, _ in halls:
         for level, (cables, ends) in enumerate(zip(hall.cables, levels, strict=True), start=1):
             optic = min(ends.products, key=lambda product: product.reach_m)
             count = sum(number for length_m, number in cables.items() if length_m > optic.reach_m)
@@ -190,4 +210,92 @@ def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
         for family, uplinks in islice(families_of_design(instance, design), 1):
             hall = network_hall(instance, family, uplinks)
             if hall is not None:
-                yield hall, family.optics
+                yield PlacedOptics.of(hall, family, uplinks)
+
+
+class CostsByLength(NamedTuple):
+    """What a network costs, and what it would with cables that are as long as in its hall; `change`
+    is the key that plans it so.
+    """
+
+    now: Cost
+    then: Cost
+    change: str
+
+
+def costs_by_length(instance: Instance, design: Design) -> CostsByLength | None:
+    """What a network would cost with the cheapest cables for each length in its hall, or for the
+    longest of each tier beside what stands; None where lengths choose them already, or may not.
+    """
+    network = instance.network
+    if (
+        network.cables == "hall"
+        or not (network.buildable and network.has_own_ends)
+        or network.given
+        or instance.beyond_one_network
+        or "optics" not in instance.objective.include
+    ):
+        return None
+    question = instance.having(network={"cables": "hall"})
+    for family, uplinks in islice(families_of_design(instance, design), 1):
+        if family.hb.racks is None or not family.tiers:
+            return None
+        now = cost_of(instance, family, uplinks)
+        pairs = own_ends(
+            question.network, family.nic, family.nic_planes, family.switches, lambda _: ()
+        )
+        choices = tuple(
+            tuple(
+                ends
+                for ends in level
+                if tuple(end.links_of(family.link_gbit_s) for end in ends) == of_module
+            )
+            for level, of_module in zip(pairs, family.per_module, strict=False)
+        )
+        if len(choices) < family.tiers:
+            return None
+        if instance.existing:
+            return _by_longest(instance, family, uplinks, choices, now)
+        built = laid(question, replace(family, choices=choices), uplinks)
+        if built is None:
+            return None
+        told = " in place of link_reach_m" * ("link_reach_m" in network.model_fields_set)
+        return CostsByLength(now, cost_of(instance, built, uplinks), f"cables = 'hall'{told}")
+    return None
+
+
+def _by_longest(
+    instance: Instance, family: Family, uplinks: int, choices: EndsByLevel, now: Cost
+) -> CostsByLength | None:
+    """The same with one kind of cables for each tier, which reaches its longest."""
+    hall = network_hall(instance, family, uplinks)
+    if hall is None:
+        return None
+    longest = [max(cables) for cables in hall.cables]
+    reaching = [
+        [ends for ends in level if ends.reach_m >= reach_m]
+        for level, reach_m in zip(choices, longest, strict=True)
+    ]
+    costs = [
+        cost_of(instance, replace(family, optics=optics), uplinks) for optics in product(*reaching)
+    ]
+    # tiers that are not built keep the lengths that they have
+    lengths = (*longest, *instance.network.link_reach_m[len(longest) :])
+    change = f"link_reach_m = [{', '.join(f'{reach_m:g}' for reach_m in lengths)}]"
+    kind = instance.objective.billed
+    return CostsByLength(now, min(costs, key=lambda cost: cost.of(kind)), change) if costs else None
+
+
+def is_rewired(instance: Instance, parts: Iterable[Part]) -> bool:
+    """Whether no network of a plan is the one that stands, where one does and others may be
+    built.
+    """
+    if not instance.existing or instance.network.given:
+        return False
+    for part in parts:
+        design = part.design
+        if design is not None and design.fabric.tiers:
+            stands = Space(instance=instance).standing(design.gpus)
+            if stands is not None and design_of(stands, stands.uplink_choices[0]) == design:
+                return False
+    return True

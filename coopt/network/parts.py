@@ -192,15 +192,29 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
     return f" (in the catalog: {both(names)})" if names else ""
 
 
-def splitting_notes(modules: Iterable[tuple[Optic, int]]) -> Iterator[str]:
-    """Which modules carry so many links that one connector has to serve several of them."""
+SPLITTER = "$150 to $250"
+"""MTP-12 to 2 x MTP-4, and MTP-16 or MTP-24 to two, at a reseller in 2026."""
+
+
+def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterator[str]:
+    """Which modules carry so many links that one connector has to serve several of them, and how
+    many there are, as far as that is known.
+    """
     ends = [
-        f"{optic.name} carries {links} links on {counted(optic.connectors, 'connector')}"
-        for optic, links in modules
+        (
+            f"{count * optic.connectors:,} for {optic.name} ("
+            if count
+            else f"some for {optic.name} ("
+        )
+        + f"{links} links on {counted(optic.connectors, 'connector')})"
+        for optic, links, count in dict.fromkeys(modules)
         if links > optic.connectors
     ]
     if ends:
-        yield f"The bill has no splitter cables, but {both(ends)} (connectors of the optic)."
+        yield (
+            f"Fibres split, but the bill has no splitters: it takes {both(ends)}, at {SPLITTER}"
+            " each."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

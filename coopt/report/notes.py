@@ -28,6 +28,8 @@ from coopt.instance.workload import Workload
 from coopt.network.halls import NetworkHall
 from coopt.network.optics import first_unmated
 from coopt.network.orders import (
+    costs_by_length,
+    is_rewired,
     link_gbit_s,
     notes_by_part,
     order_notes,
@@ -44,13 +46,17 @@ from coopt.report import words
 from coopt.report.suggestions import other_numbers
 from coopt.report.words import FigureTable, figures, verdict_word
 
+LEAST_SAVED = 0.001
+"""Of the bill, which a note is worth."""
+
 
 def building_notes(instance: Instance, design: Design) -> list[str]:
     """What to order otherwise, and what else a design implies."""
     halls = [*placed_optics(instance, design)]
     return [
         *order_notes(instance, design, halls),
-        *(sentence for hall, _ in halls for sentence in hall_sentences(instance, hall)),
+        *length_notes(instance, design),
+        *(sentence for placed in halls for sentence in hall_sentences(instance, placed.hall)),
         *_other_notes(instance, design),
     ]
 
@@ -311,11 +317,39 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
     designs = [part.design for part in plan.parts if part.design is not None]
     return [
         *plan_order_notes(instance, plan),
+        *standing_notes(instance, plan.parts),
+        *(note for design in designs[:1] for note in length_notes(instance, design)),
         *dict.fromkeys(note for design in designs for note in _nic_notes(instance, design)),
         *choice_notes(instance, plan),
         *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),
     ]
+
+
+def length_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What cables as long as in the hall would save."""
+    costs = costs_by_length(instance, design)
+    if costs is None:
+        return
+    kind, now, then = instance.objective.billed, costs.now, costs.then
+    if now.of(kind) - then.of(kind) > LEAST_SAVED * now.of(kind):
+        usd, w = now.capex_usd - then.capex_usd, now.power_w - then.power_w
+        change = words.power(w) if kind == "power" else words.money(usd)
+        yield (
+            "The hall's cables are shorter than network.link_reach_m. Chosen by their lengths, they"
+            f" take {change} less (network.{costs.change})."
+        )
+
+
+def standing_notes(instance: Instance, parts: Sequence[Part]) -> Iterator[str]:
+    """What no bill has of what stands."""
+    if is_rewired(instance, parts):
+        (stands,) = instance.existing
+        yield (
+            f"The existing network ({words.counted(len(stands.tiers), 'tier')},"
+            f" {stands.joined_as}) is rewired: moving its cables, and the days without it, are not"
+            " in the bill."
+        )
 
 
 def choice_notes(instance: Instance, plan: Plan) -> list[str]:
@@ -368,6 +402,7 @@ def reading_notes(
         ),
         *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),
+        *standing_notes(question, parts),
         *notes_by_part(building),
     ]
 

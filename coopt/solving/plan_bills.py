@@ -31,7 +31,7 @@ from coopt.network.halls import (
     network_hall,
     placed_parts,
 )
-from coopt.network.orders import order_notes, plan_order_notes
+from coopt.network.orders import PlacedOptics, order_notes, plan_order_notes
 from coopt.network.placing import Lengths
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Part, SharedCore
@@ -120,7 +120,7 @@ def network_bill(instance: Instance, family: Family, uplinks: int, cost: Cost) -
     design, hall = design_of(family, uplinks), network_hall(instance, family, uplinks)
     built = NetworkInPhase("network", None, _network("network", design, cost))
     networks = tuple(_in_halls(instance, [_placed(built, hall)]))
-    cabled = [] if hall is None else [(hall, family.optics)]
+    cabled = [] if hall is None else [PlacedOptics.of(hall, family, uplinks)]
     return _whole_bill(
         instance.name, networks, cost, instance, (), order_notes(instance, design, cabled)
     )

@@ -14,7 +14,7 @@ from coopt.instance.couplings import Robust
 from coopt.instance.evidence import longer
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
-from coopt.network.orders import order_notes_of_parts
+from coopt.network.orders import costs_by_length, order_notes_of_parts
 from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
@@ -30,6 +30,7 @@ from coopt.report.notes import (
     margin_note,
     memory_note,
     reading_notes,
+    remarks,
     study_notes,
     tp_across,
     turns_text,
@@ -170,7 +171,7 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
           "cluster__gpus": 256, "network__fabrics": "clos", **LARGER}, ["800 Gbit/s", "2 ports"]),
         ({"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER},
          ["qm9700 of tier 1 has only 32 cages", "800 Gbit/s", "2 ports"]),
-        (TWIN_GPUS, ["102t of tier", "has only 64", "1600 Gbit/s", "8 ports", "800g-dr4 carries 4 links"]),
+        (TWIN_GPUS, ["102t of tier", "has only 64", "1600 Gbit/s", "8 ports", "for 800g-dr4 (4 links on 1"]),
     ],
     ids=["modes", "twin ports", "breakout"],
 )  # fmt: skip
@@ -218,6 +219,59 @@ def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> No
     assert "(6 m) is too short" not in found
     assert "(6 m) is too short" in text(**changes, **near)
     assert "(6 m) is too short" not in text(**changes, **near, network__hall={"rise_m": 0.1, "rack_pitch_m": 0.1})
+
+
+def _found(instance: Instance, part: str) -> list[str]:
+    return [note for note in remarks(instance, coopt.solve(instance)) if part in note]
+
+
+TWIN_PORTS: dict[str, Any] = LARGER | {
+    "network__nics": "cx7-400g",
+    "network__switches": "qm9700",
+    "network__optics": ["400g-sr4", "800g-sr8", "800g-dr8"],
+    "network__fabrics": "clos",
+    "network__oversubscription": 1.0,
+    "network__buildable": True,
+}
+
+
+def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
+    changes = TWIN_PORTS | {"cluster__gpus": 512, "workload__0__global_batch": 512}
+    instance, laid = ask(**changes), ask(**changes, network__cables="hall")
+    plan, best = coopt.solve(instance), coopt.solve(laid)
+    assert plan.design is not None
+    costs = costs_by_length(instance, plan.design)
+    assert costs is not None
+    assert costs.now == plan.cost
+    # spines are 800g-dr8 at both ends, though near enough for 800g-sr8
+    assert costs.then.capex_usd == plan.cost.capex_usd - 512 * 400
+    assert best.cost.capex_usd <= costs.then.capex_usd
+    (note,) = _found(instance, "hall")
+    assert "take $205 k less (network.cables = 'hall')" in note
+    assert not _found(laid, "hall")
+    told = ask(**changes, network__link_reach_m=[50.0, 100.0, 500.0])
+    assert "in place of link_reach_m" in _found(told, "hall")[0]
+
+
+def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
+    tier = {"ports": 64, "down": 32, "switch": "qm9700", "optic": "800g-sr8"}
+    stands = {"id": "ours", "domains": 32, "gpus_per_domain": 8, "fabric": "clos", "nic": "cx7-400g"} | {
+        "tiers": [tier | {"optic_below": "400g-sr4"}, tier | {"down": 64}]
+    }
+    changes = TWIN_PORTS | {"cluster__gpus": 512, "workload__0__global_batch": 512}
+    grown = ask(**changes, existing=[stands])
+    assert "(2 tiers, clos) is rewired" in _found(grown, "existing")[0]
+    (note,) = _found(grown, "hall")
+    told = note.partition("network.link_reach_m = [")[2].partition("]")[0]
+    reach_m = [float(part) for part in told.split(",")]
+    plan = coopt.solve(grown)
+    shorter = coopt.solve(ask(**changes, existing=[stands], network__link_reach_m=reach_m))
+    assert plan.design is not None
+    costs = costs_by_length(grown, plan.design)
+    assert costs is not None
+    assert shorter.cost.capex_usd <= costs.then.capex_usd < plan.cost.capex_usd
+    kept = ask(**(changes | {"cluster__gpus": 256}), existing=[stands], network__link_reach_m=[50.0, 50.0, 500.0])
+    assert not _found(kept, "rewired")
 
 
 def test_rails_that_are_not_joined_and_domains_filled_alike_are_said() -> None:
