@@ -31,7 +31,7 @@ def measured_with(rows, settings):
 
 @pytest.fixture
 def rows(row):
-    splits = [(1, 4, 16), (4, 4, 4), (8, 2, 4), (8, 1, 8), (2, 8, 4), (4, 2, 8)]
+    splits = [(1, 4, 16), (4, 4, 4), (8, 1, 8), (2, 8, 4)]
     return [
         row(id=f"{group}-{t}-{p}", tp=t, pp=p, dp=d, interleave=1, hidden=hidden, head_dim=hidden // 64, ffn=3 * hidden)
         for group, hidden in (("wide", 8192), ("slim", 2048))
@@ -63,7 +63,7 @@ def test_rows_that_are_not_used_are_held_out(rows):
     runs = measured_with(rows, Settings().replaced(HOPPER, TRUTH))
     (fit,) = calibration_of(runs, [HOPPER.model_copy(update={"rows": ("wide-*",)})]).fits
     assert fit.groups == ("wide",)
-    assert fit.held_out.n == 6
+    assert fit.held_out.n == 4
     assert fit.held_out.mean_abs_error < 0.02
     assert fit.leave_one_group_out is None
 

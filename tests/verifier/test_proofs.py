@@ -46,7 +46,7 @@ found = certify(Instance.model_validate_json(open(sys.argv[1]).read()), *sys.arg
 loaded = {name.split(".")[0] for name in sys.modules}
 print(json.dumps([found.ok, sorted({"numpy", "scipy", "highspy", "pyomo"} & loaded)]))
 """
-MUTANTS = 30
+MUTANTS = example_count(60, 8)
 
 
 @pytest.mark.parametrize("name", ["partition", *FLEETS])
