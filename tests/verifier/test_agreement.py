@@ -33,7 +33,7 @@ from tests.conftest import example_count
 from tests.verifier import agreement
 from tests.verifier.agreement import Question, question
 
-HYBRIDS = example_count(30, usual=12)
+HYBRIDS = example_count(30, usual=6)
 QUESTIONS = example_count(288, usual=24)
 EXACT = 1e-12
 

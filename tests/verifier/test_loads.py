@@ -31,8 +31,8 @@ from tests.conftest import example_count
 from tests.verifier.agreement import question
 from tests.verifier.test_layouts import family
 
-NETWORKS = example_count(500, usual=75)
-QUESTIONS = example_count(200, usual=25)
+NETWORKS = example_count(500, usual=40)
+QUESTIONS = example_count(200, usual=12)
 KINDS_OF_TRAFFIC = ("tp", "cp", "dp", "ep", "edp", "pp", "tied")
 WAYS: tuple[Literal["tp", "dp", "edp"], ...] = ("tp", "dp", "edp")
 KINDS: tuple[FabricKind, ...] = ("rail-only", "rail-optimized", "clos")
