@@ -18,9 +18,12 @@ from coopt.instance.quotes import CatalogFiles, validated
 from coopt.instance.texts import InstanceError, broken, counted, read_toml
 
 LEAST_PORTS = 2  # of a switch
+MOST_TIERS = 3
 Ports = Annotated[Whole, Field(ge=1, le=100_000)]
 Counts = Annotated[
-    tuple[Annotated[Whole, Field(ge=0)], ...], one_or_series, Field(min_length=1, max_length=3)
+    tuple[Annotated[Whole, Field(ge=0)], ...],
+    one_or_series,
+    Field(min_length=1, max_length=MOST_TIERS),
 ]
 
 
@@ -104,7 +107,11 @@ class PublishedDesign(Table):
     rails: Annotated[
         Count | None,
         Field(
-            description="positions of a domain with leaves of their own: every GPU; or every port"
+            description=(
+                "rails of a domain, each with leaves of its own unless the fabric is a clos:"
+                " gpus_per_domain (if left out), a divisor of it, or as many as a domain has ports"
+                " in a plane"
+            )
         ),
     ] = None
     nics_per_gpu: Annotated[
@@ -138,7 +145,7 @@ class PublishedDesign(Table):
     tiers: Annotated[
         tuple[TierForm, ...],
         one_or_series,
-        Field(min_length=1, max_length=3, description="from the leaves up"),
+        Field(min_length=1, max_length=MOST_TIERS, description="from the leaves up"),
     ]
     nic: Annotated[
         Nic | None,

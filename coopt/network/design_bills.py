@@ -217,14 +217,14 @@ def work_lines(rates: WorkRates, capex_usd: float) -> tuple[Item, ...]:
 
 def _unpriced(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str]:
     """What has no product and so no price."""
-    bare: dict[ItemKind, Iterable[int]] = {
+    bare: dict[ItemKind, list[int]] = {
         "switch": [number for number, tier in enumerate(design.tiers, 1) if tier.switch is None],
         "optics": sorted({end.tier + 1 for end in ends if end.optic is None and not end.inside}),
     }
     return broken(
         (design.nic is None, KINDS["nic"]),
         *(
-            (tiers, f"{KINDS[kind]} of tier {', '.join(map(str, tiers))}")
+            (tiers, f"{KINDS[kind]} of tier{'s' * (len(tiers) > 1)} {both(map(str, tiers))}")
             for kind, tiers in bare.items()
         ),
     )
@@ -267,7 +267,10 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
     networks = tuple(design_bill(design, file) for design in designs)
     has_several = len(designs) > 1
     items = lines_by_product(item for network in networks for item in network.items)
-    racks = "racks of servers" if any(item.kind == "rack" for item in items) else "racks"
+    racked = [any(item.kind == "rack" for item in network.items) for network in networks]
+    racks = "racks" if not all(racked) else "racks of servers"
+    if any(racked) and not all(racked):
+        racks = "racks without a line"
     return NetworksBill(
         name=name,
         networks=networks,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from coopt.instance.designs import PublishedDesign
 from coopt.instance.hardware import Optic
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, counted
 from coopt.network.designs import leaf_numbers, link_rates
 from coopt.network.family import Holders, TierChain, dealt, whole
 from coopt.network.placing import Lengths, SwitchBox, placed, placed_leaves
@@ -132,9 +132,9 @@ def cable_ends(design: PublishedDesign, chain: TierChain, origin: str) -> Iterat
             )
             raise InstanceError(
                 f"{origin}: tiers[0].{lower_key} = {lower.name!r}: a module holds"
-                f" {lower.links_of(rate)} cable ends, which does not divide the {of_cage} cable"
-                f" ends of {holder}, needs an optic_below with fewer cable ends, or another"
-                " gpus_per_cage"
+                f" {lower.links_of(rate)} cable ends, which does not divide the"
+                f" {counted(of_cage, 'cable end')} of {holder}, needs an optic_below with fewer"
+                " cable ends, or another gpus_per_cage"
             )
         sides = (
             (True, "optic", form.optic, form.switch, at.above),

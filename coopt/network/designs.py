@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.designs import PublishedDesign, TierForm, contradictions
-from coopt.instance.texts import InstanceError, counted
+from coopt.instance.designs import MOST_TIERS, PublishedDesign, TierForm, contradictions
+from coopt.instance.texts import InstanceError, alternatives, counted
 from coopt.network.family import PodSet, TierChain
 
 MOST_PARTS = 64  # lanes of the widest port sold have 16; more is a slip in a rate
@@ -70,8 +70,8 @@ class TierPorts:
         if takes > self.ports:
             raise NotWirableError(
                 tier,
-                f"{takes:,} ports (for {counted(down, 'cable')} to the tier below and {up:,} to the"
-                f" tier above) but has {self.ports:,}",
+                f"{takes:,} ports (for {counted(down, 'cable')} down and {up:,} up) but has"
+                f" {self.ports:,}",
             )
 
 
@@ -96,12 +96,18 @@ def chain_of(design: PublishedDesign, file: str = "design") -> TierChain:
         return _chain(design, tier_ports(design, origin), origin)
     except NotWirableError as error:
         form = design.tiers[error.tier - 1]
-        has_cap = isinstance(error, NoRoomBelowError) and form.down is not None
+        lacks_room, is_top = isinstance(error, NoRoomBelowError), error.tier == len(design.tiers)
+        has_cap = lacks_room and form.down is not None
         key = f"down = {form.down}" if has_cap else f"ports = {form.ports}"
-        larger = "a larger down" if has_cap else "switches of more ports"
+        needs = ["a larger down"] if has_cap else ["switches of more ports"]
+        if lacks_room and not has_cap and not is_top:
+            needs.append("a larger down (half of the ports if left out)")
+        needs.append("fewer cables")
+        # only what the last tier has to join can be joined by one more
+        if lacks_room and is_top and design.pod is None and error.tier < MOST_TIERS:
+            needs.append("a further tier")
         raise InstanceError(
-            f"{origin}: tiers[{error.tier - 1}].{key}: {error}, needs {larger}, fewer cables or a"
-            " further tier"
+            f"{origin}: tiers[{error.tier - 1}].{key}: {error}, needs {alternatives(needs)}"
         ) from None
 
 

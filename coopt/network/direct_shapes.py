@@ -224,8 +224,8 @@ def fabric(text: str, *, gbit_s: float | None = None) -> nx.Graph:
         form.example.partition(" ")[0] for form in FORMS.values()
     ]
     raise InstanceError(
-        f"graph {text!r}: unknown shape, needs a form such as {alternatives(forms)}, or a .graphml"
-        " file"
+        f"graph {text!r}: neither a shape with its numbers nor a file, needs a form such as"
+        f" {alternatives(forms)}, or a .graphml file"
     )
 
 

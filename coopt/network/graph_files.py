@@ -66,8 +66,8 @@ def network_graph(
     family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain ({family.hb.name}) and has no network,"
-            " needs a plan of several domains"
+            f"{instance.name}: {chosen_part.name} has one HB domain ({family.hb.name}) and so no"
+            " switches, needs several domains"
         )
     graph = _one_plane_graph(family, uplinks) if one_plane else whole_graph(family, uplinks)
     graph.graph.update(name=instance.name, fabric=family.fabric)

@@ -651,6 +651,6 @@ def core_notes(instance: Instance, core: CorePlan) -> Iterator[str]:
     if modules > (cages := ports_of_modules(way, 1)):
         yield (
             f"Not orderable as listed: a {way.name} of the core has only {cages:,} cages for"
-            f" {modules:,} modules. Set network.buildable = true to plan no more modules than"
-            " cages, with listed modules that serve several links."
+            f" {modules:,} modules. Set network.switch_cages = 'kept' to plan no more modules than"
+            " cages."
         )

@@ -169,8 +169,8 @@ def _module_notes(
         notes += [note] if note else []
     if notes:
         yield (
-            f"{' '.join(notes)} Set network.buildable = true (or network.switch_cages = 'kept') to"
-            " plan no more modules than cages."
+            f"{' '.join(notes)} Set network.switch_cages = 'kept' to plan no more modules than"
+            " cages."
         )
 
 

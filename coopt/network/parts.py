@@ -208,7 +208,7 @@ def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterato
         )
         + f"{links} links on {counted(optic.connectors, 'connector')})"
         for optic, links, count in dict.fromkeys(modules)
-        if links > optic.connectors
+        if links > optic.connectors and not optic.whole_cable  # which are sold split
     ]
     if ends:
         yield (

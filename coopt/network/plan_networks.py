@@ -252,7 +252,7 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     if match is None and name in plan.couplings.shared_cores:
         raise InstanceError(
             f"--part {name}: the core joins islands but trains nothing itself, needs one of"
-            f" {names}; coopt bom lists its cables, and coopt faults the effect of its loss"
+            f" {names}; coopt bom counts its cables, and coopt faults shows the effect of its loss"
         )
     if match is None:
         cores = both(map(repr, plan.couplings.shared_cores))
@@ -399,7 +399,10 @@ def part_network(
 
 
 def family_of_plan(
-    instance: Instance, plan: Plan, asked: str = "a plan of one network", part: str | None = None
+    instance: Instance,
+    plan: Plan,
+    asked: str = "an evaluation of the network",
+    part: str | None = None,
 ) -> tuple[Family, int]:
     """The family and the uplinks of a plan's only part, or of the one that is named.
 

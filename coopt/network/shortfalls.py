@@ -22,8 +22,8 @@ ENOUGH = 10**9
 
 @dataclass(frozen=True, kw_only=True)
 class Shortfall:
-    """A network that lacks ports: a switch of a tier would take so many for `needs`, and has
-    fewer.
+    """A network that lacks ports: a switch of a tier would take so many for `needs`, and has fewer,
+    of its `radix` those that its cages serve.
     """
 
     fabric: SwitchedKind
@@ -32,6 +32,7 @@ class Shortfall:
     tier: int
     takes: int
     has: int
+    radix: int
     needs: str
 
     def __str__(self) -> str:
@@ -39,6 +40,8 @@ class Shortfall:
             f"even the network closest to fitting ({self.fabric} with {self.hb}) needs"
             f" {counted(self.takes, 'port')} on a tier-{self.tier} switch, one for each"
             f" {self.needs}, but {self.switch} has only {self.has:,}"
+            + f" of its {self.radix:,} with the listed optics"
+            * (self.has < self.radix)
         )
 
 
@@ -115,6 +118,7 @@ def _port_shortfalls(
             tier=last_tier,
             takes=takes,
             has=has,
+            radix=box.radix,
             needs=needs,
         )
 

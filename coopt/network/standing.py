@@ -136,8 +136,10 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     ):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: the time model does not cover leaves with"
-            f" {stands.block} ports for each HB domain, needs a leaf for each GPU of a domain"
-            f" (rails = {stands.gpus_per_domain}), or two tiers that join rails"
+            f" {stands.block} ports for each HB domain, needs a leaf for each port of a domain in a"
+            f" plane (rails = {stands.domain_ends})"
+            + ", or two tiers that join rails"
+            * (stands.ports_in_plane == 1)
         )
     if in_turn and gpus % (stands.installed * stands.leaf_rails):
         raise InstanceError(
@@ -148,12 +150,13 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     of_unit = stands.unit * stands.block
     sized = -(-stands.installed // stands.unit) * -(-of_unit // chain.fill)
     filled = -(-stands.installed * stands.block // chain.fill)
-    if chain.pods and (sized != filled or (of_unit % chain.fill and of_unit < stands.installed)):
+    has_rests = of_unit % chain.fill > 0 and stands.unit < stands.installed
+    if chain.pods and (sized != filled or has_rests):
         raise InstanceError(
             f"{origin}: unit_domains = {stands.unit}: units of"
-            f" {counted(stands.unit, 'HB domain')} leave some leaves partly empty ({sized} leaves,"
-            f" {filled} if full), which the time model does not cover, needs units that fill their"
-            " leaves"
+            f" {counted(stands.unit, 'HB domain')} leave some leaves partly empty"
+            + f" ({sized:,} leaves, {filled:,} if full)" * (sized != filled)
+            + ", which the time model does not cover, needs whole units that fill their leaves"
         )
 
 
@@ -197,10 +200,11 @@ def _pods(chain: TierChain, pod: PodSet, splits: list[int], origin: str) -> Pods
     alike = all((pods.spines, pods.up) == (pod.spines, pod.up) for pods in chain.pods)
     group, rest = divmod(chain.cores, pod.spines)
     if not alike or chain.uplinks % pod.spines or rest or pod.up % max(group, 1):
+        kinds = (f"{counted(pods.spines, 'spine')} with {pods.up:,} up each" for pods in chain.pods)
         raise InstanceError(
-            f"{origin}: tiers[2]: the time model does not cover {chain.cores} cores above pods of"
-            f" {both(str(pods.spines) for pods in chain.pods)} spines with {pod.up} cables up each,"
-            " needs equal pods and a group of cores for each spine of a pod"
+            f"{origin}: tiers[2]: the time model does not cover {counted(chain.cores, 'core')}"
+            f" above pods of {both(dict.fromkeys(kinds))}, needs equal pods, as many cables from a"
+            " leaf to each spine of its pod, and a group of cores for each spine"
         )
     each = chain.uplinks // pod.spines * splits[1]
     return Pods(

@@ -90,7 +90,7 @@ REFUSED = [  # files, names and places that are not there
         for file in ("INSTANCE", "PLAN")
     ),
     (["simulate", "INSTANCE", "PLAN", "--part", "nowhere"], "--part nowhere: "),
-    (["collective", "tours:4x4"], "'tours:4x4': unknown shape"),
+    (["collective", "tours:4x4"], "'tours:4x4': neither a shape"),
     (["collective", "none.graphml"], "none.graphml: no such file"),
     (["collective", "ring:8", "--algorithm", "ring2d"], "ring:8: algorithm ring2d"),
     (["collective", "ring:6", "--algorithm", "halving-doubling"], "power of two"),

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 import coopt
+from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
+from coopt.network.parts import splitting_notes
 from tests.conftest import accepted, question, value
 
 PARTS: dict[str, Any] = {
@@ -47,3 +49,10 @@ def test_parts_that_do_not_mate_are_linked_only_where_networks_are_counted_alone
     with pytest.raises(ValueError, match=r"network\.buildable = true: no listed switch .* or buildable = false"):
         asked({}, **parts)
     assert coopt.solve(asked({}, buildable=False, **parts)).status == "optimal"
+
+
+def test_a_cable_that_is_sold_split_needs_no_splitter() -> None:
+    module = {"name": "twin", "gbit_s": 800, "reach_m": 2, "usd": 100, "w": 0, "breakout": [2]}
+    told = {whole: list(splitting_notes([(Optic(**module, whole_cable=whole), 2, 5)])) for whole in (False, True)}
+    assert told[True] == []
+    assert "5 for twin (2 links on 1 connector)" in told[False][0]

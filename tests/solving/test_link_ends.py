@@ -290,7 +290,7 @@ def test_a_plan_with_more_modules_than_cages_is_rejected_where_they_are_kept_and
     assert other.design is not None
     notes = " ".join(order_notes_of_parts(single, {"network": plan.design}))
     assert "has only 32 cages" in notes
-    assert "network.buildable = true" in notes
+    assert "network.switch_cages = 'kept'" in notes
     assert "cages for" not in " ".join(order_notes_of_parts(kept(single), {"network": other.design}))
 
 

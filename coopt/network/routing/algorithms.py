@@ -189,7 +189,7 @@ def _usable_cores(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]
     if stranded.size:
         raise InstanceError(
             f"leaf {flows.dst[stranded[0]]}: no core has links to it and to every leaf that sends"
-            " flows which must share a core, needs such a core, or no argument `host`"
+            " it flows which must share a core, needs such a core, or no argument `host`"
         )
     return is_allowed
 

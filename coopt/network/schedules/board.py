@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from coopt.instance.texts import counted
 from coopt.network.direct_graphs import domains_of, grid_of, switches_of
 
 Arc = tuple[int, int]
@@ -128,7 +129,8 @@ def _reason(board: Board, centre: int, radius: int, wait: int) -> str:
         else f"the links into the {radius}-hop neighbourhood of {name}"
     )
     return (
-        f"{place} (chunks from farther away reach them at step {wait + 1} or later)"
+        f"{place} (chunks from more than {counted(radius + wait, 'hop')} away reach them at step"
+        f" {wait + 1} or later)"
         if wait
         else place
     )

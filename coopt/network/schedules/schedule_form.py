@@ -85,12 +85,12 @@ def _crowded(
     for (step, tail, head), count in sorted(loads.items()):
         links = graph.edges[names[tail], names[head]]["links"]
         if count > links * rounds[step]:
-            room = f"{links * rounds[step]} fit" + (
+            room = f"{links * rounds[step]}" + (
                 f" in {rounds[step]} rounds" if rounds[step] > 1 else ""
             )
             yield (
                 f"step {step}: link {names[tail]} -> {names[head]} carries {count} chunks, but"
-                f" only {room}"
+                f" has room for only {room}"
             )
 
 

@@ -127,8 +127,16 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     ),
     "more cables than ports": (
         ("[{ ports = 64 }", "[{ ports = 64, down = 40, up = 32 }"),
-        r".*tiers\[0\].ports = 64: .* tier 1 .* 72 ports \(for 40 cables to the tier below and 32 to the tier above\)"
+        r".*tiers\[0\].ports = 64: .* tier 1 .* 72 ports \(for 40 cables down and 32 up\)"
         r" .* 64",
+    ),
+    "pods on all ports of a core": (
+        (TWO, "[{ ports = 4 }, { ports = 4 }, { ports = 4 }]"),
+        r".* tier 3 .* \(one for each pod\) but has room for 4, needs switches of more ports or fewer cables$",
+    ),
+    "a rail of all ports": (
+        (f'"rail-optimized"\ntiers = {TWO}', '"rail-optimized"\nrails = 1\ntiers = [{ ports = 8 }, { ports = 64 }]'),
+        r".* 8 cables down \(for one rail .*room for 4, .* down \(half of the ports if left out\) or fewer cables$",
     ),
     "a unit that leaves do not divide": (
         ("domains = 64", "domains = 96\nunit_domains = 48"),
@@ -136,11 +144,11 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     ),
     "uplinks on all ports": (
         ("[{ ports = 64 }", "[{ ports = 64, up = 64 }"),
-        r".* tier 1 .* 65 ports \(for 1 cable .* 64 to",
+        r".* tier 1 .* 65 ports \(for 1 cable .* 64 up",
     ),
     "a leaf of too many domains": (
         ("domains = 64", "domains = 64\nleaf_domains = 64"),
-        r".* tier 1 .* 128 ports \(for 64 cables to the tier below and 64 to the tier above\) .* 64",
+        r".* tier 1 .* 128 ports \(for 64 cables down and 64 up\) .* 64",
     ),
     "a single tier": (("}, { ports = 64 }]", "}]"), r".*tier 1 .* 512 cables down \(one for each end point, .* 64"),
     "units of a single tier": (

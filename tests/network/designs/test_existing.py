@@ -183,18 +183,31 @@ def test_the_lower_ends_of_cables_go_by_their_own_key(mode, named):
     assert named in str(refused.value)
 
 
+TWIN_PORTS = {"existing.nics_per_gpu": 2, "existing.nic_ports": 2, "existing.leaf_domains": 1}
+UNITS_OF_FIVE = {
+    "cluster.gpus": 80,
+    "existing.domains": 10,
+    "existing.unit_domains": 5,
+    "existing.leaf_domains": 3,
+    "existing.tiers.0.down": 24,
+}
+"""Leaves of three domains, of which the second of each unit has two."""
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"existing.tiers.0.ports": 32}, "'ours': tiers[0].ports = 32: a switch of tier 1 would need"),
         ({"existing.tiers.1.optic": "800g-dr8", "existing.tiers.1.gbit_s": 200.0}, "tiers[1]"),
-        ({"existing.fabric": "rail-only", "existing.rails": 4}, "does not cover leaves with 2 ports"),
+        ({"existing.fabric": "rail-only", "existing.rails": 4}, "plane (rails = 8), or two tiers that join rails."),
+        ({"existing.fabric": "rail-only", **TWIN_PORTS}, "in a plane (rails = 16)."),
+        (UNITS_OF_FIVE, "units of 5 HB domains leave some leaves partly empty, which the time model"),
     ],
 )
 def test_existing_that_cannot_be_wired(changes, sentence):
     with pytest.raises(coopt.InstanceError) as refused:
         coopt.solve(coopt.load(_with(changes)))
-    assert sentence in str(refused.value)
+    assert sentence in f"{refused.value}."
 
 
 SWITCHES = [

@@ -75,7 +75,7 @@ def test_a_cage_of_a_nic_takes_one_module() -> None:
     bill = billed(*below, nic="cx8-800g", nic_ports=2)
     assert bought(bill)["800g-sr8"] == 128 * 8
     nic = {"extends": "cx8-800g", "name": "two-cages", "ports": [2], "cages": 2}
-    with pytest.raises(InstanceError, match="the 1 cable ends of a cage of a NIC"):
+    with pytest.raises(InstanceError, match="the 1 cable end of a cage of a NIC"):
         billed(*below, nic=nic, nic_ports=2)
 
 

@@ -75,9 +75,9 @@ def test_a_seed_gives_the_same_regular_graph_and_another_seed_another() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("tours:4x4", "graph 'tours:4x4': unknown shape"),
+        ("tours:4x4", "graph 'tours:4x4': neither a shape"),
         ("torus", "needs a form such as torus:4x4"),
-        ("", "graph '': unknown shape"),
+        ("", "graph '': neither a shape"),
         ("torus:4", "form torus:4x4"),
         ("torus:4x", "not understood"),
         ("torus:4x4:4", "not understood"),

@@ -44,7 +44,7 @@ MUTANTS = {
     "lost-contribution": (lambda s: hops_of(s, 0, None), "lacks the contribution of d"),
     "earlier": (lambda s: hops_of(s, *later(s)), "the sender does not have it"),
     "other-chunk": (lambda s: hops_of(s, 0, s.hops[0]._replace(chunk=(s.hops[0].chunk + 5) % 16)), "chunk"),
-    "twice-crowded": (twice, "carries 2 chunks, but only 1 fit"),
+    "twice-crowded": (twice, "carries 2 chunks, but has room for only 1"),
     "twice-received": (twice, "the receiver has it already"),
     "twice-reduced": (twice, "counts twice"),
     "back": (back_to_the_root, "the receiver has it already"),
