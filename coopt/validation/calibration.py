@@ -13,7 +13,7 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.reserves import error_names
-from coopt.instance.texts import InstanceError, counted
+from coopt.instance.texts import InstanceError, alternatives, counted
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (
@@ -171,7 +171,7 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
         fit_set for fit_set in sets if len(runs_used(fit_set, runs)) >= len(fit_set.parameters)
     ]
     if not feasible:
-        needs = ", ".join(
+        needs = alternatives(
             f"{counted(len(fit_set.parameters), 'row')} of {set_name(fit_set)}" for fit_set in sets
         )
         raise InstanceError(

@@ -376,9 +376,8 @@ def _doubt(row: Measurement, run: MeasuredRun) -> str:
     """
     kind = RECOMPUTE[run.split.recompute]
     if row.recompute:
-        return (
-            f"the source states recompute = {kind}, but more may have been recomputed or offloaded"
-        )
+        more = "offloaded" if kind == "full" else "recomputed or offloaded"
+        return f"the source states recompute = {row.recompute}, but more may have been {more}"
     recomputed = replace(run.split, recompute=RECOMPUTE.index("full"))
     least_gib = float(memory_bytes(run.workload, mappings_of([recomputed]))[0]) / GIB
     return (

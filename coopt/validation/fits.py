@@ -208,7 +208,10 @@ def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], sho
     limits = {name: (value,) for name, value in values.items()} | {"outermost": ("pp",)}
     limited = workload.model_copy(update={"mapping": workload.mapping.model_copy(update=limits)})
     if not gpu.peak_flop_s(workload.precision):
-        raise InstanceError(f"--precision = {workload.precision}: {gpu.name} has none")
+        raise InstanceError(
+            f"precision = {workload.precision}: {gpu.name} does not have it, needs another"
+            " --precision or --gpu"
+        )
     if values.get("recompute") == "act" and not workload.model.has_act:
         raise InstanceError(
             "--recompute = act: recomputes activation functions of experts and latents, but"
@@ -301,12 +304,12 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
     if gpus % (t * p * c):
         return f"TP {t} x PP {p} x CP {c} = {t * p * c} does not divide {gpus} GPUs"
     d = gpus // (t * p * c)
-    if workload.global_batch % (d * b):
+    if "tp" in values and "pp" in values and workload.global_batch % (d * b):
         return (
-            f"--batch = {workload.global_batch}: needs a multiple of DP {d} x micro-batch {b} ="
+            f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
             f" {d * b}"
         )
-    named = ", ".join(f"{key} {value}" for key, value in values.items())
+    named = ", ".join(f"{key} {_shown(value)}" for key, value in values.items())
     if keys := ruling_out(workload, gpus):
         return (
             f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
@@ -327,4 +330,8 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
     if p * chunks > workload.model.layers:
         of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
         return f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers"
-    return f"no mapping of {name} on {gpus} GPUs has {named}, as these do not divide evenly"
+    return f"no mapping of {name} on {gpus} GPUs has {named}, needs other values"
+
+
+def _shown(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -138,7 +138,8 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
     x = min(ranks, _ranks_inside(row, usual, [host for host, _ in printed], ranks))
     if ranks % x:
         raise InstanceError(
-            f"{name}: {ranks} ranks in domains of {x}, needs a gpus_per_node that divides the ranks"
+            f"{name}: {ranks} ranks in domains of {x}, needs equally many in each HB domain"
+            " (--set hb_domain=N says how many)"
         )
     gpu = find("gpu", device.gpu)
     assert isinstance(gpu, Gpu)
@@ -165,7 +166,7 @@ def link_fit_of(text: str, name: str, stated: Mapping[str, str]) -> LinkFit:
         latency_s=start_s / halves if start_s > LATENCY_SHARE * min(t for _, t in rows) else None,
         why=""
         if low <= share <= high
-        else f"{share:.3g} of {link:g} GB/s is outside the physical range ({low:g} to {high:g})",
+        else f"{share:.3g} of {link:g} GB/s is outside the plausible range ({low:g} to {high:g})",
     )
 
 
@@ -286,9 +287,11 @@ def _ranks(operation: str, factor: float, printed: int, name: str) -> int:
         abs(MOVED[operation](printed) - factor) > ROUNDED or (ranks <= SURE and ranks != printed)
     )
     if ranks < 2 or differs:
+        listed = f"does not agree with {printed:,} listed ranks"
+        fault = listed if printed > 1 else "does not show two ranks or more"
         raise InstanceError(
-            f"{name}: {operation} with busbw / algbw = {factor:.3f} does not agree with"
-            f" {counted(printed, 'listed rank')}: needs the whole output of one test"
+            f"{name}: {operation} with busbw / algbw = {factor:.3f} {fault}: needs the whole output"
+            " of one test"
         )
     return printed if printed > 1 else ranks
 

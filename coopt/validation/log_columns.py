@@ -263,8 +263,8 @@ class _Reading:
         if is_dense and width and width * NARROWEST < hidden:
             entry = entries["dense_width"]
             raise self._fault(
-                f"line {entry.line}: {entry.key} = {entry.value}, but hidden = {hidden}: needs the"
-                " width of a dense layer"
+                f"line {entry.line}: {entry.key} = {entry.value}, but"
+                f" {self.log.printed['hidden'].key} = {hidden}: needs the width of a dense layer"
             )
 
     def _gated_by_activations(self) -> str:
@@ -358,7 +358,8 @@ class _Reading:
         """Return the cell of layers with gated DeltaNet."""
         sizes = {name: self._number(f"linear_{name}") for name in LINEAR_SIZES}
         if not all(sizes.values()):
-            missing = both(f"linear_{name}" for name, size in sizes.items() if not size)
+            keys = {name: key for key, name in self.log.format.keys.items()}
+            missing = both(keys[f"linear_{name}"] for name, size in sizes.items() if not size)
             raise self._fault(f"the log has gated DeltaNet without {missing}, needs these sizes")
         return json.dumps([{"kind": "gated-deltanet", "layers": layers, **sizes}])
 
@@ -378,19 +379,19 @@ class _Reading:
         main, *further = self.log.get("pattern").split("/")
         if not main:
             return dict.fromkeys(MAMBA_COLUMNS, "")
-        letters = main.replace("|", "")
+        letters, key = main.replace("|", ""), self.log.printed["pattern"].key
         for letter in dict.fromkeys(letters):
             if letter not in "M*-EG":
                 kind = PATTERN.get(letter, "an unknown kind")
                 raise self._fault(
-                    f"hybrid_layer_pattern has {letter} ({kind}): tables have no columns for such"
-                    " layers, needs M, *, -, E and G"
+                    f"{key} has {letter} ({kind}): tables have no columns for such layers, needs"
+                    " M, *, -, E and G"
                 )
         layers = self._number("layers")
         if layers and layers != len(letters):
             raise self._fault(
-                f"hybrid_layer_pattern has {len(letters)} layers, but num_layers = {layers}, needs"
-                " the log of one run"
+                f"{key} has {len(letters)} layers, but num_layers = {layers}, needs the log of one"
+                " run"
             )
         has_experts, plain = bool(cells.get("experts", self.log.get("experts"))), letters.count("-")
         return {
@@ -464,7 +465,7 @@ class _Reading:
                     continue
                 if int(value) != int(of_model or 0):
                     raise self._fault(
-                        f"{column} = {value}, but model = {names[0] or names[1]} has {field} ="
+                        f"{column} = {value}, but model = {model.name} has {field} ="
                         f" {int(of_model or 0)}: needs the model that was run"
                     )
 
@@ -688,7 +689,7 @@ class _Reading:
         if missing := [name for name, value in values.items() if not value.isdecimal()]:
             raise self._fault(
                 f"the log reports a rate in {log.unit.partition('_')[0]} a second, which needs"
-                f" {both(missing)}: --set {missing[0]}=..."
+                f" {both(missing)}: {' '.join(f'--set {name}=...' for name in missing)}"
             )
         count = math.prod(map(int, values.values()))
         return {"iter_time_s": f"{count / log.measured:.6g}" if log.measured else "0"}

@@ -152,7 +152,7 @@ def _contradictions(row: Measurement, cells: Cells) -> Iterator[str]:
         if reported and flop and not 1 / RATE_OFF < flop / reported < RATE_OFF:
             yield (
                 f"the log reports {reported:,.0f} TFLOP/s for each GPU, but {row.gpus} GPUs with"
-                f" this model and batch imply {flop:,.0f}: one of these figures is wrong"
+                f" this model, batch and time imply {flop:,.0f}: one of these figures is wrong"
             )
 
 
@@ -249,13 +249,17 @@ def _cells_of_summary(lines: Sequence[str], name: str, nvtx_range: str | None) -
     """Read the iteration time from `nsys stats --report nvtx_sum`, as a table or as CSV."""
     place = next(i for i, line in enumerate(lines) if SUMMARY.search(line))
     rows = _summary_rows(lines[place:])
+    if not rows:
+        raise InstanceError(
+            f"{name}: the summary lists no range, needs one with the NVTX range of an iteration"
+        )
     names = [row["Range"].lstrip(":") for row in rows]
     some = ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")
     if nvtx_range is None:
         raise InstanceError(
             f"{name}: needs --range with the NVTX range of an iteration, one of {some}"
         )
-    column = next(column for column in rows[0] if column.startswith("Med ")) if rows else ""
+    column = next(column for column in rows[0] if column.startswith("Med "))
     medians = sorted(
         (_number(row[column], name), _number(row.get("Instances") or "1", name))
         for row, label in zip(rows, names, strict=True)

@@ -18,7 +18,7 @@ from coopt.instance.base import MAX_COUNT, Entry
 from coopt.instance.catalog import sentences
 from coopt.instance.quotes import THOUSANDS
 from coopt.instance.software import RunSoftware
-from coopt.instance.texts import InstanceError, read_text
+from coopt.instance.texts import InstanceError, counted, read_text
 from coopt.instance.transformer import Schedule, Transformer
 from coopt.perf.mapping import FULL, attended_share, hardware_flop_per_token, model_flop_per_token
 from coopt.validation.facts import Framework, found, published_facts
@@ -228,7 +228,7 @@ def measurements_in(text: str, name: str) -> list[Measurement]:
         for number, line in enumerate(lines[1:], 1)
     ]
     complaints += [
-        f"row {number}: has {len(line)} values, needs {len(names)}"
+        f"row {number}: has {counted(len(line), 'value')}, needs {len(names)}"
         for number, line in enumerate(lines[1:], 1)
         if len(line) != len(names)
     ]

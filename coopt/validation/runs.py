@@ -238,7 +238,7 @@ def device_of(row: Measurement) -> PublishedGpu:
         alike = (one for one in known if generation_of(one.gpu) == own.generation)
         device = next((one.model_copy(update={"gpu": own.name}) for one in alike), None)
     if device is None:
-        raise UnusableError(f"accelerator {row.gpu} is not in the catalog")
+        raise UnusableError(f"accelerator {row.gpu} is not known from measured runs")
     return device
 
 

@@ -91,7 +91,7 @@ def test_parts_add_up_for_every_mapping(model):
         (("fits", "llama3-405b", "--gpus", "8"), "needs --gpu"),
         ((*LLAMA, "--precision", "int8"), "precision = 'int8'"),
         ((*LLAMA, "--recompute", "act"), "experts and latents, but llama3-405b has neither"),
-        ((*LLAMA[:3], "A100", "--gpus", "8", "--precision", "fp8"), "a100-80g has none"),
+        ((*LLAMA[:3], "A100", "--gpus", "8", "--precision", "fp8"), "a100-80g does not have it"),
         ((*LLAMA, "--tp", "8", "--pp", "3"), "TP 8 x PP 3 x CP 1 = 24 does not divide 1024 GPUs"),
         ((*LLAMA, "--tp", "8", "--pp", "8", "--batch", "24"), "needs a multiple of DP 16 x micro-batch 1"),
         ((*LLAMA, "--tp", "8", "--pp", "128"), "--pp = 128: llama3-405b has 126 layers"),

@@ -88,7 +88,7 @@ def test_small_sizes_tell_the_start_up_time():
         (output().replace("1024 256", "9024 256"), {}, r"line \d: 9024 bytes in"),
         (HEAD + "1024 256 float sum -1 1.5.3 187.97 364.19 0\n", {}, "no result with a time"),
         (output(n=16, hosts=2).replace("Rank 15", "Rnk 15"), {}, "15 listed ranks"),
-        (output(), {"gpu": "H999"}, "H999 is not in the catalog"),
+        (output(), {"gpu": "H999"}, "H999 is not known from measured runs"),
         (output(), {"gpus_per_node": "5"}, "16 ranks in domains of 5"),
         (output() + "# Out of bounds values : 3 FAILED\n", {}, "3 values out of bounds"),
         (output() + output("all_gather"), {}, "all_gather and all_reduce, needs a file for each"),
@@ -108,4 +108,4 @@ def test_output_that_does_not_add_up_is_refused(text, stated, complaint):
 
 
 def test_a_rate_above_the_link_is_not_offered():
-    assert "outside the physical range" in link_fit_of(output(n=32, gbyte_s=900.0), "mine.log", {}).why
+    assert "outside the plausible range" in link_fit_of(output(n=32, gbyte_s=900.0), "mine.log", {}).why

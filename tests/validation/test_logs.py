@@ -548,7 +548,7 @@ def test_what_contradicts_itself_is_refused_with_both(read, text, stated, compla
         ("  num_moe_experts: 256\n", "", "lack num_moe_experts"),
         ("  multi_latent_attention: true\n", "", "lack multi_latent_attention"),
         ("18432", "18#32", "ffn_hidden_size|dense_ffn = '18#32'"),
-        ("18432", "184", "line 4: ffn_hidden_size = 184, but hidden = 7168: needs the width of a dense layer"),
+        ("18432", "184", "line 4: ffn_hidden_size = 184, but hidden_size = 7168: needs the width of a dense layer"),
         ("18432", "1843", "line 4: ffn_hidden_size = 1843, needs a multiple of 8"),
         ("size: 64", "size: 6", "num_moe_experts = 256, but line 3 has expert_model_parallel_size = 6, needs one that"),
         ("size: 64", "size:  4", "line 3: .* has a blank beside its number"),
