@@ -60,8 +60,8 @@ class Desk:
 
 
 ENDED_EARLY: dict[type[Exception], str] = {
-    TimeoutError: f"The search reached the server's time limit; {LAST_ANSWER}.",
-    WorkerDiedError: f"The search process died; {LAST_ANSWER}.",
+    TimeoutError: f"The server's time for this request ran out; {LAST_ANSWER}.",
+    WorkerDiedError: f"The process that worked on the request died; {LAST_ANSWER}.",
     BusyError: f"Too many searches are waiting; {LAST_ANSWER}. Try again in a moment.",
 }
 """What a page hears of a search that ends without an answer."""

@@ -45,7 +45,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         "stop_reason": plan.stop_reason,
         "headline": headline(instance, plan),
         "explanation": list(first_sentences(instance, plan)),
-        "search": _table(facts("How the answer was found", search_rows(instance, plan))),
+        "search": _table(facts("How the search went", search_rows(instance, plan))),
         "total_s": plan.timing_s.total,
         "plan": plan.model_dump(mode="json", by_alias=True),
         "figures": [

@@ -96,8 +96,8 @@ def _refuse_files(table: Mapping[str, Any], catalog: OwnCatalog) -> None:
         ) from None
     if catalog_files.files and catalog_files.files != catalog.files:
         raise InstanceError(
-            f"{NAME}: catalog.files = {list(catalog_files.files)}: the page reads no files, needs"
-            " the entries as tables, or `coopt serve` with a question that names these files"
+            f"{NAME}: catalog.files = {list(catalog_files.files)}: the page cannot read these"
+            " files, needs the entries as tables, or `coopt serve` with a question that names them"
         )
 
 
@@ -296,8 +296,8 @@ def _inside(node: Any, step: str | int, path: Path) -> Any:
 
 def _nowhere(path: Path) -> InstanceError:
     return InstanceError(
-        f"{NAME}: {'.'.join(map(str, path))}: there is no such key or index, needs a key or the"
-        " next index of a list"
+        f"{NAME}: {'.'.join(map(str, path))}: no place for a value, needs a key, or the next"
+        " index of a list at most, and a table in a list of tables"
     )
 
 

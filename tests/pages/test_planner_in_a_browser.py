@@ -196,7 +196,7 @@ def test_a_link_holds_the_question_and_one_that_was_cut_says_so(form):
     put(browser, NUMBER, "1.5")
     until_asked(browser, "= 1.5")
     follow = "setTimeout(() => { location.hash = arguments[0] })"
-    for link, said in ((fragment, "Its changes are not saved"), (fragment[:-8], "link is incomplete")):
+    for link, said in ((fragment, "It is not saved as it stands"), (fragment[:-8], "link cannot be read")):
         browser.execute_script(follow, link)
         asked = WebDriverWait(browser, WAIT_S).until(expected_conditions.alert_is_present())
         assert said in asked.text

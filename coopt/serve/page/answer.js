@@ -24,7 +24,7 @@ export function showDecision(root, plan, verdict, apply) {
 function choice(picks, apply) {
   const pick = (event) => apply(picks[event.target.value].changes);
   const none = picks.some((one) => one.chosen) ? [] : [h("option", { value: "", selected: true }, "none")];
-  return h("label", { class: "pick" }, "Chosen from the listed choices; select another to fix it in the question ", h("select", { id: "choice", change: pick },
+  return h("label", { class: "pick" }, "Chosen from the listed choices; select another to write it into the question ", h("select", { id: "choice", change: pick },
     none, picks.map((one, place) => h("option", { value: place, selected: one.chosen }, one.name))));
 }
 
@@ -35,8 +35,8 @@ function badgeOf(plan, verdict) {
   if (!verdict) return { look: "plain", title: infeasible ? "Infeasible." : "Found.", text: "Not verified yet." };
   if (!verdict.accepted) return { look: "bad", title: "Do not build from this answer.", text: verdict.headline };
   if (infeasible && !verdict.best) return { look: "warn", title: "Infeasibility is not proven.", text: verdict.headline };
-  if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design is possible; the verifier agrees. ${verdict.headline}` };
-  const best = verdict.trusted ? "Verified; the lower bound rests on the solver's word." : "Verified.";
+  if (infeasible) return { look: "warn", title: "Infeasible.", text: `No design is possible${verdict.trusted ? "" : "; the verifier agrees"}. ${verdict.headline}` };
+  const best = verdict.trusted ? "Verified, in part on the solver's word." : "Verified.";
   const title = plan.status === "optimal" && verdict.best ? best : "Verified, not proven best.";
   return { look: "good", title, text: verdict.headline };
 }
@@ -63,7 +63,7 @@ function times(runs) {
   const most = Math.max(100, ...runs.map((run) => run.segments.reduce((sum, one) => sum + one.share, 0)));
   const colours = new Map(runs.flatMap((run) => run.segments.map((one) => [one.name, one.colour])));
   return [
-    h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the vertical line is the bound" : ""}.`),
+    h("p", { class: "remark" }, `Each bar is one iteration, from the left${runs.some((run) => run.bound) ? "; the vertical line is its bound, to which it is scaled" : ""}.`),
     h("ul", { class: "legend" }, [...colours].map(([name, colour]) => h("li", {}, s("svg", { width: 11, height: 11, "aria-hidden": "true" }, s("rect", { class: "segment", width: 11, height: 11, rx: 2, fill: colour })), name))),
     h("div", { class: "runs" }, runs.map((run) => h("div", { class: "run" },
       h("p", { class: "run-name" }, h("strong", {}, run.name), ` ${tied(run.time)}${run.bound ? ` of ${tied(run.bound)}` : ""}`, run.close ? h("span", { class: "warn" }, " close") : ""),

@@ -163,7 +163,7 @@ function cancel() {
   running.stopped = Boolean(running.search || retry.pending);
   stop();
   const below = !answer.plan || (answer.text === question.text && answer.verdict) ? ""
-    : answer.text === question.text ? "; the plan below is not verified" : "; the answer below is to an earlier question";
+    : answer.text === question.text ? "; the answer below is not verified" : "; the answer below is to an earlier question";
   if (running.stopped) tell("question", `The search was stopped${below}.`);
   showSought();
   mark();
@@ -189,7 +189,7 @@ async function find() {
       Object.assign(answer, { plan, verdict: null, text: mine.text, table: mine.table });
       mine.found = true;
       showAnswer();
-      tell("search", "Verifying the answer.");
+      if (plan.status !== "unknown") tell("search", "Verifying the answer.");
     },
     verdict: (verdict) => {
       if (answer.text !== mine.text) return;
@@ -216,8 +216,8 @@ async function find() {
 
 /** Once nothing moves: the front, and what has to give, where they are quick; otherwise a button asks for them. */
 const followUp = settled(QUIET_MS, () => {
-  const quick = answer.plan.total_s < QUICK_S, infeasible = answer.plan.status === "infeasible";
-  if ((quick || infeasible) && answer.reasons?.of !== answer.text) extra("explanation");
+  const { status, total_s } = answer.plan, quick = total_s < QUICK_S, known = status !== "unknown";
+  if (known && (quick || status === "infeasible") && answer.reasons?.of !== answer.text) extra("explanation");
   if (quick && answer.front?.of !== answer.text) extra("front");
   showSought();
   mark();
@@ -226,7 +226,7 @@ const followUp = settled(QUIET_MS, () => {
 /** What is sought beside the plan: its controls by name, and how it is called. */
 const extras = new Map();
 const EXTRAS = {
-  front: ["Cost against time", "Tracing cost against time", "The lowest cost for each time is still being computed."],
+  front: ["Cost against time", "Tracing cost against time", "The curve is still being computed."],
   explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
     "What each bound costs, and what would change the plan, is still being computed."],
 };
@@ -372,7 +372,7 @@ function listen() {
   const on = (id, action) => byId(id).addEventListener("click", (event) => { byId("files").open = false; action(event); });
   on("compare", () => keep(kept || !answer.plan ? null : { ...answer }));
   on("share", () => showLink(question.text));
-  const leaves = () => question.text === saved || confirm("Leave this question? Its changes are not saved.");
+  const leaves = () => question.text === saved || confirm("Leave this question? It is not saved as it stands.");
   onLink((text) => leaves() && put(text));
   on("open", () => leaves() && byId("file").click());
   on("new", () => leaves() && open(starter));

@@ -17,7 +17,7 @@ export class Editor {
     });
     this.list = h("ul", { id: "completions", class: "completions", role: "listbox", "aria-label": "Completions", hidden: true });
     this.measure = h("span", { class: "measure", "aria-hidden": "true" }, CHAR.repeat(CHARS));
-    root.append(h("p", { class: "help" }, "Keys and catalog names are completed as you type; Ctrl+Space lists them all."),
+    root.append(h("p", { class: "help" }, "Keys and catalog names are completed as you type; Ctrl+Space lists them."),
       h("div", { class: "editor" }, this.lines, this.area, this.list, this.measure));
   }
 

@@ -40,7 +40,7 @@ export async function textOfAddress() {
   if (!part) return null;
   history.replaceState(null, "", location.pathname);
   const text = await unpacked(part);
-  if (text === null) alert("This link is incomplete; the question shown is not the one that was shared.");
+  if (text === null) alert("This link cannot be read; the question shown is not the one that was shared.");
   return text;
 }
 
