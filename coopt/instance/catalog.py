@@ -365,6 +365,7 @@ NEEDS: dict[str, str] = {
     "string_pattern_mismatch": "a text without control characters",
     "string_type": "a text in quotes",
     "int_type": "a whole number",
+    "int_parsing_size": "a smaller whole number",
     "float_type": "a number",
     "bool_type": "true or false",
     "model_type": "a table",

@@ -336,8 +336,8 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         (
             unit is not None and leaf is not None and leaf > unit,
             f"leaf_domains = {leaf}: {leaf} HB domains take {(leaf or 0) * design.block:,} ports"
-            f" of a leaf, but the {unit} of a whole unit take only"
-            f" {(unit or 0) * design.block:,}, needs at most unit_domains = {unit}",
+            f" of a leaf, but a whole unit of {unit} takes only {(unit or 0) * design.block:,},"
+            f" needs at most unit_domains = {unit}",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,

@@ -127,15 +127,13 @@ def change_text(share: float) -> str:
 
 def spoken(number: float) -> str:
     """`15 trillion`, `300 billion`, `20,000`."""
-    scales = (
-        (1e15, " quadrillion"),
-        (1e12, " trillion"),
-        (1e9, " billion"),
-        (1e6, " million"),
-        (1.0, ""),
-    )
-    scale, word = next((pair for pair in scales if number >= pair[0]), scales[-1])
-    return f"{number / scale:,.4g}{word}"
+    if number < 1e6:
+        return f"{number:,.0f}" if number >= 1e3 else f"{number:.4g}"
+    rounded = float(f"{number:.4g}")
+    scales = {1e15: "quadrillion", 1e12: "trillion", 1e9: "billion", 1e6: "million"}
+    scale = next(scale for scale in scales if rounded >= scale)
+    value = rounded / scale
+    return f"{value:,.0f} {scales[scale]}" if value >= 1e3 else f"{value:.4g} {scales[scale]}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -488,5 +486,5 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: ""}[value]
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        return f"{value:,.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -786,7 +786,9 @@ class Workload(Table):
         days = self.days(time_s)
         if math.isinf(days):
             return "infinitely long"
-        return f"{days:.4g} days" if days < YEARS_FROM else f"{days / 365:.3g} years"
+        if days >= YEARS_FROM:
+            return f"{days / 365:.3g} years"
+        return f"{days:.4g} day{'' if f'{days:.4g}' == '1' else 's'}"
 
     @property
     def bound_s(self) -> float:

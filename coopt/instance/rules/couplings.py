@@ -24,7 +24,7 @@ from coopt.instance.couplings import (
 from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.question import Question
-from coopt.instance.texts import both, broken, counted, numbers
+from coopt.instance.texts import alternatives, both, broken, counted, numbers
 from coopt.instance.variants import bounded, list_prices
 
 
@@ -219,10 +219,8 @@ def _discounts(instance: Question) -> Iterator[str]:
     ):
         place, usd = f"sharing.discount: {kind} {item!r}", usd_by_item[kind].get(item)
         if usd is None:
-            yield (
-                f"{place}: the instance does not list it, needs one of"
-                f" {', '.join(usd_by_item[kind])}"
-            )
+            names = alternatives(usd_by_item[kind])
+            yield f"{place}: is none of the products that can be bought, needs {names}"
             continue
         prices = [usd, *discount.prices(usd)]
         listed, *steps = (f"{price:,.10g} USD" for price in prices)

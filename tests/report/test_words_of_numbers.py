@@ -1,0 +1,41 @@
+"""Names and numbers in sentences: in full where they are small, and nothing is lost between two quotations."""
+
+from __future__ import annotations
+
+import pytest
+
+from coopt.instance.texts import numbers, shortened, spoken
+from tests.conftest import ask
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (12.5, "12.5"),
+        (20_000, "20,000"),
+        (131_072, "131,072"),
+        (999.96e6, "1 billion"),
+        (405.91e9, "405.9 billion"),
+        (15e12, "15 trillion"),
+        (2e18, "2,000 quadrillion"),
+    ],
+)
+def test_numbers_are_spoken_without_powers_of_ten(number: float, words: str) -> None:
+    assert spoken(number) == words
+
+
+def test_counts_of_seven_digits_are_written_in_full() -> None:
+    assert numbers([1_048_576, 400.0, 133.25]) == "1048576, 400, 133.25"
+
+
+def test_a_day_is_one() -> None:
+    workload = ask(workload__0__train_tokens=1e12).workload[0]
+    assert [workload.duration(days * 86400 / workload.iterations) for days in (1, 2)] == ["1 day", "2 days"]
+
+
+def test_only_what_is_quoted_is_cut() -> None:
+    between = "word " * 40
+    assert shortened(f"'a' {between}'b'") == f"'a' {between}'b'"
+    assert shortened(f"a NIC's {between}'b'") == f"a NIC's {between}'b'"
+    assert shortened(f"'a {between}'") == f"'{f'a {between}'[:117]}...'"
+    assert shortened(f"key = {'x' * 200}, needs") == f"key = {'x' * 117}... needs"
