@@ -100,9 +100,15 @@ def saving_text(cost: Cost, reference: Cost, joined: Cost | None = None) -> str:
     power_text = f"{words.power(abs(w))}{_share(w, reference.power_w)}"
     verbs = ["saves" if difference >= 0 else "adds" for difference in (usd, w)]
     outcome = "has the same cost and power"
-    if usd or w:
+    if usd and w:
         repeated = "" if verbs[0] == verbs[1] else f"{verbs[1]} "
         outcome = f"{verbs[0]} {money_text} and {repeated}{power_text}"
+    elif usd or w:
+        outcome = (
+            f"{verbs[0]} {money_text} at the same power"
+            if usd
+            else f"{verbs[1]} {power_text} at the same cost"
+        )
     text = f"Against a full-bandwidth Clos network, this plan {outcome}."
     if joined is None:
         return text

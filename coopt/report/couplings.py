@@ -370,7 +370,7 @@ def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator
         yield "Efficiency", text
     if robust is not None and (robust.prices != Prices() or robust.aim != "worst-case"):
         yield "Aim", AIMS[outlooks.at_worst_prices]
-        yield "Objective", f"{words.amount(kind, outlooks.list_value)} at list prices"
+        yield "Value", f"{words.amount(kind, outlooks.list_value)} at list prices"
 
 
 def _loss_text(loss: Survived) -> str:

@@ -273,12 +273,13 @@ def verdict_headline(verdict: Verdict) -> str:
     trusted = [verdict.on_trust] if verdict.on_trust else []
     if rival is not None:
         open_rival = (
-            f"a better design at {words.amount(rival.kind, rival.value)}, which keeps the bounds"
-            " only if rounding helps, is not ruled out"
+            f"a better design ({words.amount(rival.kind, rival.value)} or more), which keeps the"
+            " bounds only if rounding helps, is not ruled out"
         )
         share = "" if rival.gap is None else words.percent(rival.gap)
         proven = f"the proven gap is {share}, because {open_rival}" if share else open_rival
-        trusted += [f"the claim that {gap}"] if gap else []
+        if gap:  # the claim is that of the bound
+            trusted = [*(text for text in trusted if text != "the bound"), f"the claim that {gap}"]
     rest = "rests" if len(trusted) == 1 else "rest"
     replaced = words.both(verdict.overridden)
     clauses = [

@@ -502,7 +502,7 @@ def _ties(plan: Plan) -> Iterator[PlanFact]:
 
 def label(plan: Plan, part: Part, run: WorkloadPlan) -> str:
     """What a run is called: by its workload, and by its part where a plan has several."""
-    if len(plan.parts) == 1 or part.name.startswith(run.name):
+    if len(plan.parts) == 1 or part.slot == run.name:
         return run.name if len(plan.parts) == 1 else part.name
     return f"{run.name}, {part.name}"
 

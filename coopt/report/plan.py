@@ -561,11 +561,14 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
 
 
 def _pace(instance: Instance, plan: Plan) -> str | None:
-    """How long a number of tokens takes in the end, of the workloads with the least slack."""
+    """How long a number of tokens takes in the last phase, of the workloads with the least
+    slack.
+    """
     last = [part for part in plan.parts if part.phase == plan.parts[-1].phase]
     asked = [pair for part in last for pair in asked_of(instance, part)]
     pace = pace_text(instance, sorted(asked, key=lambda pair: pair[0].slack))
-    return f"{pace}." if pace else None
+    phase = "In the last phase, " if plan.couplings.growth else ""
+    return f"{phase}{pace}." if pace else None
 
 
 def _short_bill(

@@ -193,3 +193,9 @@ def test_collectives_are_a_fact_where_a_workload_leaves_the_choice() -> None:
         plan = coopt.solve(instance)
         runs = known(instance, plan, "run")
         assert (("w", "Collectives") in runs) == bool(plan.runs[0].collectives) == named
+
+
+def test_what_trains_at_a_site_is_called_by_both_names() -> None:
+    """Also where the name of the site, `west`, begins like that of its workload, `w`."""
+    instance, plan = solved("sites")
+    assert {of for of, _ in known(instance, plan, "run")} == {"w, east", "w, west"}

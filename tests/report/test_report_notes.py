@@ -19,7 +19,9 @@ from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.report.assumptions import rests_on
+from coopt.report.catalog import STANDS, price_origins
 from coopt.report.comparison import network_sentence
+from coopt.report.explanation import verdict_headline
 from coopt.report.facts import training_text
 from coopt.report.notes import (
     accuracy,
@@ -37,6 +39,7 @@ from coopt.report.notes import (
 )
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
+from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, UndecidedRival, Verdict
 from tests.conftest import ask, switch
 from tests.kinds import solved
 
@@ -89,6 +92,27 @@ def test_labour_for_retrofits_is_told_of_the_bill() -> None:
     assert "labour for retrofits" in counting_sentence(instance)
     assert "labour" not in counting_sentence(ask())
     assert "What stands" not in counting_sentence(ask())
+
+
+def test_what_stands_counts_with_its_power_alone() -> None:
+    instance = coopt.load("instances/questions/given.toml")
+    plan = coopt.solve(instance)
+    assert plan.cost is not None
+    assert counting_sentence(instance).endswith("What stands counts with its power, not its price.")
+    assert {origin.usd for origin in price_origins(instance, plan.cost.items)} == {STANDS}
+
+
+def test_all_that_rests_on_the_solver_is_told() -> None:
+    inside = Check(name="tp-inside-source", claimed=True, recomputed=SOLVERS_WORD, tolerance=None, ok=True, why="")
+    rival = UndecidedRival(kind="capex", value=9e5, gap=0.1)
+    for gap, checks, said in (
+        (0.0, (), "the claim that the gap is 0.0% rests on"),
+        (0.0, (inside,), "TP groups inside HB domains and the claim that the gap is 0.0% rest on"),
+        (None, (inside,), "TP groups inside HB domains rests on"),
+    ):
+        text = verdict_headline(Verdict(accepted=True, checks=checks, gap=gap, undecided=rival))
+        assert said in text
+        assert "the proven gap is 10.0%, because a better design ($900 k or more)" in text
 
 
 def test_interruptions_count_in_the_days_of_training_and_not_in_an_iteration() -> None:
