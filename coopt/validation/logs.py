@@ -229,8 +229,7 @@ def log_of(text: str, name: str) -> Log | None:
     steps = _steps(form, lines, name) or _steps_of_events(events, printed)
     if not steps:
         raise InstanceError(
-            f"{name}: {form.name}: no line with the time of an iteration, needs a log of later"
-            " iterations too"
+            f"{name}: {form.name}: no line with the time of an iteration, needs a log that has some"
         )
     for column, value in form.defaults.items() if _settings(printed) else ():
         printed.setdefault(column, Printed(value=value, line=0, key="by default"))

@@ -106,8 +106,8 @@ def ring2d_schedule(board: Board) -> Schedule:
     if shape is None or len(shape) != 2 or min(shape) < 2:
         raise InstanceError(
             f"{board.name}: algorithm ring2d on a graph without rows and columns, needs a grid of"
-            " two dimensions (torus:4x4, mesh:8x8, hyperx:4x4, or a GraphML graph attribute such"
-            " as grid = 4x4)"
+            " at least 2x2 in two dimensions (torus:4x4, mesh:8x8, hyperx:4x4, or a GraphML graph"
+            " attribute such as grid = 4x4)"
         )
     rows, columns = shape
     n = rows * columns
