@@ -16,6 +16,7 @@ from coopt.network.graphs import whole_graph
 from coopt.network.halls import network_hall
 from coopt.network.parts import counted_units
 from coopt.network.space import families
+from tests.conftest import FEW_MAPPINGS
 from tests.network.designs.test_existing import GIVEN
 
 OPTIC = {"reach_m": 500.0, "usd": 100.0, "w": 8.0, "fibre": "x"}
@@ -37,7 +38,8 @@ def question(seed, **network):
             "schema": 1,
             "name": "cables",
             "cluster": {"gpu": "h100-sxm", "gpus": 8 * draw.choice([2, 3, 4, 8])},
-            "workload": {"name": "w", "model": "gpt-22b", "global_batch": 192, "max_iteration_time_s": 100.0},
+            "workload": {"name": "w", "model": "gpt-22b", "global_batch": 192, "max_iteration_time_s": 100.0}
+            | {"mapping": FEW_MAPPINGS, "allow_tp_across": False},
             "network": {
                 "hb_domains": "hgx-h100-8",
                 "fabrics": ["rail-only", "clos", "rail-optimized"],

@@ -42,6 +42,7 @@ ASKED = ("one network", "another generation", "islands", "islands of two generat
 OLD, NEW = "h100-sxm", "b300"
 Network = tuple[Family, int, str]
 """A network with its uplinks, and its GPUs."""
+Bought = tuple[Floats, Floats]
 
 
 def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
@@ -127,31 +128,37 @@ def _workload(draw: random.Random, w: int, parted: bool) -> dict[str, Any]:
     }
 
 
-def least(instance: Instance, *, as_it_stands: bool = False) -> float:
-    """The least objective of all networks for all workloads; with what stands alone, as it is, on request."""
+def least(instance: Instance, *, as_it_stands: bool = False, bought: Bought | None = None) -> float:
+    """The least objective of all networks for all workloads; with what stands alone, as it is, on request. `bought` is
+    what they take where that is known, as at other prices."""
     if instance.open_keys:
         questions = (at_choice(instance, choice) for choice in choices_of(instance))
         return min(least(one, as_it_stands=as_it_stands) for one in questions)
-    slots = [(one,) for one in instance.workload] if instance.sharing.mode == "partition" else [instance.workload]
-    by_gpu = questions_by_gpu(instance)
-    menus = [[network for one in by_gpu for network in _networks(one, slot, as_it_stands)] for slot in slots]
-    if not all(menus):
-        return math.inf
+    sums, gpus = bought or all_bought(instance, as_it_stands=as_it_stands)
     prices = _prices(instance)
     stock = standing_units(instance)
     held = np.array([float(stock[product]) for product in prices])
     usd, watts = np.array([*prices.values()]).T
-    tables = [_units(menu, [*prices]) for menu in menus]
-    sums, gpus = tables[0], np.array([family.gpus for family, _, _ in menus[0]])
-    for table, menu in zip(tables[1:], menus[1:], strict=True):
-        sums = (sums[:, None] + table).reshape(-1, len(prices))
-        gpus = np.add.outer(gpus, [family.gpus for family, _, _ in menu]).reshape(-1)
     counts = np.array([kind in instance.objective.include for kind, _ in prices])
     capex = np.maximum(sums - held, 0) @ (usd * counts)
     power, terms = sums @ (watts * counts), instance.objective
     years_usd = terms.years * 8.76 * power * terms.pue * terms.usd_per_kwh
     worth = {"capex": capex, "power": power, "tco": capex + years_usd}[terms.minimize]
     return float(worth[gpus <= instance.cluster.most_gpus].min(initial=math.inf))
+
+
+def all_bought(instance: Instance, *, as_it_stands: bool = False) -> Bought:
+    """The units of each product that every choice of networks takes, and its GPUs, whatever they cost."""
+    slots = [(one,) for one in instance.workload] if instance.sharing.mode == "partition" else [instance.workload]
+    by_gpu = questions_by_gpu(instance)
+    menus = [[network for one in by_gpu for network in _networks(one, slot, as_it_stands)] for slot in slots]
+    products = [*_prices(instance)]
+    tables = [_units(menu, products) for menu in menus]
+    sums, gpus = tables[0], np.array([float(family.gpus) for family, _, _ in menus[0]])
+    for table, menu in zip(tables[1:], menus[1:], strict=True):
+        sums = (sums[:, None] + table).reshape(-1, len(products))
+        gpus = np.add.outer(gpus, [float(family.gpus) for family, _, _ in menu]).reshape(-1)
+    return sums, gpus
 
 
 def _networks(instance: Instance, slot: tuple[Workload, ...], as_it_stands: bool) -> Iterator[Network]:
@@ -265,7 +272,8 @@ def misread(asked: str, seed: int) -> str:
                 changes = {"cluster": {**table["cluster"], "gpu": gpus}}
             if text := _other(table, changes, near.value):
                 return f"{bound.limit} = {near.bound}: {text}"
-    faults = (_outside(table, price) for price in why.prices if price.unit in ("USD", "W"))
+    bought = all_bought(Instance.model_validate(table))
+    faults = (_outside(table, price, bought) for price in why.prices if price.unit in ("USD", "W"))
     return next(filter(None, faults), "")
 
 
@@ -279,7 +287,7 @@ def _moved(part: Any, item: str, figures: dict[str, float]) -> Any:
     return {key: _moved(value, item, figures) for key, value in part.items()} | own
 
 
-def _outside(table: dict[str, Any], price: PriceRange) -> str:
+def _outside(table: dict[str, Any], price: PriceRange, bought: Bought) -> str:
     """Whether the least cost is a straight line in a price, or a power, over its range, and lower beyond it. What
     stands has the power of the list."""
     figure = price.unit.lower()
@@ -293,7 +301,7 @@ def _outside(table: dict[str, Any], price: PriceRange) -> str:
         gpus = [{"extends": gpu, "name": gpu, figure: usd} if gpu == price.item else gpu for gpu in names]
         stands = _moved(table["existing"], price.item, {"w": usd}) if figure == "w" else table["existing"]
         changes = {"network": network, "cluster": {**table["cluster"], "gpu": gpus}, "existing": stands}
-        return least(Instance.model_validate(table | changes))
+        return least(Instance.model_validate(table | changes), bought=bought)
 
     low, high, now = price.low, price.high or 2 * price.now + 100, price.now
     if high <= low:
