@@ -240,6 +240,10 @@ class Nic(Entry):
         one_or_many,
         Field(description="rates its lanes can be run at (Gbit/s); not known if left out"),
     ] = ()
+    ethernet_port_gbit_s: Annotated[
+        Positive | None,
+        Field(description="its fastest Ethernet port (Gbit/s); as on InfiniBand if left out"),
+    ] = None
     usd: Annotated[Price, Field(description="price (USD)")]
     w: Annotated[Watts, Field(description="power (W)")]
 

@@ -805,6 +805,8 @@ class Question(Table):
                 _forget(optic, key)
             if not self._mixes_ends:
                 _forget(optic, "fibre")
+        for nic in tables["network"]["nics"]:
+            _forget(nic, "ethernet_port_gbit_s")  # which notes are about alone
         limited = any(map(self.network.is_limited, self.network.hb_domains))
         for domain in tables["network"]["hb_domains"]:
             for key in ("nics", "cooling", "kg"):  # network.nics has them where they count

@@ -4,6 +4,7 @@ do not reach.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, product, zip_longest
@@ -128,6 +129,7 @@ def order_notes(
     if instance.network.given:  # nothing is ordered
         return
     yield from _reach_notes(halls)
+    yield from _port_notes(instance, design)
     yield from _module_notes(instance, design, to_core)
     rate = link_gbit_s(instance, design)
     names = {name for tier in design.fabric.tier for name in tier.optics}
@@ -174,10 +176,30 @@ def _module_notes(
         )
 
 
+def _port_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Which NICs have no Ethernet port as fast as the links of a network of Ethernet switches."""
+    fabric, rate = design.fabric, link_gbit_s(instance, design)
+    leaf = next((box for box in instance.network.switches if box.name == fabric.switch.name), None)
+    nic = next((nic for nic in instance.network.nics if nic.name == fabric.nic.name), None)
+    if nic is None or leaf is None or not fabric.tiers or leaf.protocol != "ethernet":
+        return
+    most = nic.ethernet_port_gbit_s
+    if most is not None and rate > most:
+        planes = fabric.nic.planes * math.ceil(rate / most)
+        yield (
+            f"Not orderable as listed: {nic.name} has Ethernet ports of {most:g} Gbit/s at most,"
+            f" but its links to {leaf.name} run at {rate:g}. Plan with network.nic_planes ="
+            f" {planes}, or InfiniBand switches."
+        )
+
+
 def link_gbit_s(instance: Instance, design: Design) -> float:
     """The rate of a link (Gbit/s); 0 where the instance does not list the NIC."""
-    name, planes = design.fabric.nic.name, design.fabric.nic.planes
-    return next((nic.gbit_s / planes for nic in instance.network.nics if nic.name == name), 0.0)
+    name, ports = (
+        design.fabric.nic.name,
+        design.fabric.nic.planes * design.fabric.nic.ports_in_plane,
+    )
+    return next((nic.gbit_s / ports for nic in instance.network.nics if nic.name == name), 0.0)
 
 
 def switch_of(instance: Instance, fabric: Fabric, tier: Tier, rate: float) -> Switch | None:

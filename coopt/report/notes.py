@@ -318,8 +318,8 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
     return [
         *plan_order_notes(instance, plan),
         *standing_notes(instance, plan.parts),
-        *(note for design in designs[:1] for note in length_notes(instance, design)),
         *dict.fromkeys(note for design in designs for note in _nic_notes(instance, design)),
+        *(note for design in designs[:1] for note in length_notes(instance, design)),
         *choice_notes(instance, plan),
         *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),

@@ -133,6 +133,8 @@ def test_nics_are_those_of_vendors(name: str) -> None:
     nic, (gbyte_s, lanes, ports, usd, w) = products("nic")[name], NICS[name]
     assert nic.gbit_s == 8 * gbyte_s
     assert (nic.lane_gbit_s, nic.ports, nic.cages, nic.usd, nic.w) == (lanes, ports, 1, usd, w)
+    # NVIDIA's notes on firmware 40.44: no port of 800GbE
+    assert nic.ethernet_port_gbit_s == {"cx8-800g": 400}.get(name)
 
 
 @pytest.mark.parametrize("name", OPTICS)

@@ -277,6 +277,17 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
     assert "in place of link_reach_m" in _found(told, "hall")[0]
 
 
+def test_a_nic_without_an_ethernet_port_of_the_rate_of_its_links_is_told() -> None:
+    wide = TWIN_PORTS | {"network__nics": "cx8-800g", "network__optics": "800g-dr8", "cluster__gpus": 64}
+    (note,) = _found(ask(**(wide | {"network__switches": "64x800g"})), "Ethernet port")
+    assert "cx8-800g has Ethernet ports of 400 Gbit/s at most" in note
+    assert "network.nic_planes = 2" in note
+    planes = {"network__switches": "51t", "network__nic_planes": 2}
+    assert not _found(ask(**(wide | planes)), "Ethernet port")
+    infiniband = {"network__switches": "144x800g", "network__optics": "800g-dr4"}
+    assert not _found(ask(**(wide | infiniband)), "Ethernet port")
+
+
 def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
     tier = {"ports": 64, "down": 32, "switch": "qm9700", "optic": "800g-sr8"}
     stands = {"id": "ours", "domains": 32, "gpus_per_domain": 8, "fabric": "clos", "nic": "cx7-400g"} | {
