@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ALONE = "One HB domain holds every GPU that trains, so there is no network to compare."
 NO_BASELINE = (
     "No full-bandwidth Clos network of up to three tiers connects the HB domains and NICs of this"
-    " plan with the listed switches, so no saving is stated."
+    " plan with the listed switches and optics, so no saving is stated."
 )
 NONE = "No runner-up was found."
 OTHERWISE = "other optics or counts"

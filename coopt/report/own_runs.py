@@ -180,7 +180,8 @@ def _next_run(choice: NextRun) -> list[RenderableType]:
     """Which mapping is chosen, and which to measure."""
     fastest = (
         f"For a run like {choice.like} on {words.counted(choice.gpus, 'GPU')},"
-        f" {words.counted(choice.mappings, 'mapping')} fit into memory; the fastest is expected"
+        f" {words.counted(choice.mappings, 'mapping')} fit{'s' * (choice.mappings == 1)} into"
+        " memory; the fastest is expected"
         f" to be {mapping_words(choice.chosen)} with {words.seconds(choice.chosen_s)} an"
         " iteration."
     )

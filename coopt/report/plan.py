@@ -420,13 +420,11 @@ def plan_report(
     without_margin: float | None = None,
 ) -> list[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
-    known = plan_facts(instance, plan)
-    sections = plan_sections(instance, plan, known, baseline, without_margin)
-    said = sections.get("notes", [])
     return pieces(
         *_opening(instance, plan),
-        *sections.values(),
-        [note for note in remarks(instance, plan) if note not in said] if sections else None,
+        *plan_sections(
+            instance, plan, plan_facts(instance, plan), baseline, without_margin
+        ).values(),
         search_table(instance, plan),
         runners_tables(plan),
     )
@@ -459,6 +457,7 @@ def plan_sections(
         if many
         else [table for pair in run_tables(plan, known).values() for table in pair]
     )
+    notes = reading_notes(instance, plan.parts, none_inside=plan.tp_across)
     # what stands has no price to compare it at
     is_comparable = instance.sharing.mode == "time" and instance.stands is None
     return {
@@ -474,7 +473,7 @@ def plan_sections(
             facts("What the plan rests on", _rests_on(instance, plan, without_margin, known)),
         ],
         "saving": saving_tables(plan, baseline) if is_comparable else [],
-        "notes": [*reading_notes(instance, plan.parts, none_inside=plan.tp_across)],
+        "notes": [*notes, *(note for note in remarks(instance, plan) if note not in notes)],
     }
 
 

@@ -165,7 +165,7 @@ def _claims(curse: Curse) -> RenderableType:
     )
     numbers = ("questions", "median", "90th percentile", "over 15%")
     return figures(
-        "Predicted speed-up of coopt's mappings over published ones",
+        "Predicted speed-up of coopt's mappings over those that ran",
         ("model",),
         numbers,
         rows,
