@@ -144,9 +144,14 @@ def _spares(faults: Faults, spares: Spares) -> str:
     reserves += [standing_by] if spares.domains_standing_by else []
     goes_on = any(fault.part == "GPU" and fault.effect != "stops" for fault in faults.faults)
     waits = " After a GPU fails, training waits until the GPU is repaired."
+    # a domain that holds everything has no links
+    linked = {fault.part for fault in faults.faults} - {"GPU", "HB domain"}
+    moved = (
+        " It has no switch ports of its own: the links of the failed domain are moved over at a"
+        " patch panel or by hand."
+    )
     return (
         f"Spares: {', '.join(reserves) or 'none'}.{'' if reserves or goes_on else waits} One"
         f" spare domain costs {words.money(spares.spare_domain_usd)} (GPUs, interconnect, NICs,"
-        " and servers where they have a price). It has no switch ports of its own: the links of"
-        " the failed domain are moved over at a patch panel or by hand."
+        f" and servers where they have a price).{moved if linked else ''}"
     )

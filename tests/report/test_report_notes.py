@@ -23,6 +23,7 @@ from coopt.report.catalog import STANDS, price_origins
 from coopt.report.comparison import network_sentence
 from coopt.report.explanation import verdict_headline
 from coopt.report.facts import training_text
+from coopt.report.faults import faults_report
 from coopt.report.notes import (
     accuracy,
     certainty,
@@ -39,6 +40,7 @@ from coopt.report.notes import (
 )
 from coopt.report.plan import plan_report, plan_screen
 from coopt.report.words import rendered
+from coopt.solving.without_parts import plan_faults
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, UndecidedRival, Verdict
 from tests.conftest import ask, switch
 from tests.kinds import solved
@@ -459,3 +461,11 @@ def test_switches_and_optics_are_compared_alone() -> None:
     sentence = network_sentence(plan.cost, baseline.cost)
     assert all(figure in sentence for figure in ("$35.8 M", "$94.3 M", "62.1% less"))
     assert network_sentence(plan.cost, plan.cost) == ""
+
+
+def test_spare_domains_take_over_links_where_there_are_some() -> None:
+    alone: dict[str, Any] = {"cluster__gpus": 8, "network__hb_domains": "hgx-h100-8", "workload__0__global_batch": 8}
+    for changes, shown in (({}, True), (alone | SLOW, False)):
+        instance = ask(**changes)
+        said = rendered(faults_report(plan_faults(instance, coopt.solve(instance))))
+        assert ("the links of the failed domain" in " ".join(said.split())) == shown
