@@ -130,16 +130,19 @@ def certify(
     if not plan.tp_across or plan.cost is None:
         return certificate
     inside = with_tp(instance, across=False)
-    return _with_none_inside(certificate, _certified(inside, none_feasible(plan), None, kind))
+    none_inside = _certified(inside, none_feasible(plan), None, kind)
+    return _with_none_inside(certificate, none_inside, kind)
 
 
-def _with_none_inside(certificate: Certificate, inside: Certificate) -> Certificate:
+def _with_none_inside(
+    certificate: Certificate, inside: Certificate, kind: ObjectiveKind
+) -> Certificate:
     """What is proven of a plan whose TP groups may extend over HB domains since nothing inside them
     is feasible.
     """
     outcome, reason = ("proven" if inside.ok else "not proven"), inside.by or inside.missing
     if not inside.ok and inside.bound_proven is not None:
-        reason = f"a plan of the value {inside.bound_proven:,.10g} may be feasible"
+        reason = f"a plan at {exact_amount(kind, inside.bound_proven)} may be feasible"
     word = f"; that nothing is feasible with TP groups inside HB domains is {outcome}: {reason}"
     return certificate.with_word(word).model_copy(update={"ok": certificate.ok and inside.ok})
 
@@ -204,7 +207,8 @@ def _of_choices(instance: Instance, plan: Plan, proof: Proof | str | Path | None
     )
     reasons = sum((Counter(answer.reasons) for answer in certificates), Counter[str]())
     which = "each" if certificate.by else "one"
-    word = f", for {which} of {counted(len(certificates), 'choice')}"
+    count = len(certificates)
+    word = f", for {which} of {counted(count, 'choice')}" if count > 1 else ""
     return certificate.with_word(word).model_copy(update={"reasons": dict(reasons)})
 
 

@@ -6,14 +6,14 @@ One network that all workloads have in turn is an island of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, counted
+from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
@@ -261,20 +261,20 @@ def _check_island(
     it may grow.
     """
     sites_by_name = {site.name: site for site in fleet.sites if site is not None}
-    claimed_sites = tuple({part.site for part in parts.values()})
+    claimed_sites = tuple(dict.fromkeys(part.site for part in parts.values()))
     years = tuple(part.phase for part in parts.values())
     fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
     named = f"Island of {name!r}" if fleet.question.sharing.mode == "partition" else "The network"
     ledger.turn_to("" if fleet.is_one_part else named)
-    in_phases = both(f"{year:g}" for year in years if year is not None)
+    own_years = tuple(fleet.year(t) for t in parts)
     ledger.require(
         "place",
-        fine and years == tuple(fleet.year(t) for t in parts),
+        fine and years == own_years,
         tuple(map(str, claimed_sites)),
         tuple(sites_by_name),
         f"This network is at {both(str(site or 'no site') for site in claimed_sites)}"
-        f"{f' in the phases {in_phases}' if in_phases else ''}. It has to stay at one site of the"
-        " instance, or at none where the instance has none, in the phases of the instance.",
+        f" {_phases_text(years)}, but has to stay at {alternatives(sites_by_name) or 'no site'}"
+        f" {_phases_text(own_years)}.",
     )
     site = None if claimed_sites[0] is None else sites_by_name[claimed_sites[0]]
     # The last phase comes first: what stands earlier is that network with fewer of its leaves.
@@ -285,6 +285,11 @@ def _check_island(
         _turn_to(ledger, fleet, part)
         phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
     return CheckedIsland(FleetIsland(name, site, tuple(phases)), end.part)
+
+
+def _phases_text(years: Iterable[float | None]) -> str:
+    texts = [f"{year:.10g}" for year in years if year is not None]
+    return f"in the phase{'s' * (len(texts) > 1)} {both(texts)}" if texts else "without phases"
 
 
 def _turn_to(ledger: Ledger, fleet: Fleet, part: Part) -> None:

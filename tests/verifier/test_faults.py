@@ -88,3 +88,16 @@ def test_what_stands_is_told_in_words() -> None:
     ):
         design = plan.parts[0].design.model_copy(update={"fabric": fabric.model_copy(update=changes)})
         assert any(said in check.why for check in verify(instance, with_part(plan, design=design)).failures)
+
+
+def test_lines_of_a_bill_are_told_with_those_that_they_stand_for() -> None:
+    instance = ask()
+    plan = solve(instance)
+    first, *others = plan.cost.items
+    dearer = first.model_copy(update={"unit_usd": first.unit_usd * 2, "usd": first.usd * 2})
+    cost = plan.cost.model_copy(update={"items": (dearer, *others)})
+    (fault,) = faults(verify(instance, with_part(plan, cost=cost)), "bill-lines")
+    told = f"{first.count} x {first.item} at"
+    assert f"{told} {first.unit_usd:g} USD" in fault.partition("in place of")[0]
+    assert f"{told} {dearer.unit_usd:g} USD" in fault.partition("in place of")[2]
+    assert others[0].item not in fault

@@ -118,10 +118,9 @@ def design_text(design: FoundDesign, kind: ObjectiveKind) -> str:
     """A design in a few words."""
     family, ports, value = design.family, design.ports, exact_amount(kind, float(design.value))
     attachment = family.attachment
+    up = f", {counted(ports.up, 'uplink')} a leaf" if ports.tiers > 1 else ""
     fabric = (
-        f"{attachment.kind}, {counted(ports.tiers, 'tier')}, {counted(ports.up, 'uplink')} a leaf"
-        if attachment
-        else "no network"
+        f"{attachment.kind}, {counted(ports.tiers, 'tier')}{up}" if attachment else "no network"
     )
     return (
         f"{value} with {family.domains} x {family.hb.name!r},"
@@ -148,8 +147,10 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         consistent,
         objective.value,
         winner.value,
-        "The plan has to build what has the lower value, direct links or switches, and to state"
-        " that value and its objective.",
+        "The plan has to build what has the lower value, direct links"
+        f" ({exact_amount(objective.kind, rivals.direct.value)}) or switches"
+        f" ({exact_amount(objective.kind, rivals.switched.value)}), and to state that value for its"
+        f" objective; it states {exact_amount(objective.kind, objective.value)}.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
     bounds_given = bool(proven) and all(
@@ -171,7 +172,8 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         f"The plan states a bound, but none for {both(missing)}."
         if missing
         else f"The bound of the plan is {exact_amount(objective.kind, objective.bound)}, but has to"
-        " be the lowest of its value and its bounds for direct links and for switches"
+        f" be the lowest of its value, {exact_amount(objective.kind, objective.value)}, and its"
+        " bounds for direct links and for switches"
         f" ({both(exact_amount(objective.kind, bound) for bound in proven)}).",
         TOLERANCE,
     )

@@ -366,7 +366,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "uplinks",
         (
             "the uplinks of a leaf fit its ports and the allowed oversubscription, and go to the"
-            " switches above in equal bundles"
+            " switches above in equal bundles, where required"
         ),
     ),
     (
@@ -381,8 +381,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "optics",
         (
             "the optics at every level fit the ports, work with each other and reach far enough;"
-            " they are the cheapest such optics, unless the plan may choose or the bill leaves"
-            " them out"
+            " they are those that add least to the objective, unless the plan may choose or the"
+            " bill leaves them out"
         ),
     ),
     ("tier-switches", "each level has as many switches as in the network graph"),
@@ -720,7 +720,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
             " existing switches"
         ),
     ),
-    ("in-place", "everything in use in a phase was bought in it or earlier"),
+    ("in-place", "everything in use that is billed stands on the bill of its phase or before"),
     (
         "stored",
         "the store of a phase holds what was bought by then and is not in use",
@@ -740,7 +740,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "a phase lasts until the next one; the last lasts for the rest of objective.years",
     ),
     ("phased-bill", "the bill lists what all phases buy, each line with its year"),
-    ("myopic", "a plan in phases states what planning each phase on its own leads to"),
+    (
+        "myopic",
+        "where planning each phase on its own is compared, the plan states what it leads to",
+    ),
     (
         "myopic-step",
         (

@@ -174,13 +174,13 @@ def check_survival(
     expected_names = tuple(names[island.name, fleet.year(t)] for island, t, _ in training)
     claimed_names = tuple(claim.part for claim in plan.couplings.losses)
     expected_text, claimed_text = (
-        ", ".join(parts) or "no part" for parts in (expected_names, claimed_names)
+        "; ".join(parts) or "no part" for parts in (expected_names, claimed_names)
     )
     if not ledger.same(
         "part-losses",
         claimed_names,
         expected_names,
-        f"Losses have to be stated for {expected_text}, but the plan states them for"
+        f"Losses have to be stated for these parts: {expected_text}. The plan states them for:"
         f" {claimed_text}.",
     ):
         return

@@ -55,7 +55,7 @@ def check_myopic(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     growths = growths_of(instance, kind)
     networks = [BegunNetwork(path, ()) for path in growths.paths]
     for step in claim.steps[: len(growths.fleet.phases)]:
-        ledger.turn_to(f"Myopic step {step.year:g}", aside=True)
+        ledger.turn_to(f"Phase {step.year:g} planned on its own", aside=True)
         check_attachment(ledger, growths.instance, step.design)
         ledger.turn_to()
         networks = _networks_after(ledger, growths, networks, step, kind)
@@ -208,6 +208,8 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         value is None or total_usd is None or agree(value, total_usd)
     )
     saving = None if total_usd is None or optimum is None else total_usd - optimum
+    if total_usd is not None and optimum is not None and agree(total_usd, optimum):
+        saving = 0.0
     if saving is None or claim.saving is None:
         holds = holds and saving is claim.saving
     else:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from coopt.instance.texts import both, exact
@@ -103,8 +103,8 @@ def check_orders(
             claimed_years == years,
             claimed_years,
             years,
-            f"The instance has the phases {both(years) or 'none'}, but the plan has"
-            f" {both(claimed_years) or 'none'}.",
+            f"The instance has the phases {_years_text(fleet.question.years)}, but the plan has"
+            f" {_years_text(phase.year for phase in growth)}.",
         )
     units_by_place = standing_units(fleet, islands)
     units, purchases = units_by_phase(fleet, units_by_place), Counter[ProductKey]()
@@ -132,7 +132,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"The plan uses more units than it has bought so far of {both(lacking)}.",
+            f"The plan uses more units of {both(lacking)} than its bill lists by then.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -150,6 +150,10 @@ def check_orders(
         )
     ledger.turn_to()
     return _check_totals(ledger, fleet, islands, growth, cost, units_by_place, math.fsum(work))
+
+
+def _years_text(years: Iterable[float | None]) -> str:
+    return both(f"{year:.10g}" for year in years if year is not None) or "none"
 
 
 def _idle_gpus(fleet: Fleet, islands: Sequence[FleetIsland]) -> Counter[str]:

@@ -452,8 +452,7 @@ def _ports(
             False,
             leaf_links,
             1,
-            f"Leaves have {counted(leaf_links, 'link')} to each switch of a pod, but there are no"
-            " pods.",
+            f"There are no pods, so that fabric.pod_bundle has to be 1, but it is {leaf_links}.",
         )
     if not tiers:
         return NO_NETWORK
@@ -578,8 +577,8 @@ def _optics(
     if bad_levels:
         levels_text = both(f"level {number}" for number in bad_levels)
         fault += (
-            f" The optics of {levels_text} do not fit the NIC or switch, do not reach far enough"
-            " or do not mate with the other end."
+            f" The optics of {levels_text} are not listed, do not fit the NIC or switch, do not"
+            " reach far enough or do not mate with the other end."
         )
     ledger.holds("optics", holds, claimed_texts, expected, fault)
 

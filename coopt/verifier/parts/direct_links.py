@@ -57,6 +57,8 @@ LATENESS = 1e-6
 """Share by which an iteration on direct links may exceed its bound, because flows come out of a
 linear program.
 """
+FIRST_PAIRS = 3
+"""Pairs of domains that a reason names."""
 SLOWEST_S_BYTE = 1.0
 HALVINGS = 60
 
@@ -245,8 +247,9 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
         " no path over links of the plan that comes to each domain once, or has no share."
         if bad_path is not None
         else f"In phase {phase.name!r}, routes do not carry exactly what is sent between"
-        f" {counted(len(unmet), 'pair')} of domains, such as"
-        f" {', '.join('{} and {}'.format(*ends) for ends in sorted(unmet)[:3])}.",
+        f" {counted(len(unmet), 'pair')} of domains"
+        f"{':' if len(unmet) <= FIRST_PAIRS else ', such as'}"
+        f" {', '.join('{} and {}'.format(*ends) for ends in sorted(unmet)[:FIRST_PAIRS])}.",
     )
     pace = min(links.edges[step]["links"] / amount for step, amount in load.items())
     ledger.holds(

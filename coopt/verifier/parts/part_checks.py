@@ -37,6 +37,8 @@ from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, che
 
 Row = tuple[LineKey, float, float, int]
 """What a bill has units of, price (USD) and power (W) of one, and how many there are."""
+FIRST_LINES = 3
+"""Lines of a bill that a reason names."""
 OBJECTIVES: dict[ObjectiveKind, str] = {
     "capex": "purchase price",
     "tco": "cost of purchase and electricity",
@@ -248,15 +250,25 @@ def check_lines(
         _merged(expected_rows),
     )
     fine = len(claimed) == len(expected) and all(map(_same_row, claimed, expected))
+    texts, expected_texts = _texts(claimed), _texts(expected)
     ledger.holds(
         name,
         fine and all(map(is_product, items)),
-        _texts(claimed),
-        _texts(expected),
-        "The lines of the bill differ from those recomputed: what is needed or bought, of the"
-        " kinds in objective.include, at its prices and watts, and labour for links that a phase"
-        " adds to existing switches.",
+        texts,
+        expected_texts,
+        "Lines of the bill are wrong in their totals or names."
+        if fine
+        else f"The bill has to have {_excerpt(expected_texts, texts)} in place of"
+        f" {_excerpt(texts, expected_texts)}.",
         TOLERANCE,
+    )
+
+
+def _excerpt(texts: Sequence[str], others: Sequence[str]) -> str:
+    """The first of some lines that others do not have."""
+    own = [text for text in texts if text not in others]
+    return (
+        "; ".join([*own[:FIRST_LINES], *(["..."] if len(own) > FIRST_LINES else [])]) or "no line"
     )
 
 
@@ -275,7 +287,8 @@ def _same_row(a: Row, b: Row) -> bool:
 
 def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(
-        f"{key.kind}: {count} x {key.text} at {usd:g} USD, {w:g} W" for key, usd, w, count in rows
+        f"{key.kind}: {count} x {key.text} at {usd:.12g} USD, {w:.12g} W"
+        for key, usd, w, count in rows
     )
 
 

@@ -85,7 +85,7 @@ def match_workloads(
         claimed_names,
         names,
         f"The plan trains {', '.join(claimed_names) or 'no workload'}, but has to train"
-        f" {', '.join(names) or 'none'}, in this order.",
+        f" {', '.join(names) or 'none'}{', in this order' if len(names) > 1 else ''}.",
     ):
         return []
     return list(zip(workloads, claims, strict=True))
