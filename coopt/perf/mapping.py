@@ -662,7 +662,7 @@ def components(model: Transformer) -> list[Component]:
         "dense feed-forward": (dense, dense),
         "experts": (experts * model.experts, experts * model.top_k),
         "shared experts": (mixed * matrix * model.shared_ffn,) * 2,
-        "routers and latent projections": (around, around),
+        f"routers{' and latent projections' * bool(model.expert_latent)}": (around, around),
         "encoders": (encoders, 0.0 if model.experts else encoders),
     }
     return own + [Component(name, *size) for name, size in sizes.items() if size[0]]

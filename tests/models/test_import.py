@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from coopt.instance.catalog import entries
 from coopt.instance.models.documents import imported
 from coopt.instance.models.megatron import leaves
 from coopt.instance.texts import InstanceError
-from coopt.perf.mapping import further_parameters, model_parameters
+from coopt.perf.mapping import components, further_parameters, model_parameters
 from coopt.report.catalog import entries_toml
 from tests.conftest import accepted, ask, question
 from tests.models.configs import MODELS, nemotron, plain
@@ -177,6 +178,13 @@ def test_tables_that_aliases_name_again_and_again_are_gone_through_once() -> Non
     for _ in range(60):
         table = {"a": table, "b": table}
     assert list(leaves(table)) == [("num_layers", 6)]
+
+
+def test_latent_projections_are_named_where_there_are_some() -> None:
+    model = entries("model")["mixtral-8x7b"]
+    latent = model.model_copy(update={"expert_latent": 1024})
+    named = [{part.name for part in components(one)} for one in (model, latent)]
+    assert ["routers" in named[0], "routers and latent projections" in named[1]] == [True, True]
 
 
 def test_a_device_is_no_model() -> None:
