@@ -364,7 +364,7 @@ def design_of_cables(
     if unknown:
         raise InstanceError(
             f"{key}.names.{unknown[0]} = {names[unknown[0]]!r}: no device is of model"
-            f" {unknown[0]!r}, needs one of {alternatives(map(repr, sorted({*models.values()})))}"
+            f" {unknown[0]!r}, needs {alternatives(map(repr, sorted({*models.values()})))}"
         )
     known = {device: names.get(model, model) for device, model in models.items()}
     for cable in rows:

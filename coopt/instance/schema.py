@@ -46,6 +46,7 @@ from coopt.instance.texts import (
     in_dots,
     names_in,
     read_toml,
+    shortened,
     with_names,
 )
 from coopt.instance.workload import Workload
@@ -353,7 +354,9 @@ def load(
     try:
         standing = with_plans(table, folder)
     except InstanceError as error:
-        raise InstanceError(f"{origin}: {complaint}" for complaint in error.complaints) from None
+        raise InstanceError(
+            f"{origin}: {shortened(complaint)}" for complaint in error.complaints
+        ) from None
     try:
         return validated(Instance, standing, folder)
     except ValidationError as error:
