@@ -87,6 +87,14 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         ([1, 2], "does not describe a model"),
         ("--num-layers $LAYERS --hidden-size 512 --num-attention-heads 8 --vocab-size 9", "num_layers = '$LAYERS'"),
         ("--num-layers 4 --hidden-size 512 --num-attention-heads 8", "vocab_size is missing"),
+        (
+            "--num-layers 1000000000 --hidden-size 512 --num-attention-heads 8 --vocab-size 9 --window-size 5,0",
+            "num_layers = 1000000000: needs a whole number from 0 to 10,000,000",
+        ),
+        (
+            "model:\n  num_layers: 4\n  hidden_size: [1, 2]\n  num_attention_heads: 8\n  vocab_size: 9\n",
+            "hidden_size = [1, 2]: needs a whole number",
+        ),
         ("model:\n  num_layers: [1\n", "not YAML"),
         ("--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 9 --window-size a,0", "window_size = "),
         ('{"hidden_size":' * 100_000, "nested too deeply"),

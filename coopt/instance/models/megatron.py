@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coopt.instance.models.huggingface import Values, model_of
+from coopt.instance.models.keys import Keys
 from coopt.instance.texts import InstanceError
 
 SHAPE_NAMES = {
@@ -137,9 +138,11 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
     if "num_hidden_layers" not in config and isinstance(config.get("hybrid_override_pattern"), str):
         config["num_hidden_layers"] = len(_letters(config["hybrid_override_pattern"]))
     for theirs in ("num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"):
+        called = [name for name, other in SHAPE_NAMES.items() if other == theirs]
         if theirs not in config:
-            name = next(name for name, other in SHAPE_NAMES.items() if other == theirs)
-            raise InstanceError(f"{place}: {name} is missing, needs a value")
+            raise InstanceError(f"{place}: {called[0]} is missing, needs a value")
+        name = next((name for name in called if name in said), called[0])
+        config[theirs] = Keys({name: config[theirs]}, place).number(name)
     gated = _is_on(said, "swiglu", "gated_linear_unit", "geglu", "quick_geglu")
     untied = _is_on(said, "untie_embeddings_and_output_weights")
     tied = said.get("share_embeddings_and_output_weights")
