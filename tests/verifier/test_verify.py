@@ -71,6 +71,9 @@ def test_every_check_is_made_for_some_plan() -> None:
     said = {"cliffs": (Cliff(buys="time", **near),), "better_numbers": (better,), "next_best": NextBest(**bill)}
     said |= {"assumptions": (Assumption(key="network.routing", workload="w", time_ratio=2.0),)}
     made |= {check.name for check in verify(asked, plan.model_copy(update=said)).checks}
+    table = plan.model_dump(mode="json", by_alias=True)
+    table["parts"][0]["design"]["fabric"]["nic"]["ports_in_plane"] = 2
+    made |= {check.name for check in verify(asked, Plan.model_validate(table)).checks}
     pinned, plan, table = routed("clos of two tiers")
     made |= {check.name for check in verify(pinned, plan, routes=table).checks}
     made |= {check.name for check in verify(pinned, with_replaced(plan, {"name": pinned.name})).checks}
