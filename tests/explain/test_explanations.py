@@ -22,13 +22,24 @@ from coopt.plan.explanation import Bound, Explanation
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
+from tests import kinds
 from tests.conftest import FEW_MAPPINGS, question
 from tests.explain.changed import at_price, bounded, network, only, with_key, without
-from tests.kinds import QUESTIONS
+from tests.solving.direct.test_direct_links import linked
 from tests.solving.fleet_oracle import least_costs, least_excess
+from tests.solving.sites.test_sites import apart
 
 HAIR = 1e-8
 KINDS = ("partition", "phased", "sites", "worst-case", "direct")
+HGX: dict[str, Any] = {"network__hb_domains": "hgx-h100-8"}
+PLAIN = {"micro_batch": [1], "zero": [0], "recompute": ["none"]}
+SHORTER = {"network__fabrics": ["direct", "clos"], "network__panels": ["patch-panel"], "workload__0__mapping": PLAIN}
+QUESTIONS = kinds.QUESTIONS | {
+    "sites": apart(**kinds.ALIKE, **HGX, network__fabrics=["rail-only", "clos"]),
+    "direct": linked(**kinds.ALIKE, **SHORTER),
+    "rails": question(**kinds.PARTITION, **HGX, network__fabrics="rail-only"),
+}
+"""With shorter lists where each search takes long."""
 
 
 def changed(kind: str, key: str, value: Any) -> Instance:
@@ -66,7 +77,7 @@ def test_every_kind_is_explained(reasons: tuple[str, Explanation]) -> None:
 
 
 def test_a_core_stays_at_a_rate_near_none() -> None:
-    alone = QUESTIONS["partition"] | {"workload": [one | {"gpus": [16]} for one in QUESTIONS["partition"]["workload"]]}
+    alone = QUESTIONS["rails"] | {"workload": [one | {"gpus": [16]} for one in QUESTIONS["rails"]["workload"]]}
     found = coopt.explain(with_key(alone, "sharing.core", {"switch": "16-port", "gbit_s_per_gpu": 200.0}))
     (bound,) = [one for one in found.bounds if "sharing.core" in one.limit]
     (said,) = [text for text in found.sentences if text.startswith(bound.limit)]
@@ -219,13 +230,13 @@ def test_two_limits_are_moved_together_where_neither_is_enough() -> None:
 
 
 def test_a_list_of_sizes_that_alone_is_to_blame_is_named() -> None:
-    instance = changed("partition", "workload[0].gpus", [63])
+    instance = changed("rails", "workload[0].gpus", [63])
     assert coopt.solve(instance, reasons=False).status == "infeasible"
     found = coopt.explain(instance)
     (one,) = [one for one in found.relaxations if one.changes[0].limit == "workload[0].gpus"]
     (change,) = one.changes
     assert (change.now, change.to[:5]) == ("[63]", "[63, ")
-    wider = changed("partition", "workload[0].gpus", json.loads(change.to))
+    wider = changed("rails", "workload[0].gpus", json.loads(change.to))
     assert coopt.solve(wider).objective.value == one.value
     assert any("workload['first'].gpus = [63, " in sentence for sentence in found.sentences)
 
@@ -273,7 +284,7 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
     assert slow
     assert any("of those examined" in text for text in coopt.explain(asked("phased")).sentences)
     slow, usd = [], {"kind": "nic", "item": "cx7-400g", "from": [20], "usd": [700], "applies": "incremental"}
-    volume = changed("partition", "sharing.discount", [usd])
+    volume = changed("rails", "sharing.discount", [usd])
     assert any("of those examined" in text for text in coopt.explain(volume).sentences)
 
 
@@ -308,7 +319,7 @@ def test_a_price_beyond_its_range_brings_another_plan(reasons: tuple[str, Explan
 def _spent(kind: str, item: str, usd: float) -> float:
     """Units of a switch in the cheapest plan at a price."""
     plan = coopt.solve(at_price(asked(kind), item, "USD", usd))
-    return sum(line.count for line in plan.cost.items if line.item.startswith(item))
+    return sum(line.count for line in plan.cost.items if line.item.startswith(item)) if plan.cost else 0.0
 
 
 def regretting(kind: str, **limits: float) -> Instance:
@@ -342,7 +353,7 @@ def test_rivals_and_bounds_are_those_of_enumeration(one_network: tuple[Instance,
 
 
 def test_what_allows_less_is_never_cheaper_and_what_allows_more_never_dearer() -> None:
-    found = coopt.explain(regretting("partition"))
+    found = coopt.explain(regretting("rails"))
     assert {bound.limit for bound in found.bounds if bound.binds} >= {"workload[0].max_iteration_time_s"}
     for bound in found.bounds:
         assert bound.tighter is None or bound.tighter.extra >= 0, bound.limit

@@ -33,7 +33,7 @@ HAIR, STEP = 1e-7, 1e-3
 
 @settings(max_examples=example_count(60, usual=2))
 @given(
-    st.one_of(with_few_mappings(), twin_ported()), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)])
+    st.one_of(with_few_mappings(64), twin_ported()), st.sampled_from([(0.0, 0.0), (0.05, 0.0), (0.2, 0.1), (0.0, 0.3)])
 )
 def test_what_is_said_of_an_optimum_is_what_solving_changed_questions_gives(
     bare: Instance, margins: tuple[float, float]

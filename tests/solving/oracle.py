@@ -90,9 +90,9 @@ FEW_TIMED = {"micro_batch": (1,), "recompute": ("none", "full")}
 
 
 @st.composite
-def with_few_mappings(draw: st.DrawFn) -> Instance:
+def with_few_mappings(draw: st.DrawFn, most: int = 128) -> Instance:
     """As `instances`, for tests that solve a question many times."""
-    instance = draw(instances())
+    instance = draw(instances(most))
     few = (one.mapping.model_copy(update=FEW_TIMED) for one in instance.workload)
     workloads = (
         one.model_copy(update={"mapping": mapping}) for one, mapping in zip(instance.workload, few, strict=True)
