@@ -104,8 +104,8 @@ def solve(
     switched network and capex, power or tco, not with sharing.mode = 'partition', sites, phases,
     [robust] or direct links.
 
-    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 stopped before proof, or
-    contradicted by the second solver of --witness.
+    Exit codes: 0 proven optimal within the gap, 3 proven infeasible, 4 not proven (the search
+    stopped early, for example), or contradicted by the second solver of --witness.
     """
     from coopt.instance.schema import load
     from coopt.network.plan_networks import baseline_of
@@ -128,7 +128,7 @@ def solve(
     try:
         what = "plan" if plan.parts else "answer (no plan was found)"
         if output is not None and holds_better(output, plan):
-            note(f"{output} was not overwritten: the search stopped early without a better plan")
+            note(f"{output} was not overwritten: this search did not find a better plan")
         else:
             write_file(output, lambda: plan_json(plan) + "\n", what)
     finally:
@@ -207,8 +207,8 @@ def _keeps_front(folder: str, front: Front) -> bool:
     metavar="X",
     type=PACE,
     help=(
-        "Slowest iteration, as a multiple of the bounds.  [no limit; 10 times the fastest with"
-        " [availability]]"
+        "Slowest iteration, as a multiple of the bounds.  [no limit; with [availability] 10 times"
+        " the fastest, or the bounds]"
     ),
 )
 @click.option(
@@ -244,12 +244,12 @@ def pareto(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find the least cost for every iteration time.
+    """Find the least cost, or power, for every iteration time.
 
-    Points run from the fastest design of INSTANCE to the cheapest; each is proven, and knees are
-    marked. All time bounds, or those of --over, are scaled by the same factor; the limits of
-    INSTANCE hold at every point. With [availability], days include interruptions. Ctrl-C keeps the
-    points proven so far.
+    Points run from the fastest design of INSTANCE to the cheapest, or to --slowest; each is proven,
+    and knees are marked. All time bounds, or those of --over, are scaled by the same factor; the
+    limits of INSTANCE hold at every point. With [availability], days include interruptions. Ctrl-C
+    keeps the points proven so far.
 
     Exit codes: 0 all points proven, 3 proven that there is none, 4 stopped before all points were
     proven.
@@ -303,9 +303,9 @@ def explain(
     one costs, the best plan with each other HB domain, fabric, NIC and switch, the range of each
     price within which the plan stays optimal, and the runner-up. If no plan meets the bounds: the
     limits that conflict, and the smallest changes that allow a plan, each confirmed by solving
-    again (of many possible numbers of GPUs only multiples of a step, which is printed). The time
-    limit (150 s, or 60 s if no plan meets the bounds) covers all of this; what was not examined is
-    listed.
+    again (of many possible numbers of GPUs only multiples of a step, which is printed). A time
+    limit (--time-limit or solver.time_limit_s) covers all of this; without one, questions about a
+    plan end after 150 s, and the search for changes after 60 s. What was not examined is listed.
 
     Exit codes: 0 explained, 4 stopped before everything was examined.
     """
@@ -421,9 +421,9 @@ def best_model(
 ) -> None:
     """Compare the losses that models reach in training by a date.
 
-    Each MODEL, or every dense one of the catalog, is trained on its fastest cluster within the
-    [limits] of INSTANCE until `train_days` or `by`; a scaling law gives its loss. [cluster] and
-    [network] say what may be built.
+    Each MODEL, or every dense one of the catalog with ordinary attention alone, is trained on its
+    fastest cluster within the [limits] of INSTANCE until `train_days` or `by`; a scaling law gives
+    its loss. [cluster] and [network] say what may be built.
 
     Exit codes: 0 the best model is known, 3 no model can be trained, 4 stopped before proof.
     """

@@ -113,7 +113,9 @@ def check_place(output: str, *others: str) -> None:
         written to.
     """
     if output == "-":
-        raise InstanceError("-: this is not written to standard output, needs the name of a file")
+        raise InstanceError(
+            "-: this file cannot be written to standard output, needs the name of a file"
+        )
     file = Path(output)
     with _writable(output):
         same = [
@@ -122,7 +124,7 @@ def check_place(output: str, *others: str) -> None:
             if file == other or (file.exists() and other.exists() and file.samefile(other))
         ]
         refusals = {
-            f"is a folder, needs the name of a file (such as {file / 'plan.json'})": file.is_dir(),
+            "is a folder, needs the name of a file": file.is_dir(),
             "is not a regular file, needs the name of one": file.exists() and not file.is_file(),
             f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
             " writes too, needs another name": bool(same),

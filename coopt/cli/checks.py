@@ -58,7 +58,7 @@ def _list_checks(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 @click.option(
     "--part",
     metavar="NAME",
-    help="With --routes: their part of the plan, if it has several.",
+    help="With --routes: the part of the plan that they are in, if there are several.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as one JSON document.")
 @click.pass_context
@@ -116,7 +116,7 @@ def verify(
     metavar="G",
     type=GAP,
     default="0",
-    help="Prove a bound that is lower than the plan's by this share (0).",
+    help="Prove only a bound that is lower than the plan's by this share (0).",
 )
 def prove(
     instance: str,
@@ -128,10 +128,11 @@ def prove(
 ) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    Three kinds of plans may need one: islands (workloads with networks of their own), direct links
-    between HB domains, and [[phase]] or [robust] together with some other tables. `coopt certify
-    INSTANCE PLAN.json --proof PROOF.json` checks the proof in exact arithmetic, without a solver.
-    If time runs out, or with --gap, the proof shows a weaker bound, which it states.
+    A bound may need one if the plan has islands (workloads with networks of their own) or direct
+    links between HB domains, or if INSTANCE has [[phase]] or [robust]; where none is needed,
+    `coopt certify INSTANCE PLAN.json` is enough. With `--proof PROOF.json` it checks the proof in
+    exact arithmetic, without a solver, and says which bound is proven: if time ran out, or with
+    --gap, it may be weaker than that of the plan.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import proof_json
@@ -168,9 +169,10 @@ def certify(
 ) -> None:
     """Prove the bound of PLAN.json in exact arithmetic.
 
-    Every design of INSTANCE that would cost less is priced in exact fractions and shown to miss a
-    bound or a limit. Without --proof, all designs of one network are enumerated, also with phases,
-    losses, regret or several sites. With it, the proof is checked.
+    It holds if every design of INSTANCE that is better than the bound, priced in exact fractions,
+    misses a time bound or a limit. Without --proof all designs are enumerated, which works for a
+    single network, also with phases, losses, regret or several sites. Plans that need a proof (see
+    `coopt prove`) are checked with it.
 
     Exit codes: 0 the claimed bound is proven, 5 it is not, or only in part.
     """

@@ -163,12 +163,12 @@ def export(
     """Write PLAN.json for other programs.
 
     graphml, dot: every HB domain, GPU, NIC, switch and bundle of links, with rates in Gbit/s.
-    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program; its optimum is
-    the value of a proven plan. megatron: a script with the arguments of Megatron-LM. bridge, nemo,
-    torchtitan: configurations of Megatron Bridge, NeMo AutoModel and TorchTitan. ranks: which GPU
-    runs which rank. routes: the path of every flow. ns3-topology, ns3-flows: the network and the
-    flows for ns-3, as SimAI reads them. chakra: the messages of every rank for ASTRA-sim, in an
-    archive.
+    bom-csv: the bill of materials, in USD and W. lp, mps: the mixed-integer program; that of one
+    network has the value of a proven plan as its optimum. megatron: a script with the arguments of
+    Megatron-LM. bridge, nemo, torchtitan: configurations of Megatron Bridge, NeMo AutoModel and
+    TorchTitan. ranks: which GPU runs which rank. routes: the path of every flow. ns3-topology,
+    ns3-flows: the network and the flows for ns-3, as SimAI reads them. chakra: the messages of
+    every rank for ASTRA-sim, in an archive.
 
     docs/exports.md describes every file.
     """

@@ -35,8 +35,8 @@ ALGORITHMS = ("spray", "best", "ecmp", "greedy", "colouring", "sheltered", "anne
     type=click.Choice(["ring", "tree"]),
     default="ring",
     help=(
-        "All-reduce of gradients between domains under ZeRO 0: two trees, or as the plan names it,"
-        " else a ring.  [ring]"
+        "How gradients are all-reduced between HB domains under ZeRO 0: `tree` in two binary trees;"
+        " `ring` as the plan says, in a ring if it says nothing.  [ring]"
     ),
 )
 @click.option(

@@ -124,8 +124,8 @@ def collective(
 
     if roots == "free" and options["algorithm"] not in ("best", "multitree"):
         raise click.UsageError(
-            f"--roots free: the algorithm {options['algorithm']} cannot choose the roots of its"
-            " trees, needs --algorithm multitree or best."
+            f"--roots free: the algorithm {options['algorithm']} has no trees with free roots,"
+            " needs --algorithm multitree or best."
         )
     wires, parts = fabric(graph, gbit_s=gbit_s), {kind: options.pop(kind) for kind in PARTS}
     bill = fabric_bill(wires, **catalog_parts(parts)) if any(parts.values()) else None

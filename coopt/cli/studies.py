@@ -125,7 +125,7 @@ def run(
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as one JSON document.")
 def report(folder: str, output: str | None, ending: str, as_json: bool) -> None:
-    """Show the tables of the results in DIR, and draw its figures.
+    """Show the tables of the results in DIR; -o draws its figures.
 
     If the suite defines no tables, one with its axes, costs and times is shown.
     """
