@@ -94,11 +94,11 @@ class Front(Record):
     there are no more.
 
     `size` counts the points of the whole front, shown or not; `complete` states that all required
-    points are proven. `explanation` states in sentences why there is no point. `over` names the
-    workloads whose bounds vary, if not all, or how the front is read: by dates ("days") or budgets
-    ("budget"). `tp_across` states that TP groups may extend over several HB domains where workloads
-    leave `allow_tp_across` open, since no plan with TP inside domains meets the bounds of the
-    instance.
+    points are proven. `explanation` states in sentences why there is no point, or that slower ones
+    are left out. `over` names the workloads whose bounds vary, if not all, or how the front is
+    read: by dates ("days") or budgets ("budget"). `tp_across` states that TP groups may extend over
+    several HB domains where workloads leave `allow_tp_across` open, since no plan with TP inside
+    domains meets the bounds of the instance.
     """
 
     schema_: Annotated[Literal["coopt-front/1"], Field(alias="schema")] = "coopt-front/1"

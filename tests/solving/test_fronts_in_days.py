@@ -19,14 +19,14 @@ from coopt.instance.numerics import SEARCHED
 from coopt.instance.schema import Instance, load
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds, with_tp
-from coopt.instance.workload import BOUNDS
+from coopt.instance.workload import BOUNDS, ROUND_UP
 from coopt.network.parts import cost_of, within_limits
 from coopt.plan.front import Front
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_checks
 from coopt.report.fronts.text import front_notes, front_report
 from coopt.report.words import digits, rendered
-from coopt.solving.fronts.tracing import PATIENCE, Step, Tracing, evenly
+from coopt.solving.fronts.tracing import CUT, PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
@@ -421,9 +421,20 @@ def test_a_front_of_islands_with_failures_ends_at_ten_times_the_fastest() -> Non
     instance = Instance.model_validate(table)
     front = coopt.pareto(instance, 3)
     assert front.points
-    assert front.points[-1].pace <= PATIENCE * front.points[0].pace
+    assert front.points[-1].pace <= max(PATIENCE * front.points[0].pace, ROUND_UP)
     patient = coopt.pareto(instance, 3, slowest=1e4)
     assert patient.points[-1].pace > PATIENCE * patient.points[0].pace
+    assert (front.explanation, patient.explanation) == ((CUT,), ())
+
+
+def test_a_front_with_failures_has_the_answer_within_the_bounds_however_slow_that_is() -> None:
+    rates = {"name": "often", "gpu": {"per_year": 10.0}}
+    asked = {"rates": rates, "repair_hours": 50.0, "restart_s": 0.0, "spare_domains": [0, 1, 2, 4, 8]}
+    for train_days, explanation in ((20.0, (CUT,)), (40.0, ())):
+        instance = days(train_days, availability=asked)
+        front = coopt.pareto(instance, EVERY)
+        assert front.explanation == explanation
+        assert value_of(front.points[-1].best) == value_of(coopt.solve(instance))
 
 
 class Stairs(Tracing):

@@ -32,7 +32,15 @@ from coopt.solving.days import ROUNDED
 from coopt.solving.driver import identity
 from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
-from coopt.solving.fronts.tracing import PATIENCE, Tracing, days_taken, evenly, knees, most_telling
+from coopt.solving.fronts.tracing import (
+    CUT,
+    Tracing,
+    days_taken,
+    evenly,
+    knees,
+    most_telling,
+    patient,
+)
 from coopt.solving.resolves import Resolver, UnprovenError
 from coopt.solving.runs import BUILT_IN, Run, RunLog, StoppedError, backend_of, overridden
 
@@ -277,7 +285,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
 
 
 Ended = tuple[FrontStop, tuple[str, ...]]
-"""Why there are no more points, and why there is none."""
+"""Why there are no more points, and why there is none or slower ones are left out."""
 
 
 def _traced(sweep: _Sweep) -> Ended:
@@ -315,15 +323,16 @@ def _swept(sweep: _Sweep) -> Ended:
         return "infeasible", plan_of(asked).explanation
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
-        slowest = PATIENCE * float(designs.pace.min())
-    front = front[designs.pace[front] <= slowest]
-    sweep.size = len(front)
+        slowest = patient(instance, float(designs.pace.min()))
+    shown = front[designs.pace[front] <= slowest]
+    remarks = (CUT,) if sweep.slowest is None and len(shown) < len(front) else ()
+    front, sweep.size = shown, len(shown)
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))
         need = f"but slowest = {slowest:.6g}: needs at least {fastest_pace}"
         return "infeasible", (f"the fastest design takes {fastest_pace} times the bounds, {need}",)
     _certify(sweep, designs, front, table)
-    return "whole front" if len(sweep.points) == sweep.size else "all requested points", ()
+    return "whole front" if len(sweep.points) == sweep.size else "all requested points", remarks
 
 
 def _on_site(run: Run, site: DomainSet) -> None:

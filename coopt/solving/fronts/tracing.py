@@ -20,6 +20,7 @@ import numpy as np
 
 from coopt.instance.numerics import REORDERED, SEARCHED
 from coopt.instance.schema import Instance, ample_s, own_time
+from coopt.instance.texts import counted
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
 from coopt.perf.mapping import Floats
@@ -34,6 +35,10 @@ PATIENCE = 10.0
 """Fronts with interruptions end at this many times the fastest pace where nobody says: fewer spares
 cost ever less.
 """
+CUT = (
+    f"Slower designs are left out: with [availability] the front ends at {PATIENCE:g} times the"
+    " fastest pace, or at the bounds if they allow more; slowest sets another end."
+)
 
 
 @dataclass(kw_only=True)
@@ -69,7 +74,7 @@ class Tracing:
     steps: list[Step] = field(default_factory=list)
 
     def trace(self) -> tuple[FrontStop, tuple[str, ...]]:
-        """Find the steps; why there are no more, and why there is none.
+        """Find the steps; why there are no more, and why there is none or slower ones are left out.
 
         Raises
         ------
@@ -81,18 +86,18 @@ class Tracing:
         if slowest_step is None:
             return "infeasible", self._no_plan(slowest_pace)
         self._to_the_fastest(slowest_step)
-        self._end_in_time()
+        remarks = (CUT,) if self._end_in_time() else ()
         if self.dated:
             self._solve_dates()
-            return "whole front" if self._widest_gap() is None else "all requested points", ()
+            return "whole front" if self._widest_gap() is None else "all requested points", remarks
         while len(self.steps) < self.point_count:
             gap = self._widest_gap()
             if gap is None:
-                return "whole front", ()
+                return "whole front", remarks
             step, next_step = gap
             # the geometric middle, since SEARCHED is a share of the pace
             self._solved(math.sqrt(step.holds * next_step.pace))
-        return "all requested points", ()
+        return "all requested points", remarks
 
     def points(self) -> tuple[FrontPoint, ...]:
         """The steps as points of a front, knees marked: all, or those asked for that tell most."""
@@ -148,17 +153,20 @@ class Tracing:
             for date in self.dates[-2:0:-1]:  # both ends are steps already
                 self._solved(date)
 
-    def _end_in_time(self) -> None:
-        """End the steps where patience does, with failures and no slowest pace given."""
-        slowest_pace = PATIENCE * self.steps[0].pace
+    def _end_in_time(self) -> bool:
+        """End the steps where patience does, with failures and no slowest pace given; whether some
+        are left out.
+        """
+        slowest_pace = patient(self.instance, self.steps[0].pace)
         if (
             self.instance.availability is None
             or self.slowest is not None
             or self.steps[-1].pace <= slowest_pace
         ):
-            return
+            return False
         self._solved(slowest_pace)
         self.steps = [step for step in self.steps if step.pace <= slowest_pace]
+        return True
 
     def _slowest_pace(self) -> float:
         """The given slowest pace, else one at which no bound that moves rules out a plan."""
@@ -211,7 +219,8 @@ class Tracing:
         plan = self.resolver.plan(self._at(pace), reasons=False)
         value = plan.objective.value
         self.tell(
-            f"{len(self.steps)} of {self.point_count} points, {self.resolver.solves} solves",
+            f"{len(self.steps)} of {self.point_count} points,"
+            f" {counted(self.resolver.solves, 'question')} solved",
             (len(self.steps), self.point_count),
         )
         if plan.cost is None or value is None:
@@ -271,6 +280,14 @@ class Tracing:
             if all(cheaper(step.value, b.value) for b in self.steps[:n])
         ]
         return new_step
+
+
+def patient(instance: Instance, fastest_pace: float) -> float:
+    """The slowest pace of a front with interruptions where nobody says: what answers the bounds is
+    on it.
+    """
+    in_bounds = ROUND_UP if all(workload.bounded for workload in instance.workload) else 0.0
+    return max(PATIENCE * fastest_pace, in_bounds)
 
 
 def days_taken(instance: Instance, runs: Iterable[WorkloadPlan]) -> dict[str, float]:
