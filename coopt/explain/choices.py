@@ -6,12 +6,19 @@ import time
 from collections.abc import Iterator
 
 from coopt.explain import sentences as say
-from coopt.explain.decided import WAYS_OUT_S, explained, lacks, unknown
+from coopt.explain.decided import explained, lacks, unknown
 from coopt.explain.gpus import left_out_of_sums
 from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import SAYINGS, changes_and_cost, why_worse
 from coopt.explain.rivals import PROVEN_NONE, times_of
-from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, seconds_weight
+from coopt.instance.schema import (
+    Chosen,
+    Instance,
+    at_choice,
+    choices_of,
+    seconds_weight,
+    with_part,
+)
 from coopt.instance.texts import alternatives
 from coopt.plan.explanation import Explanation, Relaxation, Rival
 from coopt.plan.schema import OnProgress, Plan
@@ -27,7 +34,7 @@ def of_choices(
     question: Instance, plan: Plan | None, on_progress: OnProgress | None, ways_out_s: float | None
 ) -> Explanation:
     """The chosen question explained, and what every other value of one list would cost."""
-    resolver, kind = Resolver(question), question.objective.minimize
+    resolver, kind, began = Resolver(question), question.objective.minimize, time.perf_counter()
     if plan is not None:
         check_same_sha(question, plan)
     try:
@@ -36,7 +43,8 @@ def of_choices(
         return unknown(Inquiry(instance=question, resolver=resolver), stop)
     question, optimum = placed_as(question, optimum)
     if optimum.cost is None:
-        return _no_choice(question, optimum, on_progress, ways_out_s or WAYS_OUT_S)
+        own_s = question.solver.time_limit_s - (time.perf_counter() - began)
+        return _no_choice(question, optimum, on_progress, ways_out_s, own_s)
     rivals, missed = list[Rival](), list[str]()
     for entry in others_of(question, optimum.chosen):
         try:
@@ -64,18 +72,27 @@ def of_choices(
 
 
 def _no_choice(
-    question: Instance, answer: Plan, on_progress: OnProgress | None, ways_out_s: float
+    question: Instance,
+    answer: Plan,
+    on_progress: OnProgress | None,
+    ways_out_s: float | None,
+    own_s: float,
 ) -> Explanation:
-    """What has to give at each choice, for as long as there is time; what is enough for one is for
-    all of them.
+    """What has to give at each choice, for as long as there is time: `ways_out_s`, or `own_s` where
+    somebody set a limit; what is enough for one is for all of them.
     """
     by_choice, untried, began = dict[str, Explanation](), list[str](), time.perf_counter()
     for choice in choices_of(question):
-        left_s = ways_out_s - (time.perf_counter() - began)
+        left_s = (own_s if ways_out_s is None else ways_out_s) - (time.perf_counter() - began)
         if left_s <= 0 or len(by_choice) == MOST_CHOICES:
             untried.append(choice.text)
             continue
-        explanation = explained(at_choice(question, choice), None, on_progress, left_s)
+        limited = with_part(question, "solver", {"time_limit_s": left_s})
+        explanation = (
+            explained(at_choice(limited, choice), None, on_progress, None)
+            if ways_out_s is None
+            else explained(at_choice(question, choice), None, on_progress, left_s)
+        )
         if explanation.status == "infeasible":
             by_choice[choice.text] = explanation
         else:

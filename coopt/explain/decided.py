@@ -34,7 +34,7 @@ WITH_PLAN_S = 150.0
 
 
 def unknown(study: Inquiry, stop: UnprovenError) -> Explanation:
-    sentence = f"The search stopped early ({stop}) before a best plan was proven."
+    sentence = f"The search ended ({stop}) before a best plan was proven."
     return study.explanation("unknown", (sentence,))
 
 

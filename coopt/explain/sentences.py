@@ -21,7 +21,7 @@ from coopt.explain.labels import (
 )
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind, questions_by_gpu
-from coopt.instance.texts import alternatives, both, change_text
+from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -159,6 +159,8 @@ def _gone(bound: Bound) -> str:
     assert bound.loosest is not None
     if bound.unit == "Gbit/s":
         return "at a core rate of nearly 0 Gbit/s"
+    if bound.unit == "GB":
+        return "with unlimited memory"
     wide = max(bound.loosest, bound.bound) / max(min(bound.loosest, bound.bound), 1e-9)
     return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
 
@@ -196,10 +198,12 @@ def seen_from(ours: Design, rival: Design) -> str:
         return f"{label(rival)}, with {nic.per_gpu} x {nic.name} per GPU"
     if without_optics(rival) == without_optics(ours):
         return f"{SAME} with other optics"
-    uplinks = "".join(
-        f", with {tier.uplinks_per_switch} uplinks per leaf" for tier in rival.fabric.tier[:1]
+    uplinks, own_uplinks = (
+        [tier.uplinks_per_switch for tier in design.fabric.tier[:1]] for design in (rival, ours)
     )
-    return f"{label(rival)}{uplinks}"
+    if uplinks == own_uplinks:
+        return f"{label(rival)}, laid out differently"
+    return f"{label(rival)}, with {counted(uplinks[0], 'uplink')} per leaf"
 
 
 def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
@@ -255,7 +259,7 @@ def of_rest(untried: Sequence[str]) -> Iterator[str]:
 
 def of_untried(untried: Sequence[str], within_s: float | None = None) -> str:
     """What was not examined to a proof; `within_s` where nobody set a limit."""
-    limit = "" if within_s is None else f" within {within_s:g} s (--time-limit allows more)"
+    limit = "" if within_s is None else f" within {within_s:.3g} s (--time-limit allows more)"
     return f"Not examined to the end{limit}: {', '.join(untried)}."
 
 

@@ -25,6 +25,7 @@ from coopt.instance.schema import (
     at_choice,
     choices_of,
     instance_of,
+    questions_by_gpu,
     seconds_weight,
 )
 from coopt.instance.texts import InstanceError, alternatives, both, counted
@@ -192,9 +193,13 @@ def _blamed_margin(question: Instance, plan: Plan) -> tuple[str, ...]:
     for typed_key, shares in WITHOUT.items() if plan.timing_s.total <= QUICK_S else ():
         eased = keeping(question, DEFAULT_MARGIN.model_copy(update=shares))
         if solve(eased, time_limit_s=QUICK_S, reasons=False).parts:
-            memory = f"{question.cluster.gpu.memory_margin:.1%} of GPU memory"
-            times = alternatives(f"{run.time_margin:.1%}" for run in question.workload)
-            kept = {"memory": memory, "time": f"{times} on top of iteration times"}
+            by_gpu = list(questions_by_gpu(question))
+            memories = [f"{one.cluster.gpu.memory_margin:.1%}" for one in by_gpu]
+            times = [f"{run.time_margin:.1%}" for one in by_gpu for run in one.workload]
+            kept = {
+                "memory": f"{alternatives(dict.fromkeys(memories))} of GPU memory",
+                "time": f"{alternatives(dict.fromkeys(times))} on top of iteration times",
+            }
             return (
                 f"No plan keeps the default margin free ({both(kept[key] for key in shares)}); a"
                 f" plan exists with {typed_key}.",
@@ -412,10 +417,16 @@ def best_choice(run: Run) -> Plan:
             and _next_best(run.instance, answers, choice, best_plan.cost),
             "objective": claim,
             "status": "optimal" if proven else "feasible",
-            "stop_reason": "optimal" if proven else stopped or OWN_GAP,
+            "stop_reason": "optimal" if proven else stopped or _unproven(answers),
             "timing_s": best_plan.timing_s.model_copy(update={"total": run.elapsed_s()}),
         }
     )
+
+
+def _unproven(answers: Sequence[AnswerOfChoice]) -> str:
+    """Why the search of some choice ended without a proof."""
+    reasons = (plan.stop_reason for _, plan, _ in answers)
+    return next((one for one in reasons if one not in ("optimal", "infeasible")), OWN_GAP)
 
 
 def _next_best(

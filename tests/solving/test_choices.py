@@ -11,18 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coopt
+from coopt.explain import choices
 from coopt.instance.numerics import SEARCHED
-from coopt.instance.schema import Chosen, Instance, at_choice, choices_of
+from coopt.instance.schema import Chosen, Instance, Solver, at_choice, choices_of
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.parts import cost_of
 from coopt.network.plan_networks import families_of_design
+from coopt.plan.schema import Plan
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
 from coopt.report.plan import plan_screen
 from coopt.report.words import rendered
+from coopt.solving import answer
 from coopt.solving.resolves import only_plan
+from coopt.solving.runs import Run, backend_of
 from tests.conftest import accepted, ask, example_count, switch, value
 from tests.explain.changed import at_price
 from tests.solving.fleets import two
@@ -374,6 +378,35 @@ def test_what_has_to_give_is_told_of_every_choice_and_lets_the_open_question_thr
         coopt.explain(left_open(), plan)
     short = coopt.explain(hopeless, time_limit_s=1e-6)
     assert (short.status, short.relaxations) in (("unknown", ()), ("infeasible", ()))
+
+
+@pytest.mark.parametrize("limit_s", [None, 200.0])
+def test_what_has_to_give_is_sought_as_long_as_asked(limit_s: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"cluster__gpus": 16, "workload__0__global_batch": 128, "workload__0__train_days": 1e-3}
+    limits = []
+
+    def explained(question: Instance, plan: None, told: None, ways_out_s: float | None) -> Any:
+        limits.append((ways_out_s, question.solver.time_limit_s))
+        return found
+
+    found = coopt.explain(at_choice(left_open(**asked), Chosen(gpu=GENERATIONS[0])))
+    monkeypatch.setattr(choices, "explained", explained)
+    coopt.explain(left_open(**asked), time_limit_s=limit_s)
+    for ways_out_s, question_s in limits:
+        assert 190.0 < question_s <= 200.0 if limit_s else 50.0 < ways_out_s <= 60.0
+
+
+def test_a_choice_that_is_not_proven_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unproven(run: Run) -> Plan:
+        plan = found(run)
+        claim = plan.objective.model_copy(update={"bound": 0.0})
+        return plan.model_copy(update={"objective": claim, "status": "feasible", "stop_reason": "as it is"})
+
+    found = answer.plan_of
+    monkeypatch.setattr(answer, "plan_of", unproven)
+    run = Run(instance=left_open(cluster__gpus=16), backend=backend_of(Solver()), on_progress=None)
+    plan = answer.best_choice(run)
+    assert (plan.status, plan.stop_reason) == ("feasible", "as it is")
 
 
 def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices() -> None:
