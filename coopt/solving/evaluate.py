@@ -276,7 +276,8 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         if choice.pipeline_layout and choice.pipeline_layout != layout:
             raise InstanceError(
                 f"{instance.name}: mapping of workload {workload.name!r}: pipeline_layout ="
-                f" {choice.pipeline_layout!r}, needs {layout!r} as in the instance"
+                f" {choice.pipeline_layout!r}, needs {repr(layout) if layout else 'none'} as in the"
+                " instance"
             )
         values = choice.model_dump(exclude={"pipeline_layout"})
         try:

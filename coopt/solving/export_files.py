@@ -15,7 +15,7 @@ import pyomo.core as pyo
 
 from coopt.columns.table import columns
 from coopt.instance.schema import Instance, require_billed, require_no_failures
-from coopt.instance.texts import InstanceError, alternatives
+from coopt.instance.texts import InstanceError, alternatives, counted
 from coopt.instance.variants import with_tp
 from coopt.network.family import Family
 from coopt.network.space import families
@@ -33,6 +33,10 @@ UNITS = {"capex": "USD", "power": "W", "tco": "USD"}
 NOTHING = (
     "{}: no network serves every workload, so there is no mixed-integer program to write, needs"
     " an instance that has a plan (`coopt explain` lists changes that allow one)"
+)
+NO_LINKS = (
+    "{}: no mapping may meet the bound with direct links, and with these allowed no program has"
+    " networks of switches, needs another bound, or network.fabrics without 'direct'"
 )
 SECTIONS = {
     "min": "minimize",
@@ -124,7 +128,8 @@ def _program_file(
     else:
         lines, programs = [], list(programs_of(question)(name))
     if not programs:
-        raise InstanceError(NOTHING.format(instance.name))
+        with_switches = question.asks("direct") and plan.parts
+        raise InstanceError((NO_LINKS if with_switches else NOTHING).format(instance.name))
     place = _place(instance, len(programs), program)
     text = "".join(
         f"{mark}{line[:LONGEST]}\n"
@@ -140,8 +145,8 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
     if program is None or not 1 <= program <= count:
         option = "" if program is None else f" = {program}"
         raise InstanceError(
-            f"{instance.name}: --program{option}: the answer is the best of {count} "
-            f"program{'s' if count > 1 else ''}, needs a number from 1 to {count}"
+            f"{instance.name}: --program{option}: the search begins with"
+            f" {counted(count, 'program')}, needs a number from 1 to {count}"
         )
     return program - 1
 
@@ -173,19 +178,18 @@ def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[s
     """What the file holds."""
     kind = plan.objective.kind
     yield f"{instance.name} ({instance.sha256}), formulation {plan.solver.formulation!r}"
-    yield (
-        f"minimizes {kind} in {UNITS[kind]}; the plan is {plan.status} with value"
-        f" {plan.objective.value}"
-    )
+    value = "" if plan.objective.value is None else f" with value {plan.objective.value}"
+    yield f"minimizes {kind} in {UNITS[kind]}; the plan is {plan.status}{value}"
     if count > 1:
-        yield f"program {place + 1} of {count}; the answer is the best of their solutions"
+        beside = " and of networks of switches" if instance.asks("direct") else ""
+        yield f"program {place + 1} of {count}; the answer is the best of their solutions{beside}"
     if instance.beyond_one_network:
         yield (
             "the program at the start of the search, which may add cuts; variables have the"
             " names of docs/mathematics.md"
         )
     if instance.asks("direct"):
-        yield "covers direct links for one mapping; networks of switches are in other programs"
+        yield "covers direct links for one mapping; networks of switches are in no such program"
 
 
 def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
@@ -204,7 +208,7 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
         name = instance.workload[column.workload].name
         yield (
             f"z_{c}: workload {name!r} on families of context {d.column_context[c]}, with at"
-            f" least {column.uplinks} uplinks"
+            f" least {counted(column.uplinks, 'uplink')}"
         )
 
 

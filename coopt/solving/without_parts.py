@@ -178,7 +178,9 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
     )
     single = [name for name, links in joined.items() if links == 1]
     link = "its island has other links into the core"
-    if single:
+    if len(joined) == 1:
+        link = "nothing else is joined to the core"
+    elif single:
         link = (
             f"{single[0]}, with only one link, is cut off from other islands"
             if len(single) == 1

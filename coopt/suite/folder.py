@@ -107,7 +107,8 @@ class RunFolder:
             return
         if not resume:
             raise InstanceError(
-                f"{self.root}: is not empty, needs --resume to continue there, or another folder"
+                f"{self.root}: is not empty, needs --resume if this suite wrote it, or another"
+                " folder"
             )
         name = read_kept_study(self.root).suite.name
         if name != study.suite.name:

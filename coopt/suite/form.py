@@ -175,7 +175,7 @@ class Suite(Table):
         parts = [*(("grid", part.name) for part in self.grid)]
         parts += [("view", view.name) for view in (*self.table, *self.figure)]
         complaints = [
-            f"{kind}: name {name!r} appears twice, needs different names"
+            f"{kind}: name {name!r} appears more than once, needs different names"
             for (kind, name), count in sorted(Counter(parts).items())
             if count > 1
         ]
@@ -255,8 +255,10 @@ def _published(folder: Path, view: View) -> tuple[PublishedRow, ...]:
     present = (None, *(reader.fieldnames or ()))
     absent = [str(name) for name in dict.fromkeys(needed_columns) if name not in present]
     if absent:
+        needed = "it" if len(absent) == 1 else "all"
         raise InstanceError(
-            f"{file.name}: has no column {alternatives(absent)}, needs it for view {view.name!r}"
+            f"{file.name}: has no column {alternatives(absent)}, needs {needed} for view"
+            f" {view.name!r}"
         )
     return tuple(
         {name: _cell(text) for name, text in row.items() if name is not None} for row in reader

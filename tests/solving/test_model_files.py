@@ -35,7 +35,7 @@ from coopt.solving.export_files import model_lp, model_mps, programs_of
 from coopt.solving.fleet import answer
 from coopt.solving.fleet.parts import subset
 from coopt.solving.highs import SolverAnswer, options
-from coopt.solving.runs import Backend, Program
+from coopt.solving.runs import Backend, Program, no_programs
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NicAttachment
@@ -195,6 +195,14 @@ def test_where_nothing_serves_no_program_of_any_kind_is_written(kind: str) -> No
     plan = coopt.solve(instance)
     assert plan.status == "infeasible"
     with pytest.raises(InstanceError, match="no network serves"):
+        model_lp(instance, plan)
+
+
+def test_direct_links_that_no_mapping_may_have_leave_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = Instance.model_validate(KINDS["direct"])
+    plan = coopt.solve(instance)
+    monkeypatch.setattr(export_files, "programs_of", lambda _: no_programs)
+    with pytest.raises(InstanceError, match="without 'direct'"):
         model_lp(instance, plan)
 
 

@@ -48,7 +48,7 @@ from formulations.links import FORMULATIONS, build
 
 NO_LINKS = (
     "no network of direct links meets the bound within its ports and the limits: needs a looser"
-    " bound, larger HB domains, more nics_per_gpu, or faster NICs"
+    " bound or limit, larger HB domains, more nics_per_gpu, or faster NICs"
 )
 
 CROSSING = (
@@ -200,7 +200,7 @@ def search_links(
                     progress.min_links,
                 )
                 tell(
-                    f"{count:,} links between {row.place.domains} domains, at least"
+                    f"{counted(count, 'link')} between {row.place.domains} domains, at least"
                     f" {min_links:,.0f} needed"
                 )
     except KeyboardInterrupt:

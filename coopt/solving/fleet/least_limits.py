@@ -17,7 +17,8 @@ from coopt.solving.runs import Run, StoppedError, backend_of
 from formulations.choice_data import ChoiceData, Floats, Ints, LimitedUse, ScenarioCosts
 
 UNTRIED = (
-    "no choice of networks meets all limits, and the search stopped before every limit was tried"
+    "no choice of networks meets all limits together, and the search stopped before it was known of"
+    " each limit whether loosening it alone is enough"
 )
 GAP = 1e-6  # of the least that would do
 
@@ -64,7 +65,7 @@ def _joint_reason(run: Run, datas: Sequence[ChoiceData]) -> str:
     )
     return (
         "no choice of networks meets all limits, and removing any single limit does not help:"
-        f" the cheapest choice without limits takes {takes}; needs several looser limits"
+        f" the best choice without limits takes {takes}; needs several looser limits"
     )
 
 

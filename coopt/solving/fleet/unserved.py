@@ -232,10 +232,13 @@ def _too_short(run: Run, slot: Slot) -> str:
         return f"{subject}, and the search stopped before a sufficient bound was found"
     if math.isinf(factor):
         core = "" if core_switch(instance) is None else " and has ports left for the core"
+        halted, rarer = "", ""
+        if instance.availability is not None:
+            halted, rarer = ", or interruptions leave no progress", ", fewer failures"
         return (
             f"{subject}, however loose: no mapping divides evenly and fits into memory, or no"
-            f" network joins the HB domains{core}: needs another batch, wider mapping lists, more"
-            " memory or other parts"
+            f" network joins the HB domains{core}{halted}: needs another batch, wider mapping"
+            f" lists{rarer}, more memory or other parts"
         )
     return (
         f"{subject}: needs {bounds}{_longer(instance, slot, factor)}, more GPUs, wider mapping"

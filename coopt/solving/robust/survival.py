@@ -56,7 +56,7 @@ HELP: dict[str, str] = {
         "another fabric (a network of one plane has no other plane to use), or more NICs for"
         " each GPU"
     ),
-    "domain": "more and smaller HB domains, or a longer bound on time",
+    "domain": "more and smaller HB domains",
 }
 
 
@@ -360,13 +360,13 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
     """
     key = f"robust.slower.{part}"
     if enough is None:
-        help_text = f"a larger {key}, {HELP[part]}"
+        help_text = f"a larger {key}, or {HELP[part]}"
     elif math.isinf(enough):
         help_text = f"{HELP[part]} (no {key} up to {farthest(slower):g} is enough)"
     else:
         from coopt.solving.explain import rounded_up  # which only sentences need
 
-        help_text = f"{key} of at least {rounded_up(enough)}, {HELP[part]}"
+        help_text = f"{key} of at least {rounded_up(enough)}, or {HELP[part]}"
     eased = f", even with bounds {slower:g} times as long" if slower > 1 else ""
     return (
         f"robust.survive = {part}: no {subject.noun} meets {subject.bounds} after the loss of one"
