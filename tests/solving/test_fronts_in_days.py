@@ -26,8 +26,9 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import plan_checks
 from coopt.report.fronts.text import front_notes, front_report
 from coopt.report.words import digits, rendered
+from coopt.solving.fronts import sweep
 from coopt.solving.fronts.tracing import CUT, PATIENCE, Step, Tracing, evenly
-from coopt.solving.resolves import Resolver
+from coopt.solving.resolves import Resolver, UnprovenError
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
 from tests.perf.test_outages import RATES
@@ -435,6 +436,15 @@ def test_a_front_with_failures_has_the_answer_within_the_bounds_however_slow_tha
         front = coopt.pareto(instance, EVERY)
         assert front.explanation == explanation
         assert value_of(front.points[-1].best) == value_of(coopt.solve(instance))
+
+
+def test_a_front_says_of_a_plan_without_a_proof_why_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unproven(_: object) -> None:
+        raise UnprovenError("some reason")
+
+    monkeypatch.setattr(sweep, "_traced", unproven)
+    front = coopt.pareto(fleet(100.0), 3)
+    assert (front.complete, front.explanation) == (False, ("A plan was not proven: some reason.",))
 
 
 class Stairs(Tracing):

@@ -185,7 +185,8 @@ def pareto(
             sweep.run.on_progress, stop, explanation = None, "interrupted", ()
         except (StoppedError, UnprovenError) as stopped:
             stop = "interrupted" if str(stopped) == "interrupted" else "time limit"
-            explanation = ()
+            known = str(stopped) in ("interrupted", "time limit")
+            explanation = () if known else (f"A plan was not proven: {stopped}.",)
         return sweep.front(stop, explanation)
 
     has_bounds = all(workload.bounded for workload in instance.workload)
