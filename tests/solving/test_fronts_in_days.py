@@ -27,7 +27,7 @@ from coopt.plan.store import plan_checks
 from coopt.report.fronts.text import front_notes, front_report
 from coopt.report.words import digits, rendered
 from coopt.solving.fronts import sweep
-from coopt.solving.fronts.tracing import CUT, PATIENCE, Step, Tracing, evenly
+from coopt.solving.fronts.tracing import CUT, EARLY, PATIENCE, Step, Tracing, evenly
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, value_of
 from tests.explain.changed import only, without
@@ -436,6 +436,16 @@ def test_a_front_with_failures_has_the_answer_within_the_bounds_however_slow_tha
         front = coopt.pareto(instance, EVERY)
         assert front.explanation == explanation
         assert value_of(front.points[-1].best) == value_of(coopt.solve(instance))
+
+
+def test_a_front_that_ends_before_the_bounds_tells_no_answer_within_them() -> None:
+    instance = days(20.0)
+    whole = coopt.pareto(instance, EVERY)
+    front = coopt.pareto(instance, EVERY, slowest=whole.points[0].pace * 1.001)
+    assert (front.explanation, whole.explanation) == ((EARLY,), ())
+    assert "of this front" in " ".join(front_notes(front, instance))
+    islands = coopt.pareto(fleet(100.0), 3, slowest=0.5)
+    assert islands.explanation == (EARLY,)
 
 
 def test_a_front_says_of_a_plan_without_a_proof_why_it_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

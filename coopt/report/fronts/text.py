@@ -314,7 +314,8 @@ def _answer(front: Front, instance: Instance) -> str:
     least = f"{amount_of(front, answer)}, with {built_from(instance, answer)}"
     if bound_given is None:
         return f"No bound is given; the fastest design {verb} {least}."
-    return f"Within {bound} the best design {verb} {least}."
+    here = " of this front" if front.explanation else ""  # which ends early
+    return f"Within {bound} the best design{here} {verb} {least}."
 
 
 def front_report(front: Front, instance: Instance) -> list[RenderableType]:

@@ -34,8 +34,10 @@ from coopt.solving.explain import rounded_up
 from coopt.solving.fronts.designs import Certifier, PacedDesigns, all_designs
 from coopt.solving.fronts.tracing import (
     CUT,
+    EARLY,
     Tracing,
     days_taken,
+    ends_early,
     evenly,
     knees,
     most_telling,
@@ -326,7 +328,8 @@ def _swept(sweep: _Sweep) -> Ended:
     if sweep.slowest is None and instance.availability is not None:
         slowest = patient(instance, float(designs.pace.min()))
     shown = front[designs.pace[front] <= slowest]
-    remarks = (CUT,) if sweep.slowest is None and len(shown) < len(front) else ()
+    remarks = (EARLY,) if ends_early(instance, sweep.slowest) and len(shown) < len(front) else ()
+    remarks += (CUT,) if sweep.slowest is None and len(shown) < len(front) else ()
     front, sweep.size = shown, len(shown)
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))

@@ -39,6 +39,9 @@ CUT = (
     f"Slower designs are left out: with [availability] the front ends at {PATIENCE:g} times the"
     " fastest pace, or at the bounds if they allow more; slowest sets another end."
 )
+EARLY = (
+    "The front ends before the bounds, as slowest says: slower designs within them may cost less."
+)
 
 
 @dataclass(kw_only=True)
@@ -86,7 +89,8 @@ class Tracing:
         if slowest_step is None:
             return "infeasible", self._no_plan(slowest_pace)
         self._to_the_fastest(slowest_step)
-        remarks = (CUT,) if self._end_in_time() else ()
+        remarks = (EARLY,) if ends_early(self.instance, self.slowest) else ()
+        remarks += (CUT,) if self._end_in_time() else ()
         if self.dated:
             self._solve_dates()
             return "whole front" if self._widest_gap() is None else "all requested points", remarks
@@ -280,6 +284,12 @@ class Tracing:
             if all(cheaper(step.value, b.value) for b in self.steps[:n])
         ]
         return new_step
+
+
+def ends_early(instance: Instance, slowest: float | None) -> bool:
+    """Whether a front that ends at the given pace may lack the answer within the bounds."""
+    is_bounded = all(workload.bounded for workload in instance.workload)
+    return slowest is not None and slowest < 1.0 and is_bounded
 
 
 def patient(instance: Instance, fastest_pace: float) -> float:
