@@ -128,11 +128,11 @@ def prove(
 ) -> None:
     """Find a proof of the bound of PLAN.json.
 
-    A bound may need one if the plan has islands (workloads with networks of their own) or direct
-    links between HB domains, or if INSTANCE has [[phase]] or [robust]; where none is needed,
-    `coopt certify INSTANCE PLAN.json` is enough. With `--proof PROOF.json` it checks the proof in
-    exact arithmetic, without a solver, and says which bound is proven: if time ran out, or with
-    --gap, it may be weaker than that of the plan.
+    A bound may need one with islands (workloads with networks of their own), direct links between
+    HB domains, [[phase]] or [robust]; where none is needed, `coopt certify INSTANCE PLAN.json` is
+    enough. With `--proof PROOF.json` it checks the proof in exact arithmetic, without a solver, and
+    says which bound is proven: if time ran out, or with --gap, it may be weaker than that of the
+    plan.
     """
     from coopt.instance.schema import load
     from coopt.plan.store import proof_json
