@@ -328,8 +328,8 @@ def _swept(sweep: _Sweep) -> Ended:
     if sweep.slowest is None and instance.availability is not None:
         slowest = patient(instance, float(designs.pace.min()))
     shown = front[designs.pace[front] <= slowest]
-    remarks = (EARLY,) if ends_early(instance, sweep.slowest) and len(shown) < len(front) else ()
-    remarks += (CUT,) if sweep.slowest is None and len(shown) < len(front) else ()
+    ends = {EARLY: ends_early(instance, sweep.slowest), CUT: sweep.slowest is None}
+    remarks = tuple(text for text, holds in ends.items() if holds and len(shown) < len(front))
     front, sweep.size = shown, len(shown)
     if not len(front):
         fastest_pace = rounded_up(float(designs.pace.min()))

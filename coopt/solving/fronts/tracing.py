@@ -89,8 +89,8 @@ class Tracing:
         if slowest_step is None:
             return "infeasible", self._no_plan(slowest_pace)
         self._to_the_fastest(slowest_step)
-        remarks = (EARLY,) if ends_early(self.instance, self.slowest) else ()
-        remarks += (CUT,) if self._end_in_time() else ()
+        ends = {EARLY: ends_early(self.instance, self.slowest), CUT: self._end_in_time()}
+        remarks = tuple(text for text, holds in ends.items() if holds)
         if self.dated:
             self._solve_dates()
             return "whole front" if self._widest_gap() is None else "all requested points", remarks
