@@ -131,6 +131,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         )
     yield from _empty_ports(instance, design)
     yield from _nic_notes(instance, design)
+    yield from _leaves_of_domain(design)
     if design.spare_domains and fabric.tiers:
         yield (
             "Spare domains have no switch ports. When one replaces a failed domain, the links of"
@@ -141,6 +142,26 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         yield (
             "The network does not connect rails to each other: traffic between rails is"
             " forwarded inside an HB domain, and storage needs its own network."
+        )
+
+
+MOST_LEAVES = 16
+"""That a domain is cabled to without a note: as many as a server has NICs, or twice."""
+
+
+def _leaves_of_domain(design: Design) -> Iterator[str]:
+    """That the cables of a large domain go to as many switches as it has rails."""
+    domain, fabric = design.hb_domain, design.fabric
+    if fabric.tiers < 2 or fabric.kind == "clos":
+        return
+    rails = domain.size * fabric.nic.per_gpu // fabric.nic.shared_by
+    joined = fabric.tier[0].down_ports // domain.count if fabric.kind != "rail-only" else 1
+    leaves = -(-rails // max(joined, 1)) * fabric.nic.planes
+    if leaves > MOST_LEAVES:
+        yield (
+            f"Each {domain.name} is cabled to {leaves} leaf switches, as each of its {rails} NICs"
+            " has a rail of its own. Racks are also wired with one rail for each NIC of a tray"
+            " (rails of docs/designs.md), which plans do not try."
         )
 
 

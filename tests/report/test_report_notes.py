@@ -279,6 +279,14 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
     assert "in place of link_reach_m" in _found(told, "hall")[0]
 
 
+def test_a_rack_that_is_cabled_to_as_many_leaves_as_it_has_gpus_is_told() -> None:
+    small = [switch(8, 900)]
+    changes = NVL72 | {"network__hb_domains": "gb200-nvl72", "cluster__gpus": 144 * 8, "network__switches": small}
+    changes |= {"workload__0__global_batch": 144 * 8, "network__max_tiers": 2}
+    assert "Each gb200-nvl72 is cabled to 72 leaf switches" in text(**changes)
+    assert "is cabled to" not in text(**LARGER, network__fabrics="rail-optimized", cluster__gpus=256)
+
+
 def test_a_nic_without_an_ethernet_port_of_the_rate_of_its_links_is_told() -> None:
     wide = TWIN_PORTS | {"network__nics": "cx8-800g", "network__optics": "800g-dr8", "cluster__gpus": 64}
     (note,) = _found(ask(**(wide | {"network__switches": "64x800g"})), "Ethernet port")
