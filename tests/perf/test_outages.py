@@ -100,6 +100,8 @@ def test_a_network_whose_links_always_flap_never_trains() -> None:
     always = {"name": "flaps", "flap": {"per_year": 1000.0}}
     asked = {"availability": {"rates": always, "flap_s": 86400.0}}
     hopeless = planar(1, **asked)
+    few = hopeless.workload[0].mapping.model_copy(update={"tp": (8,), "micro_batch": (1,)})
+    hopeless = hopeless.having(workload=(hopeless.workload[0].having(mapping=few),))
     plan = solve(hopeless)
     assert plan.status == "infeasible"
     assert any("no design" in text for text in plan.explanation)

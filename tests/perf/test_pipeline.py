@@ -164,7 +164,7 @@ def test_zero_bubble_is_exact_with_hops_up_to_a_fifth_of_a_pass(pipeline: Pipeli
     assert closed_form(pipeline) == pytest.approx(pipeline.run(), rel=1e-9)
 
 
-@settings(max_examples=example_count(1000, 50))
+@settings(max_examples=example_count(1000, 20))
 @given(split_pipelines("dualpipe", hops=0.01))
 def test_dualpipe_is_met_within_a_thousandth_and_exact_without_hops(pipeline: Pipeline) -> None:
     assert 1 - 1e-9 <= closed_form(pipeline) / pipeline.run() <= 1 + 1e-3

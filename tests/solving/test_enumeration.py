@@ -112,7 +112,7 @@ KINDS = {
     "fleets of any fabric": Kind(fleets(many_sided=SIDES), 10),
     "fleets of any fabric that grow": Kind(fleets((2, 2, 3), (0, 1, 2), doubts=True, many_sided=SIDES), 25),
     "fleets of planes that join a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=JOINED), 25),
-    "fleets with ends of their own": Kind(fleets((1, 2), (0, 0, 2), many_sided=ENDS, **ALL), 20, 2),
+    "fleets with ends of their own": Kind(fleets((1, 2), (0, 0, 2), many_sided=ENDS, **ALL), 20, 1),
     "fleets with own ends into a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=CORE_ENDS), 40, 1),
     "rings of sites": Kind(sites.instances(), 60, 2, least=sites.enumerated),
     "rings of sites with labour": Kind(st.builds(owned, sites.instances(), SHARE, SHARE), 30, 2, sites.enumerated),

@@ -123,7 +123,7 @@ def test_the_objective_is_the_one_the_plan_was_solved_for(objective: Any, tmp_pa
     check(instance, plan, "lp", tmp_path)
 
 
-FEWER_GPUS = {"llama3-405b-16k": 1024, "shared-131k-w8": 1024}
+FEWER_GPUS = {"llama3-405b-16k": 512, "shared-131k-w8": 512}
 """Their files hold thousands of networks, which a search need not look at; so many GPUs still need two tiers. Three of
 eight workloads are asked about."""
 

@@ -25,13 +25,13 @@ def wired(draw: st.DrawFn) -> tuple[Family, int]:
     return family, draw(st.sampled_from(family.uplink_choices))
 
 
-@settings(max_examples=example_count(1000, 100))
+@settings(max_examples=example_count(1000, 40))
 @given(wired())
 def test_graphs_hold_what_the_bill_counts(chosen: tuple[Family, int]) -> None:
     check_counts(*chosen)
 
 
-@settings(max_examples=example_count(300, 30))
+@settings(max_examples=example_count(300, 15))
 @given(wired())
 def test_the_compressed_graph_repeated_is_the_whole_graph(chosen: tuple[Family, int]) -> None:
     family, uplinks = chosen
