@@ -96,7 +96,7 @@ def test_graphs_hold_what_levels_count_and_the_bill_prices_each_product(name: st
 
 
 def test_a_family_is_left_out_only_where_another_takes_its_place_in_every_design() -> None:
-    instance = mixed(cluster__gpus=768, workload__0__global_batch=768, limits={"power_mw": 10.0})
+    instance = mixed(cluster__gpus=768, network__hb_domains="hgx-h100-8", limits={"power_mw": 10.0})
     measures = measures_of(instance)
     assert set(measures) == {"capex", "power"}
     every = list(families(instance, measures))

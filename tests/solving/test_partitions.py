@@ -415,13 +415,13 @@ def test_the_loss_that_no_island_survives_is_named(question: Callable[..., Insta
 def test_a_larger_factor_is_advised_where_it_helps() -> None:
     """A bound that the fastest NICs just meet, which a lost one does not."""
 
-    def asked(slower: float) -> Plan:
+    def asked(slower: float, *, reasons: bool = False) -> Plan:
         instance = two(robust={"survive": ["nic"], "slower": slower})
         large, small = instance.workload
         hasty = large.model_copy(update={"max_iteration_time_s": 0.03072})
-        return coopt.solve(instance.model_copy(update={"workload": (hasty, small)}))
+        return coopt.solve(instance.model_copy(update={"workload": (hasty, small)}), reasons=reasons)
 
-    (said,) = asked(1.0).explanation
+    (said,) = asked(1.0, reasons=True).explanation
     assert said.startswith("robust.survive = nic: ")
     assert "'large'" in said
     least = float(said.split("nic of at least ")[1].split(",")[0])
