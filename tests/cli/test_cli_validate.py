@@ -29,6 +29,13 @@ def some(tmp_path):
     return written
 
 
+@pytest.fixture
+def briefly(monkeypatch):
+    """Fits end after a few evaluations; tests/validation/test_calibration.py has where they lead to."""
+    monkeypatch.setattr("coopt.validation.calibration.FIRST", 12)
+    monkeypatch.setattr("coopt.validation.fitting.AGAIN", 12)
+
+
 def test_json_holds_rows_and_groups(coopt, some):
     """Dense models and mixtures of experts are told apart."""
     found = json.loads(coopt("validate", some("korth", "ironwood", "automodel"), "--json").stdout)
@@ -116,6 +123,7 @@ def test_a_fit_without_scipy_says_what_to_install(coopt, some, monkeypatch):
     assert done.stderr.endswith("needs `pip install 'coopt[fit]'`\n")
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_path):
     lines = tmp_path / "lines.toml"
     done = coopt("calibrate", some("korth", "sc21"), "--generation", "ampere", "-o", lines)
@@ -128,6 +136,7 @@ def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_p
     assert "to 4 rows" in done.stderr
 
 
+@pytest.mark.usefixtures("briefly")
 def test_a_fit_as_json_holds_what_is_worth_on_rows_not_used(coopt, some):
     words = ("--generation", "ampere", "--parameters", "gemm", "--rows", "sc21-*", "--rows", "korth-*", "--json")
     done = coopt("calibrate", some("korth-t5-1", "sc21-t1-1"), *words)
