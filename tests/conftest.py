@@ -11,7 +11,9 @@ import sys
 import tomllib
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -83,27 +85,46 @@ SHIPPED = sorted((ROOT / "instances").glob("*.toml"))
 ONE_NETWORK = [file for file in SHIPPED if not coopt.load(file).beyond_one_network]
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a command printed, but for lines of where it wrote to, and what it made there."""
+
+    exit_code: int
+    printed: str
+    made: Path
+
+
 @pytest.fixture(scope="session")
-def shipped_plan(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """The plan that `coopt solve` writes for a shipped instance, beside what it prints: each is solved once in a run,
-    by whichever of its processes asks first."""
+def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Told]:
+    """A command that many tests need, run once by whichever process asks first; one that ends in `-o` writes."""
     here = tmp_path_factory.getbasetemp()
-    folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "shipped"
+    folder = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "shared"
     folder.mkdir(exist_ok=True)
 
-    def solved(file: Path) -> Path:
-        plan, part = folder / f"{file.stem}.json", folder / f"{file.stem}.part"
-        with (folder / f"{file.stem}.lock").open("w") as lock:
+    def run(*words: str) -> Told:
+        made = folder / f"{words[0]}-{sha256(repr(words).encode()).hexdigest()[:16]}"
+        part, printed = made.with_suffix(".part"), made.with_suffix(".txt")
+        with made.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not plan.exists():
-                done = CliRunner().invoke(main, ["solve", str(file), "-o", str(part)], catch_exceptions=False)
+            if not printed.exists():
+                writes = [str(part)] * (words[-1] == "-o")
+                done = CliRunner().invoke(main, [*words, *writes], catch_exceptions=False)
                 assert done.exit_code in (0, 3), done.output
+                if writes:
+                    part.rename(made)
                 lines = [line for line in done.output.splitlines(keepends=True) if str(part) not in line]
-                plan.with_suffix(".txt").write_text("".join(lines).replace(f"{ROOT}/", ""), "utf-8")
-                part.rename(plan)
-        return plan
+                text = "".join(lines).replace(f"{ROOT}/", "")
+                printed.write_text(f"{done.exit_code}\n{text}", "utf-8")
+        code, _, text = printed.read_text("utf-8").partition("\n")
+        return Told(int(code), text, made)
 
-    return solved
+    return run
+
+
+@pytest.fixture(scope="session")
+def shipped_plan(once: Callable[..., Told]) -> Callable[[Path], Path]:
+    """The plan that `coopt solve` writes for a shipped instance."""
+    return lambda file: once("solve", str(file), "-o").made
 
 
 def on_fewer_gpus(file: Path, gpus: int) -> Instance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import shutil
@@ -14,6 +13,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from coopt.cli.main import main
+from tests.conftest import Told
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -33,7 +33,7 @@ ELSEWHERE = {
 class Reader:
     """Somebody who follows a page from top to bottom, in the folder where it is read."""
 
-    shipped_plan: Callable[[Path], Path]
+    once: Callable[..., Told]
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "page"})
     exit_code: int = 0
 
@@ -70,20 +70,16 @@ class Reader:
             (home,) = homes
             assert (ROOT / home).exists()
             return None
-        if asked := re.fullmatch(r"solve (instances/\S+\.toml)(?: -o (\S+))?", rest):
-            return self._solve(*asked.groups())
+        if asked := re.fullmatch(r"(solve|suite run|explain) (instances/\S+\.toml)(?: -o (\S+))?", rest):
+            command, instance, output = asked.groups()
+            told = self.once(*command.split(), str(ROOT / instance), *["-o"] * (command != "explain"))
+            self.exit_code = told.exit_code
+            if output is not None:
+                (shutil.copytree if told.made.is_dir() else shutil.copy)(told.made, output)
+            return told.printed
         done = CliRunner().invoke(main, shlex.split(rest, comments=True), catch_exceptions=False)
         self.exit_code = done.exit_code
         return done.output
-
-    def _solve(self, instance: str, output: str | None) -> str:
-        """What is printed of a shipped instance, which may have been solved already."""
-        plan = self.shipped_plan(ROOT / instance)
-        self.exit_code = 3 if json.loads(plan.read_text("utf-8"))["status"] == "infeasible" else 0
-        if output is None:
-            return plan.with_suffix(".txt").read_text("utf-8")
-        shutil.copy(plan, output)
-        return plan.with_suffix(".txt").read_text("utf-8") + f"coopt: plan written to {output}\n"
 
 
 def edit(file: Path, block: str) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from coopt.cli.main import main
+from tests.conftest import Told
 from tests.docs.shown import BLOCK, ROOT, Reader, commands_of, compare
+from tests.suite.conftest import Here
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = [page for page in PAGES if re.search(r"^```(console|python)", page.read_text("utf-8"), re.MULTILINE)]
@@ -23,8 +25,8 @@ def name(page: Path) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What readers have around them, to write into; one core, as each process of a suite has to start."""
-    monkeypatch.setattr("coopt.suite.driver.available_cores", lambda: 1)
+    """What readers have around them, to write into; suites answer in this process."""
+    monkeypatch.setattr("coopt.suite.driver.LocalPool", Here)
     shutil.copytree(ROOT / "instances", tmp_path / "instances")
     for folder in ("benchmarks", "docs"):
         (tmp_path / folder).symlink_to(ROOT / folder)
@@ -34,19 +36,19 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("checkout")
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_a_page_runs_as_it_stands(page: Path, shipped_plan: Callable[[Path], Path]) -> None:
-    Reader(shipped_plan).follow(page.read_text("utf-8"))
+def test_a_page_runs_as_it_stands(page: Path, once: Callable[..., Told]) -> None:
+    Reader(once).follow(page.read_text("utf-8"))
 
 
 @pytest.mark.usefixtures("checkout")
-def test_the_demo_runs(shipped_plan: Callable[[Path], Path]) -> None:
+def test_the_demo_runs(once: Callable[..., Told]) -> None:
     """README.md solves its question and tests/cli/test_cli_verify.py verifies it; here the page is of a small one."""
     commands = commands_of("demo")
     assert [command.split()[1] for command in commands] == ["solve", "verify", "report"]
     for command in commands:
         assert command.split()[2] == "instances/rail-only-gpt-1t.toml"
         small = command.replace("rail-only-gpt-1t", "tiny-64")
-        Reader(shipped_plan).follow(f"```console\n$ {small}\n...\n```\n")
+        Reader(once).follow(f"```console\n$ {small}\n...\n```\n")
     assert "<html" in Path("out/report.html").read_text("utf-8")
 
 
@@ -82,10 +84,10 @@ def test_other_words_are_noticed(shown: str, printed: str) -> None:
         compare("coopt", shown, printed)
 
 
-def test_another_exit_code_is_noticed(monkeypatch: pytest.MonkeyPatch, shipped_plan: Callable[[Path], Path]) -> None:
+def test_another_exit_code_is_noticed(monkeypatch: pytest.MonkeyPatch, once: Callable[..., Told]) -> None:
     monkeypatch.chdir(ROOT)
     failing = "coopt solve instances/infeasible-deadline.toml"
-    Reader(shipped_plan).follow(f"```console\n$ {failing}\n$ echo $?\n3\n```\n")
+    Reader(once).follow(f"```console\n$ {failing}\n$ echo $?\n3\n```\n")
     for block in (f"$ {failing}\n", f"$ {failing}\n$ echo $?\n0\n", "$ rm -rf /\n"):
         with pytest.raises((AssertionError, ValueError)):
-            Reader(shipped_plan).follow(f"```console\n{block}```\n")
+            Reader(once).follow(f"```console\n{block}```\n")

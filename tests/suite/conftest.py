@@ -40,7 +40,7 @@ class Here:
 
     slots = 3
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int = 1) -> None:
         self.seen: list[str] = []
         self.ended = ""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coopt.report.suites import axes_of, lines, published_beside, view_rows
-from coopt.suite.driver import Driver
-from coopt.suite.folder import read_results, run_folder
-from coopt.suite.form import Study, cases_of, read_study
+from coopt.suite.folder import read_results
+from coopt.suite.form import Study
+from tests.conftest import Told
 from tests.suite.conftest import INSTANCES, Here
 
 PAPER = INSTANCES / "suites" / "rail-only-paper.toml"
@@ -19,13 +20,13 @@ Results = tuple[Study, list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    folder = tmp_path_factory.mktemp("paper") / "out"
-    study = read_study(PAPER)
-    with run_folder(folder, study, resume=False) as place:
-        done = Driver(study.suite.name, cases_of(study.suite, PAPER.parent), place, lambda step: None).run(Here)
-    assert set(done.statuses) == {"optimal", "fastest"}
-    return read_results(folder)
+def results(once: Callable[..., Told]) -> Results:
+    """A study and its rows, as on docs/suites.md."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("coopt.suite.driver.LocalPool", Here)
+        study, rows = read_results(once("suite", "run", str(PAPER), "-o").made)
+    assert {found["status"] for found in rows} == {"optimal", "fastest"}
+    return study, rows
 
 
 def row(results: Results, grid: str, **axes: object) -> dict[str, Any]:
