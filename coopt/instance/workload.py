@@ -609,7 +609,7 @@ class Workload(Table):
         if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
             raise ValueError(
                 f"options.software.fp8_head = true: with precision = {self.precision!r} the layers"
-                " are in 16 bits, needs false, or precision = 'fp8' or 'fp4'"
+                " are in 16 bits; needs precision = 'fp8' or 'fp4', else false"
             )
         return self
 

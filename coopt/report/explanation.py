@@ -328,7 +328,7 @@ def value_text(value: Value, full: bool = False) -> str:
 
 
 def certificate_report(certificate: Certificate) -> list[RenderableType]:
-    """What is proven of a bound, and how many designs fail for which reason."""
+    """What is proven of a bound, and what was tried."""
     bound_claimed, bound_proven = certificate.bound_claimed, certificate.bound_proven
     word = "Proven" if certificate.ok else "Not proven"
     if not certificate.ok and bound_claimed and bound_proven is not None:
@@ -339,6 +339,8 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
         (name, "none" if bound is None else f"{bound:,}".removesuffix(".0"))
         for name, bound in (("Bound claimed", bound_claimed), ("Bound proven", bound_proven))
     ]
-    rows += [(f"Designs: {reason}", words.count(n)) for reason, n in certificate.reasons.items()]
+    rows += [
+        (f"{kind[0].upper()}{kind[1:]}", words.count(n)) for kind, n in certificate.reasons.items()
+    ]
     style = "bold green" if certificate.ok else "bold red"
     return [Text(f"{word}{how}.", style=style), facts("Proof", rows)]

@@ -122,7 +122,7 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     if model is not None:
         return model
     if not row.shape.get("mamba_layers") and NO_TRANSFORMER.search(f"{row.notes} | {row.model}"):
-        raise UnusableError("model or notes name a hybrid or Mamba, but mamba_layers is empty")
+        raise UnusableError("the model or its notes name a hybrid, but mamba_layers is empty")
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         catalog = (
             "the catalog's model of this name contradicts the row"

@@ -62,7 +62,7 @@ OF_WORKLOADS = {
 OF_ALL = {
     "capex": ("purchase", "USD"),
     "power": ("power", "W"),
-    "tco": ("purchase and electricity", "USD"),
+    "tco": ("total cost of ownership", "USD"),
 }
 LIMITS = {
     "deadline": ("time", "s"),

@@ -59,8 +59,8 @@ class Certificate(Record):
 
     `bound_proven` is the bound that holds, None where none was proven; `exact` is the same as a
     fraction. `by` says how; where the plan or its proof lacks what that takes, `by` is empty and
-    `missing` says what. `reasons` counts the designs by why they do not refute the bound. `ok`
-    where all that is claimed is proven.
+    `missing` says what. `reasons` counts what was tried: designs by why they do not refute the
+    bound, or cases, choices, mappings, rings and ranges. `ok` where all that is claimed is proven.
     """
 
     bound_claimed: float | None
@@ -363,7 +363,7 @@ def _least_interrupted(
     """The cheapest design below a ceiling that may be in time with interruptions."""
     designs = list(interrupted_designs(instance, kind, ceiling, LENIENT))
     least = min(designs, key=lambda design: design.value, default=None)
-    return least, +Counter({"may be feasible": len(designs)})
+    return least, +Counter({"designs that may be feasible": len(designs)})
 
 
 def exact_value(

@@ -56,7 +56,7 @@ def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
     hopeless = ask(workload__0__max_iteration_time_s=0.01)
     found = certify(hopeless, solve(hopeless))
     assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)
-    assert set(found.reasons) == {"are too slow or need too much memory"}
+    assert set(found.reasons) == {"designs too slow or short of memory"}
 
 
 @pytest.mark.parametrize("kind", ["direct", "switches"])

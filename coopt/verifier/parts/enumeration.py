@@ -218,10 +218,10 @@ def cheapest_design(
         # first
         ups, cheap = bills.admitted(limit, margin)
         fast = fast_enough(trainer, row, ups, stands)
-        reasons["are not below the proven bound"] += len(row.uplinks) - cheap
-        reasons["are over a limit"] += cheap - len(ups)
-        reasons[f"are too slow{after} or need too much memory"] += len(ups) - len(fast)
-        reasons["may be feasible"] += len(fast)
+        reasons["designs not below the proven bound"] += len(row.uplinks) - cheap
+        reasons["designs over a limit"] += cheap - len(ups)
+        reasons[f"designs too slow{after} or short of memory"] += len(ups) - len(fast)
+        reasons["designs that may be feasible"] += len(fast)
         if fast:
             design = bills.found(fast[0])
             limit = Fraction(design.value)

@@ -41,7 +41,7 @@ FIRST_LINES = 3
 """Lines of a bill that a reason names."""
 OBJECTIVES: dict[ObjectiveKind, str] = {
     "capex": "purchase price",
-    "tco": "cost of purchase and electricity",
+    "tco": "total cost of ownership",
     "power": "power",
     "time": "iteration time",
     "usd_per_token": "cost per token",
