@@ -15,12 +15,13 @@ from coopt.verifier.audit import verify
 from tests.conftest import ask, small_model
 
 EXPERTS = small_model() | {"experts": 32, "top_k": 4, "ffn": 4096}
+FEW = {"micro_batch": [1, 4], "cp": 1, "recompute": "none"}
 NEAREST = {"time": 0.0, "ties": "nearest"}
 
 
 def tied(**changes: Any) -> Instance:
     """A mixture of experts on 32 GPUs, of whose fastest mappings some are nearer to published runs than others."""
-    table = {"workload__0__model": EXPERTS, "workload__0__mapping": {"micro_batch": [1, 4]}, "margin": NEAREST}
+    table = {"workload__0__model": EXPERTS, "workload__0__mapping": FEW, "margin": NEAREST}
     return ask(cluster__gpus=32, network__fabrics="rail-only", network__hb_domains="hgx-h100-8", **table | changes)
 
 
@@ -90,7 +91,7 @@ def test_other_choices_among_ties_are_refused() -> None:
 
 
 def test_workloads_in_turn_keep_their_days_whatever_is_nearer() -> None:
-    run = {"name": "w", "model": EXPERTS, "global_batch": 64, "mapping": {"micro_batch": [1, 4]}}
+    run = {"name": "w", "model": EXPERTS, "global_batch": 64, "mapping": FEW}
     runs = [run | {"name": name, "train_tokens": 1e12, "max_iteration_time_s": None} for name in ("a", "b")]
     plans = []
     for total in (1e4, 2.001 * FAST_S * 1e12 / (64 * EXPERTS["seq"]) / 86400):
