@@ -230,7 +230,7 @@ def test_a_faster_gpu_is_a_way_out_with_the_domains_it_is_sold_in() -> None:
 
 
 def test_a_rate_moves_down_days_move_up_and_memory_grows() -> None:
-    workload = {"name": "w", "model": small_model(), "global_batch": 64}
+    workload = {"name": "w", "model": small_model(), "global_batch": 64, "mapping": FEW_MAPPINGS}
     _, rate = way_out(ask(workload=[{**workload, "min_tokens_per_s": 1e9}]), "workload[0].min_tokens_per_s")
     days = {"train_days": 1e-3, "train_tokens": 1e9}
     _, longer = way_out(ask(workload=[{**workload, **days}]), "workload[0].train_days")

@@ -24,7 +24,7 @@ from coopt.solving.fleet.placed import slots_of
 from coopt.solving.fleet.unserved import no_island
 from coopt.solving.runs import Run, backend_of
 from tests.changes import with_couplings
-from tests.conftest import accepted, ask, small_model, switch, value
+from tests.conftest import FEW_MAPPINGS, accepted, ask, small_model, switch, value
 from tests.explain.changed import way_out
 from tests.solving.fleet_oracle import enumerated
 from tests.solving.fleets import SHAPE, growing_at, two
@@ -58,7 +58,7 @@ def test_replicas_may_be_asked_to_lie_outermost_on_a_single_tier() -> None:
 
 def five(nic_usd: float, nic_w: float, switch_usd: float, switch_w: float, usd: float, w: float, aim: str) -> Instance:
     """Five workloads at prices and watts whose sums depend on their order."""
-    work = {"model": "gpt-22b", "global_batch": 64, "mapping": {"micro_batch": [1, 2]}}
+    work = {"model": "gpt-22b", "global_batch": 64, "mapping": FEW_MAPPINGS | {"micro_batch": [1, 2]}}
     return ask(
         cluster__gpus=512,
         workload=[
