@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from coopt.columns.islands.options import ListedIslands, islands_of, list_option
 from coopt.columns.islands.shapes import quick_degrees, sites_of
 from coopt.columns.pools import Pool, Slopes, needed_options, undominated
 from coopt.columns.table import columns
+from coopt.explain.prices import prices_of
 from coopt.instance.schema import Instance, load
 from coopt.instance.workload import Workload
 from coopt.network.optics import with_core_optics
@@ -174,7 +176,6 @@ def test_mappings_in_time_are_kept_for_other_prices_parts_and_shorter_bounds(mon
         looked_into.append(len(calls) > before)
         alone = list_options(asked, lambda _: None, lambda: None)
         assert np.array_equal(again.islands.units, alone.islands.units)
-        assert again.gated == alone.gated
     assert looked_into == [True, False, True, True, False, True, False]
 
 
@@ -246,6 +247,28 @@ def test_networks_that_are_left_out_unseen_are_those_that_would_be_dropped(insta
 def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dropped(name: str) -> None:
     fleet = load(Path(__file__).parents[2] / "instances" / f"{name}.toml")
     assert all(leaves_out_what_would_be_dropped(fleet, workload) for workload in fleet.workload)
+
+
+@settings(max_examples=example_count(40))
+@given(st.one_of(partitions(), partitions(core=True)), st.lists(st.integers(0, 40), min_size=3, max_size=3))
+def test_networks_that_are_listed_once_are_those_at_any_prices(instance: Instance, numbers: list[int]) -> None:
+    listed, prices = ListedIslands(), list(prices_of(instance))
+    for number in [0, *numbers]:  # prices of nothing, as they are, and twice as high
+        price = prices[number % len(prices)]
+        asked = price.with_price(instance, price.now * (number % 3))
+        for one in with_core_optics(asked):
+            alone, again = (list_options(one, lambda _: None, lambda: None, cache) for cache in (None, listed))
+            columns, of_cache = ({key: part.tolist() for key, part in vars(x.islands).items()} for x in (alone, again))
+            assert columns == of_cache
+
+
+def test_what_fewer_units_make_dearer_is_listed_at_each_price() -> None:
+    instance, listed = ask(sharing={"mode": "partition"}), ListedIslands()
+    coupling = Coupling(market=Market(instance=instance))
+    first, second = (listed.table(coupling, instance.workload[0]) for _ in range(2))
+    coupling.__dict__["slopes"] = replace(coupling.slopes, min_usd=coupling.slopes.min_usd - math.inf)
+    assert (first, second is None) == (None, False)
+    assert listed.table(coupling, instance.workload[0]) is None
 
 
 def test_domains_are_closed_from_some_size_on() -> None:

@@ -18,18 +18,24 @@ from coopt.columns.feasible import without_bound
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Equipment, Islands, Market
 from coopt.columns.islands.needs import RowsOnSites, fastest_byte_s, quick_mappings, rows_of
-from coopt.columns.islands.shapes import Shapes, Sites, quick_degrees, shapes_of, sites_of
+from coopt.columns.islands.shapes import Sites, quick_degrees, shapes_of, sites_of
+from coopt.columns.islands.tables import (
+    NEVER,
+    UNKNOWN,
+    SiteNetworks,
+    network_key,
+    priced,
+    uplinks_of,
+)
 from coopt.columns.pools import Rows
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.perf.mapping import Bools, Ints
 
 Answer = TypeVar("Answer")
 GROWTH = 1.15  # sizes up to this factor apart are searched together
 SiteKey = tuple[int, int, int]
 """Number of GPUs of a site, index of its HB domain, and number of domains."""
-UNKNOWN = -2  # number of uplinks not computed yet
-NEVER = -1  # infeasible at any number of uplinks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,6 +85,7 @@ class ListedIslands:
         self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
+        self._tables: dict[Hashable, SiteNetworks | None] = {}
 
     def of(
         self,
@@ -155,6 +162,19 @@ class ListedIslands:
         network = market.instance.network
         wires = tuple(hb.rates for hb in network.hb_domains), fastest_byte_s(network)
         return self._recall(self._serving, (self._timed(workload, market), wires), dict)
+
+    def table(self, coupling: Coupling, workload: Workload) -> SiteNetworks | None:
+        """Return the networks of a workload that some prices may need; None where it is asked for
+        the first time, as what prices rule out is then not listed, or where fewer units may cost
+        more.
+        """
+        market = coupling.market
+        if not (coupling.slopes.min_usd >= 0).all():
+            return None
+        key = self._timed(workload, market), network_key(market)
+        if key in self._tables and self._tables[key] is None:
+            self._tables[key] = SiteNetworks(islands=market.no_islands())
+        return self._recall(self._tables, key, lambda: None)
 
     def _timed(self, workload: Workload, market: Market) -> Hashable:
         """Return everything but rates that the times of mappings depend on without contention."""
@@ -237,14 +257,18 @@ def islands_of(
     ones by cause; sizes that can no longer win are skipped.
     """
     gated: Counter[str] = Counter()
-    by_size, kept = _SitesBySize.of(coupling, workload), [coupling.market.no_islands()]
-    served = by_size.served(
-        lambda: coupling.of_islands(kept[-1]), on_step, listings or ListedIslands()
-    )
+    market, listings = coupling.market, listings or ListedIslands()
+    by_size, kept = _SitesBySize.of(coupling, workload), [market.no_islands()]
+    table = listings.table(coupling, workload)
     looked_into = 0
-    for sites, rows in served:
+    for sites, rows in by_size.served(lambda: coupling.of_islands(kept[-1]), on_step, listings):
         looked_into += len(sites)
-        kept.append(_networks(coupling, sites, rows, kept[-1], gated))
+        if table is None:
+            kept.append(_networks(coupling, sites, rows, kept[-1], gated))
+        else:
+            networks = table.of(market, sites, rows)
+            kept.append(priced(coupling, kept[-1], networks))
+            gated["dominated"] += len(kept[-2]) + len(networks) - len(kept[-1])
     if len(by_size.sites):
         gated["dominated"] += len(by_size.sites) - looked_into
     islands = kept[-1]
@@ -437,7 +461,7 @@ def _of_tiers(
         pairs = np.zeros(uplinks_of_pairs.shape, dtype=np.bool_)
         # builds that differ in switches or optics alone need the same uplinks
         pairs[batch.nic, batch.shape] = True
-        uplinks_of_pairs[pairs] = _uplinks(market, rows, shapes, *np.nonzero(pairs))
+        uplinks_of_pairs[pairs] = uplinks_of(market, rows, shapes, *np.nonzero(pairs))
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
         undecided = undecided[uplinks[undecided] == UNKNOWN]
         served = np.flatnonzero(uplinks >= 0)
@@ -462,17 +486,3 @@ def _in_reach(rows: RowsOnSites, equipment: Equipment) -> Bools:
     for rate in np.unique(equipment.byte_s).tolist():
         in_reach[equipment.byte_s == rate] = rows.in_reach(rate)
     return in_reach
-
-
-def _byte_s(market: Market, shapes: Shapes, nic: Ints, shape: Ints) -> Floats:
-    """Bandwidth of a GPU between domains with all uplinks, for pairs of NIC and shape (bytes/s)."""
-    gbit_s = np.array([nic_kind.gbit_s for nic_kind in market.instance.network.nics])
-    return np.asarray(shapes.nics_per_gpu[shape] * gbit_s[nic] * 1e9 / 8)
-
-
-def _uplinks(market: Market, rows: RowsOnSites, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
-    """Minimum number of uplinks of every pair of NIC and shape (n,); `NEVER` where no number
-    suffices.
-    """
-    byte_s = _byte_s(market, shapes, nic, shape)
-    return rows.uplinks_needed(shapes.take(shape), byte_s, market.instance.network.discipline)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import NamedTuple, Self
 
@@ -188,8 +188,11 @@ class Shapes(RowArrays):
         )
 
 
+@lru_cache(maxsize=4)
 def wirings_of(network: Network) -> Wirings:
-    """Return a cached function that lists the wirings of end points."""
+    """Return a cached function that lists the wirings of end points, one for each of the last few
+    networks.
+    """
 
     @cache
     def listed(ends: EndPoints, box: Box) -> tuple[tuple[int, ...], ...]:
