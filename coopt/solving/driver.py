@@ -54,23 +54,29 @@ class Decided(Generic[Choice]):
     value: float
 
 
+def _not_built(*_: object) -> Any:
+    raise AssertionError("a subproblem is sharpened before it is built")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subproblem(Generic[Choice]):
     """A model that is built when its turn comes.
 
     `build` returns the model and the objective (USD or W) in one unit of it. `read` recomputes what
     a solved model decided; where that does not hold it adds cuts and returns None. No choice of it
-    is worth less than `bound`. With `starts` the built model holds a solution to start from. Given
-    what the best choice so far is worth, `closer` is the same subproblem in units of that, None
-    where it was in such units already. `close` proves, without the solver's word, that no choice is
-    worth less than a value, as far as a few cases do until a time on the clock of
-    `time.perf_counter`: the bound it proves, and a choice that is worth less where it meets one.
+    is worth less than `bound`; `sharpened` is the same with a bound that takes longer to find, and
+    alone is built then. With `starts` the built model holds a solution to start from. Given what
+    the best choice so far is worth, `closer` is the same subproblem in units of that, None where it
+    was in such units already. `close` proves, without the solver's word, that no choice is worth
+    less than a value, as far as a few cases do until a time on the clock of `time.perf_counter`:
+    the bound it proves, and a choice that is worth less where it meets one.
     """
 
     number: int = 0
-    build: Callable[[], tuple[pyo.ConcreteModel, float]]
-    read: Callable[[pyo.ConcreteModel], Decided[Choice] | None]
+    build: Callable[[], tuple[pyo.ConcreteModel, float]] = _not_built
+    read: Callable[[pyo.ConcreteModel], Decided[Choice] | None] = _not_built
     bound: float = -math.inf
+    sharpened: Callable[[], Subproblem[Choice]] | None = None
     starts: bool = False
     closer: Callable[[float], Subproblem[Choice] | None] | None = None
     close: Callable[[float, float], tuple[float, Decided[Choice] | None]] | None = None
@@ -117,7 +123,7 @@ def drive(
         search.run(
             sorted(
                 (subproblem for subproblem in subproblems if subproblem.bound < math.inf),
-                key=lambda subproblem: subproblem.bound,
+                key=_by_bound,
             ),
             merge,
         )
@@ -131,6 +137,10 @@ def drive(
         bound=search.bound if math.isfinite(search.bound) else -math.inf,
         **search.taken(),
     )
+
+
+def _by_bound(subproblem: Subproblem[Any]) -> tuple[float, int]:
+    return subproblem.bound, subproblem.number
 
 
 @dataclass(kw_only=True, eq=False)
@@ -166,10 +176,12 @@ class _Search(SearchStatistics, Generic[Choice]):
     ) -> None:
         """Go through subproblems by their bounds, until no other can hold a better choice."""
         self.queue = ranked
-        while self.queue and self.queue[0].bound < self.value * (1 - self.gap):
+        while self._first_bound() < self.value * (1 - self.gap):
             if self.tried and time.perf_counter() >= self.deadline:
                 self.outcome = "time limit"
                 return
+            if merge is not None and self.tried >= merge[0]:
+                self._sharpen(len(self.queue))
             subproblem, remainder = self.queue[0], list(self.queue[1:])
             if merge is not None and self.tried >= merge[0]:
                 promising = [
@@ -191,6 +203,24 @@ class _Search(SearchStatistics, Generic[Choice]):
                 value = self.value if self.incumbent else None
                 self.on_standing(SearchStanding(nodes=self.nodes, best=value, bound=self.bound))
         self.outcome = "optimal" if self.incumbent else "infeasible"
+
+    def _first_bound(self) -> float:
+        """The bound of the subproblem that comes next, sharpened; infinite without one.
+
+        Bounds only rise, so one that is sharp and below all others is the least of the sharp ones.
+        """
+        while self.queue and self.queue[0].sharpened and self.queue[0].bound < self.value:
+            self._sharpen(1)
+        return self.queue[0].bound if self.queue else math.inf
+
+    def _sharpen(self, count: int) -> None:
+        """Sharpen so many of the first bounds, where they are below the best value."""
+        first = [
+            entry.sharpened() if entry.sharpened and entry.bound < self.value else entry
+            for entry in self.queue[:count]
+        ]
+        possible = [entry for entry in first if entry.bound < math.inf]
+        self.queue = sorted([*possible, *self.queue[count:]], key=_by_bound)
 
     def _searched(self, subproblem: Subproblem[Choice], rest_bound: float) -> tuple[Outcome, float]:
         """Show by a few cases that a subproblem holds nothing better than the best so far; else

@@ -29,7 +29,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
 import highspy
@@ -132,19 +132,35 @@ class _Pieces:
         return product_sets(self.data) if is_complete else []
 
     def subproblems(self) -> list[Subproblem[Ints]]:
-        """A subproblem for each part, with its bound where there are several."""
+        """A subproblem for each part; where there are several, with a bound from all options, and
+        one from its own where that decides something.
+        """
         started = time.perf_counter()
-        parts = [part_of(self.data, rows) for rows in self.sets]
         # A single part is solved in any case, so that its bound, which takes long where several
         # islands are chosen, would decide nothing.
-        is_open = len(parts) == 1 and (self.data.workloads > 1 or self.data.scenarios)
-        bounds = [-math.inf if is_open else lower_bound(part) for part in parts]
-        subproblems = [
-            self._of(n, *piece)
-            for n, piece in enumerate(zip(self.sets, parts, bounds, strict=True))
-        ]
+        if len(self.sets) == 1:
+            part = part_of(self.data, self.sets[0])
+            is_open = self.data.workloads > 1 or self.data.scenarios
+            subproblems = [
+                self._of(0, self.sets[0], part, -math.inf if is_open else lower_bound(part))
+            ]
+        else:
+            bounds = bounds_of_sets(self.data, self.sets) if self.sets else []
+            subproblems = [self._rough(*piece) for piece in enumerate(bounds)]
         self.build_s = time.perf_counter() - started
         return subproblems
+
+    def _rough(self, number: int, bound: float) -> Subproblem[Ints]:
+        """A part whose own bound is not known yet."""
+
+        def sharpened() -> Subproblem[Ints]:
+            started = time.perf_counter()
+            part = part_of(self.data, self.sets[number])
+            own = self._of(number, self.sets[number], part, lower_bound(part))
+            self.build_s += time.perf_counter() - started
+            return own
+
+        return Subproblem(number=number, bound=bound, sharpened=sharpened)
 
     def merge(self, several: Sequence[Subproblem[Ints]]) -> Subproblem[Ints]:
         """Several parts as one: where bounds are weak that is quicker."""
@@ -163,14 +179,18 @@ class _Pieces:
         """A part; its numbers are in units of what the best choice is worth, where that is
         known.
         """
-        small, scale = scaled(
-            part if math.isinf(best_value) else cut_off(part, best_value), best_value
-        )
+
+        @cache
+        def in_units() -> tuple[ChoiceData, float]:
+            near = part if math.isinf(best_value) else cut_off(part, best_value)
+            return scaled(near, best_value)
 
         def build_part() -> tuple[pyo.ConcreteModel, float]:
+            small, scale = in_units()
             return build(small, self.equations), scale
 
         def closer(value: float) -> Subproblem[Ints] | None:
+            _, scale = in_units()
             # a regret is a difference of costs
             costs = value + max((scenario.min_value for scenario in part.scenarios), default=0.0)
             return (
@@ -221,19 +241,34 @@ def lower_bound(data: ChoiceData) -> float:
     """A bound of the objective of every choice; infinite where the linear program shows that there
     is none.
     """
+    (bound,) = bounds_of_sets(data, [np.arange(len(data.workload))])
+    return bound
+
+
+def bounds_of_sets(data: ChoiceData, sets: Sequence[Ints]) -> list[float]:
+    """A bound of the objective of every choice of each set of options, which hold some of every
+    workload, from one linear program of all options.
+
+    What lies below the cost of every choice does so for those of a set, and weak duality holds at
+    any multipliers: the least sum is taken over the set alone.
+    """
     line = _linear(data)
     cost, uses = line.cost, line.uses
     scale = max(float(np.abs(cost).max()), 1.0)
     multipliers, ray = _multipliers(data, cost / scale, uses)
-    # A ray without costs shows that no choice keeps the limits: all use more than there is at these
-    # prices.
-    if _min_sum(data, uses @ ray) > float(ray.sum()) * (1 + SAFETY):
-        return math.inf
     due, slack = scale * (uses @ multipliers), scale * float(multipliers.sum())
-    bound = line.constant + _min_sum(data, cost + due - LEEWAY * (line.size + due)) - slack
-    return (
-        bound - SAFETY * (abs(line.constant) + abs(bound)) - LEEWAY * (line.constant_size + slack)
-    )
+    prices = cost + due - LEEWAY * (line.size + due)
+    bounds = []
+    for rows in sets:
+        # A ray without costs shows that no choice keeps the limits: all use more than there is at
+        # these prices.
+        if _min_sum(data, uses @ ray, rows) > float(ray.sum()) * (1 + SAFETY):
+            bounds.append(math.inf)
+            continue
+        bound = line.constant + _min_sum(data, prices, rows) - slack
+        rounding = LEEWAY * (line.constant_size + slack)
+        bounds.append(bound - SAFETY * (abs(line.constant) + abs(bound)) - rounding)
+    return bounds
 
 
 class CostLine(NamedTuple):
@@ -250,9 +285,10 @@ class CostLine(NamedTuple):
     uses: Floats
 
 
-def _min_sum(data: ChoiceData, prices: Floats) -> float:
-    """The least sum of one option for each workload."""
-    return sum(float(prices[data.workload == w].min()) for w in range(data.workloads))
+def _min_sum(data: ChoiceData, prices: Floats, rows: Ints) -> float:
+    """The least sum of one option for each workload, of some rows."""
+    workload, some = data.workload[rows], prices[rows]
+    return sum(float(some[workload == w].min()) for w in range(data.workloads))
 
 
 def _linear(data: ChoiceData) -> CostLine:
