@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -18,10 +19,11 @@ from hypothesis import strategies as st
 
 from coopt.instance.schema import Solver
 from coopt.solving import highs
+from coopt.solving.driver import Decided, Subproblem, _Search
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.least_limits import _exceeded
 from coopt.solving.fleet.parts import narrowed, part_of, product_sets, prove_part, subset, useful
-from coopt.solving.fleet.search import lower_bound, search_partition
+from coopt.solving.fleet.search import bounds_of_sets, lower_bound, search_partition
 from coopt.solving.runs import Backend, backend_of
 from formulations.choice_data import ChoiceData, Discount, Ints, LimitedUse, Product
 from tests.conftest import example_count
@@ -43,10 +45,31 @@ def test_the_optimum_agrees_with_enumeration_to_the_dollar(drawn: Callable[[], A
     expected = enumerated(problem)
     assert least(problem) == expected == enumerated(subset(problem, useful(problem)))
     if drawn is problems:
-        parts = [part_of(problem, rows) for rows in product_sets(problem)]
+        sets = product_sets(problem)
+        parts = [part_of(problem, rows) for rows in sets]
         assert least(problem, "shares") == expected == enumerated(narrowed(problem))
         assert min((enumerated(part) for part in parts), default=math.inf) == expected
         assert all(lower_bound(part) <= enumerated(part) for part in parts)
+        rough = bounds_of_sets(problem, sets) if sets else []
+        assert all(bound <= enumerated(part) for bound, part in zip(rough, parts, strict=True))
+
+
+def test_bounds_are_sharpened_until_none_below_the_best_is_rough() -> None:
+    rough, sharp, asked = (1.0, 2.0, 3.0, 9.0), (4.0, 7.0, math.inf, 9.0), list[int]()
+
+    def sharpened(number: int) -> Subproblem[int]:
+        asked.append(number)
+        return Subproblem(number=number, bound=sharp[number])
+
+    queue = [Subproblem[int](number=n, bound=rough[n], sharpened=partial(sharpened, n)) for n in range(4)]
+    settings: Any = {"backend": backend_of(Solver()), "gap": 0.0, "deadline": math.inf, "on_standing": None}
+    search = _Search[int](**settings, queue=queue, incumbent=Decided(choice=0, value=8.0))
+    assert search._first_bound() == 4.0
+    assert asked == [0, 1, 2]
+    assert [one.number for one in search.queue] == [0, 1, 3]
+    search.queue = search.queue[1:]
+    assert search._first_bound() == 7.0
+    assert asked == [0, 1, 2]
 
 
 def test_a_choice_is_worth_what_its_parts_are() -> None:
