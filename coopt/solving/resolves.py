@@ -95,7 +95,7 @@ class Resolver:
         self._shared_out = shared_out
         self._deadline = time.perf_counter() + instance.solver.time_limit_s
         self._solver = instance.solver.model_copy(update={"top": 1})
-        self._listed = ListedIslands()
+        self._listed = ListedIslands(prices_vary=True)
         self._known: dict[tuple[str, str, float, int], tuple[Plan, bool]] = {}
         self._first_s: float | None = None
         self._least_costs: tuple[float, ...] = ()

@@ -176,6 +176,7 @@ def test_mappings_in_time_are_kept_for_other_prices_parts_and_shorter_bounds(mon
         looked_into.append(len(calls) > before)
         alone = list_options(asked, lambda _: None, lambda: None)
         assert np.array_equal(again.islands.units, alone.islands.units)
+        assert again.gated == alone.gated
     assert looked_into == [True, False, True, True, False, True, False]
 
 
@@ -252,7 +253,7 @@ def test_networks_of_a_fleet_that_are_left_out_unseen_are_those_that_would_be_dr
 @settings(max_examples=example_count(40))
 @given(st.one_of(partitions(), partitions(core=True)), st.lists(st.integers(0, 40), min_size=3, max_size=3))
 def test_networks_that_are_listed_once_are_those_at_any_prices(instance: Instance, numbers: list[int]) -> None:
-    listed, prices = ListedIslands(), list(prices_of(instance))
+    listed, prices = ListedIslands(prices_vary=True), list(prices_of(instance))
     for number in [0, *numbers]:  # prices of nothing, as they are, and twice as high
         price = prices[number % len(prices)]
         asked = price.with_price(instance, price.now * (number % 3))
@@ -263,7 +264,7 @@ def test_networks_that_are_listed_once_are_those_at_any_prices(instance: Instanc
 
 
 def test_what_fewer_units_make_dearer_is_listed_at_each_price() -> None:
-    instance, listed = ask(sharing={"mode": "partition"}), ListedIslands()
+    instance, listed = ask(sharing={"mode": "partition"}), ListedIslands(prices_vary=True)
     coupling = Coupling(market=Market(instance=instance))
     first, second = (listed.table(coupling, instance.workload[0]) for _ in range(2))
     coupling.__dict__["slopes"] = replace(coupling.slopes, min_usd=coupling.slopes.min_usd - math.inf)

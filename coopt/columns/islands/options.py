@@ -75,12 +75,19 @@ class ListedIslands:
     its solver settings; networks do not depend on bounds either. Which mappings meet their bound on
     a site depends neither on prices nor on the number of products, and those that meet a longer
     bound include them. The most recent entries are kept. Not for concurrent searches.
+
+    Parameters
+    ----------
+    prices_vary
+        Whether many questions differ in prices alone: networks that some prices may need are then
+        listed once, which takes as long as several listings at known prices.
     """
 
     MAX_ENTRIES = 64
     MAX_NETWORKS = 4  # lists of networks, each of which may be long
 
-    def __init__(self) -> None:
+    def __init__(self, *, prices_vary: bool = False) -> None:
+        self._prices_vary = prices_vary
         self._found: dict[Hashable, Any] = {}
         self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
@@ -164,12 +171,11 @@ class ListedIslands:
         return self._recall(self._serving, (self._timed(workload, market), wires), dict)
 
     def table(self, coupling: Coupling, workload: Workload) -> SiteNetworks | None:
-        """Return the networks of a workload that some prices may need; None where it is asked for
-        the first time, as what prices rule out is then not listed, or where fewer units may cost
-        more.
+        """Return the networks of a workload that some prices may need; None where prices do not
+        vary, it is asked for the first time, or fewer units may cost more.
         """
         market = coupling.market
-        if not (coupling.slopes.min_usd >= 0).all():
+        if not self._prices_vary or not (coupling.slopes.min_usd >= 0).all():
             return None
         key = self._timed(workload, market), network_key(market)
         if key in self._tables and self._tables[key] is None:
