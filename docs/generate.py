@@ -178,8 +178,9 @@ def constants() -> dict[str, str]:
 def measured_kernels() -> dict[str, str]:
     """Errors of the laws of kernels."""
     kernels = kernel_errors.read_kernels()
-    lines = kernel_errors.table_lines(kernels, kernel_errors.fits(kernels))
-    return kernel_errors.constants(kernels) | {
+    found = kernel_errors.fits(kernels)
+    lines = kernel_errors.table_lines(kernels, found)
+    return kernel_errors.constants(kernels, found) | {
         "KERNEL_ERRORS": table(("kernels", "n", "mean", "largest"), lines)
     }
 

@@ -177,9 +177,8 @@ def _line(name: str, off: Floats) -> tuple[str, ...]:
     return name, str(len(off)), f"{100 * sizes.mean():.1f}%", f"{100 * sizes.max():.0f}%"
 
 
-def constants(kernels: Sequence[Kernel]) -> dict[str, str]:
+def constants(kernels: Sequence[Kernel], found: KernelFits) -> dict[str, str]:
     """Figures of the page that are no table."""
-    found = fits(kernels)
     cudnn, flash2 = (of(kernels, "attention", by) for by in ("cudnn", "flash2"))
     share = best(cudnn, one_share, SHARES)
     uneven = errors(cudnn, lambda kernel: one_share(kernel, share))

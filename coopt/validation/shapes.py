@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -97,6 +98,7 @@ def _other_size(name: str, model: Transformer) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def _letters(name: str) -> str:
     letters = re.sub(r"\(.*?\)|[^a-z0-9]", "", name.lower())
     letters = re.sub(r"^nemotronv?3(nano|super|ultra)(?:\d+b)?(?:a\d+b)?$", r"nemotron3\1", letters)
