@@ -269,7 +269,7 @@ def islands_of(
     looked_into = 0
     for sites, rows in by_size.served(lambda: coupling.of_islands(kept[-1]), on_step, listings):
         looked_into += len(sites)
-        if table is None:
+        if table is None or not table.has_room(sites, rows):
             kept.append(_networks(coupling, sites, rows, kept[-1], gated))
         else:
             networks = table.of(market, sites, rows)

@@ -25,6 +25,7 @@ from coopt.perf.mapping import Bools, Floats, Ints
 UNKNOWN = -2  # number of uplinks not computed yet
 NEVER = -1  # infeasible at any number of uplinks
 ROUNDS = 12  # of the sieve, which may keep networks that are not needed
+MOST_SITES = 64  # of a workload: networks of many sites take longer than they save
 ANY_PRICES = Slopes(min_usd=np.zeros(1), max_usd=np.ones(1))
 """Slopes at which an option dominates another one only where it has no more of anything."""
 
@@ -65,14 +66,21 @@ class SiteNetworks:
     sites: dict[Hashable, int] = field(default_factory=dict)
     offers: dict[Hashable, int] = field(default_factory=dict)
 
+    def has_room(self, sites: Sites, rows: RowsOnSites) -> bool:
+        """Whether some sites are few enough, with those that are known: at prices at which sizes
+        far apart may win, listing at these prices is quicker.
+        """
+        served = sites.take(np.flatnonzero(rows.of >= 0))
+        return len({*_site_keys(served), *self.sites}) <= MOST_SITES
+
     def of(self, market: Market, sites: Sites, rows: RowsOnSites) -> Islands:
         """Return the networks of some sites from what a market offers, in the order in which
         `Market.builds` has them, those of few tiers and NICs first.
         """
         served = np.flatnonzero(rows.of >= 0)
         sites, rows = sites.take(served), rows.take(served)
-        columns = zip(sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist(), strict=True)
-        site = np.array([self.sites.setdefault(key, len(self.sites)) for key in columns], np.int64)
+        at = [self.sites.setdefault(key, len(self.sites)) for key in _site_keys(sites)]
+        site = np.array(at, dtype=np.int64)
         keys = [_offer_key(offer) for offer in market.offers]
         offer = np.array([self.offers.setdefault(key, len(self.offers)) for key in keys], np.int64)
         grown = (len(self.offers) - self.known.shape[0], len(self.sites) - self.known.shape[1])
@@ -193,6 +201,11 @@ class SiteNetworks:
         no_joins = (np.zeros((len(one[0]), 0), dtype=np.bool_) for one in (rivals, options))
         rival_joins, joins = no_joins
         return beaten_options((*rivals, rival_joins), (*options, joins), ANY_PRICES)
+
+
+def _site_keys(sites: Sites) -> list[tuple[int, int, int]]:
+    columns = sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist()
+    return list(zip(*columns, strict=True))
 
 
 def _amounts(islands: Islands) -> Floats:
