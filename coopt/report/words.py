@@ -271,15 +271,17 @@ class FigureTable:
         others.
         """
         unbounded = options.update(width=10**4)
-        table = self._table(self.rows)
-        # Measured without bounds first: rich would break words silently instead of saying that a
-        # table is too wide.
-        if console.measure(table, options=unbounded).maximum > options.max_width:
-            table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
-            breaks = console.measure(table, options=unbounded).minimum > options.max_width
-            if breaks and (lines := self._stacked(console, options)):
-                yield from lines
-                return
+        # Rendered without bounds first: rich would break words silently instead of saying that a
+        # table is too wide, and takes three times as long to measure a table and then render it.
+        lines = console.render_lines(self._table(self.rows), unbounded, pad=False)
+        if max(map(Segment.get_line_length, lines)) <= options.max_width:
+            yield Segments([segment for line in lines for segment in (*line, Segment.line())])
+            return
+        table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
+        breaks = console.measure(table, options=unbounded).minimum > options.max_width
+        if breaks and (stacked := self._stacked(console, options)):
+            yield from stacked
+            return
         yield table
 
     def _stacked(self, console: Console, options: ConsoleOptions) -> list[RenderableType]:
