@@ -208,9 +208,9 @@ class Objective(Table):
         ObjectiveKind,
         Field(
             description=(
-                "purchase (capex), power, or purchase and running costs (tco); of one workload on one"
-                " network also time, usd_per_token (tco over the tokens of `years`), or carbon (of"
-                " the electricity of its training)"
+                "purchase (capex), power, or purchase and running costs (tco); of one workload on"
+                " one network also time, usd_per_token (tco over the tokens of `years`), or carbon"
+                " (of the electricity of its training)"
             )
         ),
     ] = "capex"
