@@ -70,8 +70,8 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
         assert isinstance(shape, Transformer)
         if not shape.has_scaling_law:
             raise InstanceError(
-                f"no scaling law is known for {shape.name}, needs a dense model with one kind of"
-                " ordinary attention"
+                f"models: no scaling law is known for {shape.name}, needs a dense model of text"
+                " alone with one kind of ordinary attention"
             )
         sized.append(_trained(instance, shape))
     return tuple(sorted(sized, key=lambda each: math.inf if each.loss is None else each.loss))

@@ -492,7 +492,9 @@ def _hb_domains(
         if not isinstance(name, str):
             place = f"network.hb_domains[{n}]" if n < len(entries) else f"{key}.hb_domain"
             given = ".name: is missing," if name is None else f".name = {name!r}:"
-            raise InstanceError(f"{place}{given} needs the name of a model")
+            raise InstanceError(
+                f"{place}{given} needs the model of the servers in the list of cables"
+            )
         size = entry.get("size", _size(entry.get("extends")))
         if "size" in entry and not (type(size) in (int, float) and size >= 1 and size % 1 == 0):
             raise InstanceError(

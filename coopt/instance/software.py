@@ -65,7 +65,7 @@ class Composition(Table):
         if twice := [f"options.{key}" for key in own if key in options]:
             raise ValueError(
                 f"software: {both(twice)} {'set' if len(twice) > 1 else 'sets'} the same, needs"
-                " only one of the two"
+                f" either software or {'those keys' if len(twice) > 1 else 'that key'}"
             )
         return {**options, **own}
 

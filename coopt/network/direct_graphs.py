@@ -5,6 +5,7 @@ of and cost.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeGuard
@@ -212,10 +213,11 @@ def edge_name(tail: object, head: object) -> str:
 
 
 def _nodes(graph: nx.Graph) -> Iterator[str]:
-    names = {str(node) for node in graph}
-    is_unnamed = len(names) < len(graph)
-    yield from broken(
-        (is_unnamed, "two nodes have the same name once written as text, needs different names")
+    names = Counter(map(str, graph))
+    yield from (
+        f"{n} nodes have the same name {name!r} once written as text, needs different names"
+        for name, n in names.items()
+        if n > 1
     )
     for node, data in graph.nodes(data=True):
         kind, ports = data.get("kind", DOMAIN), data.get("ports")

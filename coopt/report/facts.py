@@ -570,8 +570,8 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         title = "Training" if unit == "days" else "Iteration"
         yield PlanFact("total", run.name, f"{title}{of}", value, unit, took, note)
     if (more := len(ranked) - MOST_RUNS) > 0:
-        text, note = words.counted(more, "workload"), "none of them has less slack"
-        yield PlanFact("total", "", "And", more, "workloads", text, note)
+        text, note = words.counted(more, "run"), "none of them has less slack"
+        yield PlanFact("total", "", "And", more, "runs", text, note)
 
 
 def asked_of(instance: Instance, part: Part) -> list[tuple[WorkloadPlan, Workload]]:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
 
-from coopt.instance.base import Entry
+from coopt.instance.base import MAX_OF_RANGE, Entry
 from coopt.instance.catalog import entries
 from coopt.instance.evidence import longer
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
@@ -357,8 +357,8 @@ def length_notes(instance: Instance, design: Design) -> Iterator[str]:
         usd, w = now.capex_usd - then.capex_usd, now.power_w - then.power_w
         change = words.power(w) if kind == "power" else words.money(usd)
         yield (
-            "The hall's cables are shorter than network.link_reach_m. Chosen by their lengths, they"
-            f" take {change} less (network.{costs.change})."
+            "Some cables of the hall are shorter than network.link_reach_m. Chosen by their"
+            f" lengths, all cables take {change} less (network.{costs.change})."
         )
 
 
@@ -559,7 +559,8 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
         # More GPUs are faster; for any other aim fewer may do.
         place = counts.index(design.gpus) - (instance.objective.minimize != "time")
         start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
-        step = design.hb_domain.active
+        domain = design.hb_domain.active
+        step = domain * ((end - start) // (domain * MAX_OF_RANGE) + 1)
         if place >= 0 and end >= max(COARSE * start, start + 2 * step):
             yield (
                 f"No number of GPUs between {words.count(start)} and {words.count(end)} was tried;"
@@ -637,7 +638,7 @@ def tp_across(
     does = words.both(kept) or "divides GPUs and batch and fits into memory"
     endings = {
         True: f", because no plan that keeps them inside one {does}.",
-        False: "; workload.allow_tp_across = false keeps them inside one.",
+        False: "; workload.allow_tp_across = false allows only plans that keep them inside one.",
     }
     for forced, ending in endings.items():
         names = [name for name in spanning if (none_inside and name in left_open) == forced]

@@ -50,7 +50,7 @@ def summary_report(summary: Summary) -> list[RenderableType]:
             f" {'is' if rows == 1 else 'are'} in the results. Run the same command with --resume"
             " to continue."
         )
-    repeated = summary.cases - summary.asked - summary.statuses.get("refused", 0)
+    repeated = rows - summary.statuses.get("refused", 0) - summary.kept - summary.worked
     counts = {
         "worked on": summary.worked,
         "answered in an earlier run": summary.kept,

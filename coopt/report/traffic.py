@@ -124,7 +124,8 @@ def routing_headline(routing: Routing) -> str:
     opening = "Sprayed over all paths" if sprayed else f"Routed by {routing.algorithm}"
     opening += f" in {words.digits(1000 * routing.seconds, 3)} ms"
     if routing.failed_cores:
-        opening += f" with {words.counted(routing.failed_cores, 'top switch')} failed in each plane"
+        failed = words.counted(routing.failed_cores, "top switch")
+        opening += f" with {failed} failed in each rail or plane"
     if routing.routing <= 1:
         return f"{opening}: no link slows traffic more than the plan assumes."
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)

@@ -233,7 +233,7 @@ def test_two_questions_stand_side_by_side(planner):
     compared, figures = text_of(browser, "#comparison"), text_of(browser, "#comparison table")
     assert ["workload[0].max_iteration_time_s" in compared, "includes GPUs" in compared] == [True, False]
     assert all(f"Iteration of {name}" in figures for name in ("training", "second"))
-    for alone, says in (("gpu", "includes GPUs"), ("host", "includes servers")):
+    for alone, says in (("gpu", "includes GPUs that train"), ("host", "includes servers")):
         put_text(browser, TINY + f'\n[objective]\ninclude = ["{alone}", "hb", "nic", "switch", "optics"]\n')
         told = f"Only the new bill {says}. "
         until(browser, f"return document.getElementById('comparison').innerText.includes('{told}')")

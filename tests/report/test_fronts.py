@@ -120,7 +120,7 @@ def test_several_workloads_are_told_as_shares_of_their_bounds(shorter: Instance)
     text = rendered(front_report(front, two), io.StringIO())
     assert " in place of 0.9563 " in text
     assert " of the bounds" not in text
-    assert "best design costs $375 M" in text
+    assert "cheapest design costs $375 M" in text
     row = next(csv.DictReader(io.StringIO(front_csv(front))))
     assert float(row["second.iteration_time_s"]) == pytest.approx(float(row["pre-training.iteration_time_s"]))
 

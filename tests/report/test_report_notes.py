@@ -160,7 +160,7 @@ def test_tp_groups_across_domains_have_their_reason_each() -> None:
     assert forced.startswith("TP groups of forced span")
     assert "because no plan that keeps them inside one meets the bounds" in forced
     assert free.startswith("TP groups of free span")
-    assert free.endswith("workload.allow_tp_across = false keeps them inside one.")
+    assert free.endswith("allow_tp_across = false allows only plans that keep them inside one.")
     (only,) = tp_across(instance, runs, none_inside=False)
     assert only.startswith("TP groups of free, forced span")
 

@@ -109,6 +109,7 @@ def test_numbers_of_gpus_that_a_coarse_list_leaves_out_are_named(instance: Insta
     assert between in said(built // 2, built, 2 * built)
     assert f"least = {built}, most = {2 * built}" in said(built // 2, built, 2 * built, minimize="time")
     assert said(built - step, built) == said(built) == said(2 * built) == ""
+    assert f"step = {3 * step} }}" in said(built, built + 25_000 * step, minimize="time")
 
 
 LONE = {"name": "lone", "size": 1, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}

@@ -91,14 +91,12 @@ class Plane:
 
         On three tiers a slice whose cores no longer join all pods is left out.
         """
-        if not 0 <= n <= self.top_switches:
+        most = max(self.top_switches - 1, 0)
+        if not 0 <= n <= most:
             raise InstanceError(
-                f"failed cores: {n}, but a plane has {counted(self.top_switches, 'top switch')},"
-                f" needs 0 to {self.top_switches}"
-            )
-        if n and n == self.top_switches:
-            raise InstanceError(
-                f"failed cores: {n}, which leaves no top switch working, needs fewer"
+                f"failed cores: {n}, but a rail or plane has"
+                f" {counted(self.top_switches, 'top switch')} and one has to work,"
+                f" needs 0 to {most}"
             )
         if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)

@@ -315,7 +315,7 @@ def _answer(front: Front, instance: Instance) -> str:
     if bound_given is None:
         return f"No bound is given; the fastest design {verb} {least}."
     here = " of this front" if front.explanation else ""  # which ends early
-    return f"Within {bound} the best design{here} {verb} {least}."
+    return f"Within {bound} the {LEAST[front.kind]} design{here} {verb} {least}."
 
 
 def front_report(front: Front, instance: Instance) -> list[RenderableType]:

@@ -26,7 +26,7 @@ function counted(kept, now) {
   if (![kept, now].every(({ plan }) => plan.plan.cost)) return "";
   const lists = ({ plan }) => plan.plan.cost.items.some((one) => one.kind === "gpu");
   const hosts = ({ table }) => [table?.objective?.include ?? []].flat().includes("host");
-  return [["includes GPUs", lists], ["includes servers", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
+  return [["includes GPUs that train", lists], ["includes servers", hosts]].filter(([, of]) => of(kept) !== of(now)).map(([what, of]) =>
     h("p", { class: "remark" }, `Only the ${of(kept) ? "kept" : "new"} bill ${what}. For comparable totals, include them in both (objective.include).`));
 }
 

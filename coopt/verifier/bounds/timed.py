@@ -17,6 +17,7 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
+from coopt.instance.texts import both
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
@@ -84,7 +85,7 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
                 and instance.workload[0].train_tokens is not None
             )
         ),
-        "no runners-up": not plan.alternatives and not plan.alternatives_stop,
+        "a plan without runners-up": not plan.alternatives and not plan.alternatives_stop,
     }
     unmet = tuple(name for name, is_given in terms.items() if not is_given)
     if kind in BILL_KINDS:
@@ -93,7 +94,7 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
             not unmet,
             kind,
             unmet,
-            f"An objective of {kind} needs {', '.join(unmet)}.",
+            f"An objective of {kind} needs {both(unmet)}.",
         )
     return True
 

@@ -376,7 +376,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("oversubscription", "the oversubscription follows from the ports in use"),
     ("networks", "the number of separate networks is within network.max_networks, if that is set"),
     ("end-to-end", "the oversubscription from leaf to core is within its bound, if one is set"),
-    ("routing", "the routing is that of the instance, and 1 on a single tier"),
+    (
+        "routing",
+        "the routing is that of the instance, or the factor 1 on a single tier, which needs none",
+    ),
     (
         "optics",
         (

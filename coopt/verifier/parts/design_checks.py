@@ -237,7 +237,12 @@ def check_nics(
             name,
             number,
             allowed,
-            f"The number of {words} is {number}, but has to be {alternatives(map(str, allowed))}.",
+            f"The number of {words} is {number}, but "
+            + (
+                f"has to be {alternatives(map(str, allowed))}."
+                if allowed
+                else "none is allowed here."
+            ),
         )
         for name, words, number, allowed in numbers
     ]
@@ -536,14 +541,14 @@ def _tiers(
         tiers_needed = (
             fewest_tiers(family, down if down in fillings else fillings[0]) if fillings else 1
         )
-    tiers_text = f"{counted(tiers_needed, 'tier')} (network.max_tiers = {network.max_tiers})"
     ledger.require(
         "tiers",
         len(tiers) == tiers_needed <= network.max_tiers,
         len(tiers),
         tiers_needed,
-        f"A network of {counted(family.domains, 'HB domain')} needs {tiers_text}, but the plan"
-        f" builds {len(tiers)}.",
+        f"The plan builds {counted(len(tiers), 'tier')}; a network of"
+        f" {counted(family.domains, 'HB domain')} needs {tiers_needed}, and network.max_tiers is"
+        f" {network.max_tiers}.",
     )
 
 

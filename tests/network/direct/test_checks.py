@@ -65,7 +65,7 @@ BAD = {
     "one-domain": (with_nodes("b", "c", "d", kind="switch"), "1 domain, needs at least 2"),
     "nothing": (nx.Graph(), "0 domains, needs at least 2"),
     "directed": (nx.DiGraph(square()), "is directed, needs an undirected graph"),
-    "names": (nx.relabel_nodes(square(), {"a": 1, "b": "1"}), "two nodes have the same name"),
+    "names": (nx.relabel_nodes(square(), {"a": 1, "b": "1"}), "2 nodes have the same name '1'"),
     "large": (nx.path_graph(1025), "1,025 domains, needs at most 1,024"),
 }
 
