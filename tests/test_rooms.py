@@ -77,15 +77,24 @@ def sources(root: Path) -> dict[Path, Source]:
 
 
 def _read(file: Path, package: tuple[str, ...]) -> Source:
-    tree = ast.parse(file.read_text("utf-8"))
+    text = file.read_text("utf-8")
+    tree = ast.parse(text)
     source = Source([], [], [], [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)])
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if "import_module" in text or "__import__" in text else _statements(tree):
         source.imports.extend(_imports(node, package))
         if isinstance(node, ast.ClassDef):
             source.classes.append(node.name)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             source.names.extend(f"{node.module}.{alias.name}" for alias in node.names)
     return source
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Every statement below, without a look into expressions, where most nodes are."""
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(block, name, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 def complaints(root: Path) -> list[str]:
