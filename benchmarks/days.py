@@ -26,8 +26,8 @@ def question(
         "hb_domains": domains,
         "fabrics": ["rail-only", "rail-optimized"],
         "nics": "cx7-400g",
-        "switches": ["qm9700", "128x400g"],
-        "optics": ["400g-sr4", "400g-dr4", "800g-sr8", "800g-dr8"],
+        "switches": "qm9700",
+        "optics": ["400g-sr4", "800g-sr8", "800g-dr8"],
         "oversubscription": ratio,
     }
     rates = {"rates": "llama-3", "restart_s": 120.0, "restart_s_per_1000_gpus": 0.0, **failures}
