@@ -180,8 +180,9 @@ def ranks_csv(
     check_same_question(instance, plan)
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
     network = network_of(part_named(instance, plan, part))
-    gpus_per_nic = network.fabric.nic.shared_by if isinstance(network, Design) else 1
-    counts = network.nics_per_gpu, gpus_per_nic
+    nic = network.fabric.nic if isinstance(network, Design) else network.nic
+    # each port of a NIC in a plane has a rail
+    counts = network.nics_per_gpu * nic.ports_in_plane, nic.shared_by
     return _csv(
         RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name))
     )
@@ -205,7 +206,7 @@ def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:
-    """The rows of a workload, with so many NICs of a GPU, or GPUs of a NIC."""
+    """The rows of a workload, with so many rails of a GPU, or GPUs of a NIC."""
     ranks, (per_gpu, gpus_per_nic) = rank_table(split), counts
     firsts = [gpu * per_gpu // gpus_per_nic for gpu in range(split.active)]
     rails = [" ".join(map(str, range(first, first + per_gpu))) for first in firsts]

@@ -131,7 +131,7 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
         )
     yield from _empty_ports(instance, design)
     yield from _nic_notes(instance, design)
-    yield from _leaves_of_domain(design)
+    yield from _leaves_of_domain(instance, design)
     if design.spare_domains and fabric.tiers:
         yield (
             "Spare domains have no switch ports. When one replaces a failed domain, the links of"
@@ -149,10 +149,10 @@ MOST_LEAVES = 16
 """That a domain is cabled to without a note: as many as a server has NICs, or twice."""
 
 
-def _leaves_of_domain(design: Design) -> Iterator[str]:
+def _leaves_of_domain(instance: Instance, design: Design) -> Iterator[str]:
     """That the cables of a large domain go to as many switches as it has rails."""
     domain, fabric = design.hb_domain, design.fabric
-    if fabric.tiers < 2 or fabric.kind == "clos":
+    if fabric.tiers < 2 or fabric.kind == "clos" or instance.network.given:
         return
     rails = domain.size * fabric.nic.per_gpu // fabric.nic.shared_by
     joined = fabric.tier[0].down_ports // domain.count if fabric.kind != "rail-only" else 1

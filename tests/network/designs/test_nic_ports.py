@@ -3,6 +3,7 @@
 import pytest
 
 import coopt
+from coopt.report.csv_files import ranks_csv
 from tests.changes import with_part
 from tests.network.designs.nic_ports import outcome
 from tests.network.designs.test_existing import GIVEN
@@ -28,6 +29,13 @@ def test_two_ports_in_one_plane_are_one_nic():
     lost = {fault.part: fault for fault in coopt.faults(instance, plan).faults}
     assert (lost["NIC"].count, lost["NIC"].restarts) == (256, True)
     assert (lost["link from NIC to leaf"].count, lost["link from NIC to leaf"].restarts) == (512, False)
+
+
+def test_every_port_in_a_plane_has_a_rail():
+    instance = _two_ports()
+    lines = ranks_csv(instance, coopt.solve(instance)).splitlines()
+    rails = [line.split(",")[lines[0].split(",").index("rails")] for line in lines[1:9]]
+    assert sorted(rails, key=len) == ["0 1", "2 3", "4 5", "6 7", "8 9", "10 11", "12 13", "14 15"]
 
 
 @pytest.mark.parametrize(
