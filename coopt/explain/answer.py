@@ -12,12 +12,13 @@ from coopt.instance.texts import with_names
 from coopt.instance.variants import rows_by_name
 from coopt.plan.explanation import Explanation
 from coopt.plan.schema import InstanceId, OnProgress, Plan
+from coopt.plan.store import plan_of
 from coopt.solving.runs import overridden
 
 
 def explain(
     instance: Instance | str | Path,
-    plan: Plan | None = None,
+    plan: Plan | str | Path | None = None,
     *,
     time_limit_s: float | None = None,
     on_progress: OnProgress | None = None,
@@ -32,8 +33,8 @@ def explain(
     instance
         The question, or the file that holds it.
     plan
-        A plan of this instance; without one, or with one that builds nothing, the instance is
-        solved.
+        A plan of this instance, or its file; without one, or with one that builds nothing, the
+        instance is solved.
     time_limit_s
         Replaces `solver.time_limit_s`, for all solves together (s). Where neither is given,
         questions about a plan are answered for 150 s, and what has to give is sought for 60 s.
@@ -60,7 +61,7 @@ def explain(
     >>> why.status, why.runner_up.regret, why.runner_up.why
     ('optimal', 0.0, 'costs the same')
     """
-    question = instance_of(instance)
+    question, plan = instance_of(instance), None if plan is None else plan_of(plan)
     limited = time_limit_s is not None or "time_limit_s" in question.solver.model_fields_set
     objective = None if plan is None else plan.overrides.objective
     instance = overridden("explain", question, {"time_limit_s": time_limit_s}, objective)

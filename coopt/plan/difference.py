@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -63,7 +64,7 @@ class Difference(Record):
     bill: tuple[LineChange, ...]
 
 
-def difference_of(before: Plan, after: Plan) -> Difference:
+def difference_of(before: Plan | str | Path, after: Plan | str | Path) -> Difference:
     """Compare two plans: outcome, cost, design, bill, mappings and times.
 
     Examples

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 
 from coopt.columns.grid import context_of
 from coopt.columns.grid import mappings as every_mapping
@@ -38,7 +39,7 @@ HARDLY = 1e-3
 """Share of the time that trains, below which it is not said how long training takes."""
 
 
-def assess(instance: Instance, plan: Plan) -> Plan:
+def assess(instance: Instance, plan: Plan | str | Path) -> Plan:
     """Add what a reader has to know beside a plan: `assumptions` with what each is worth,
     `better_numbers` of batch, GPUs and degrees, and `cliffs` nearby.
 

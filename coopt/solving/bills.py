@@ -22,14 +22,14 @@ from coopt.network.design_bills import (
 )
 from coopt.plan.networks import NetworksBill
 from coopt.plan.schema import Plan
-from coopt.plan.store import check_same_question, decided, read_plan
+from coopt.plan.store import check_same_question, decided, plan_of, read_plan
 from coopt.solving.given_design import cheapest_design, open_design
 from coopt.solving.plan_bills import network_bill, plan_bill
 
 
 def bom(
     source: str | Path | Instance | Plan,
-    plan: Plan | None = None,
+    plan: Plan | str | Path | None = None,
     *,
     design: str | None = None,
     beside: str | Path | None = None,
@@ -43,8 +43,8 @@ def bom(
         A plan, an instance whose lists leave one network, or a file of either or of designs
         (docs/designs.md).
     plan
-        A plan of the instance, whose networks are billed: with the lengths of their cables, where a
-        hall is known.
+        A plan of the instance, or its file, whose networks are billed: with the lengths of their
+        cables, where a hall is known.
     design
         The id of one design of several.
     beside
@@ -80,7 +80,7 @@ def bom(
                 f"--design {design}: chooses one design of a file of designs, needs such a file"
                 " and no plan"
             )
-        question, decided_plan = decided(instance_of(source), plan)
+        question, decided_plan = decided(instance_of(source), plan_of(plan))
         check_same_question(question, decided_plan)
         return _plan_bill(decided_plan, question, beside, against)
     if isinstance(source, Plan):

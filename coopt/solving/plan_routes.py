@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ MISSED_BELOW = "the routes found for a cheaper plan miss a bound on time"
 
 def route_plan(
     instance: Instance,
-    plan: Plan,
+    plan: Plan | str | Path,
     *,
     part: str | None = None,
     algorithm: str | None = None,

@@ -50,7 +50,7 @@ NEEDED = "needs a plan that `coopt verify` accepts"
 
 def traffic(
     instance: Instance | str | Path,
-    plan: Plan,
+    plan: Plan | str | Path,
     *,
     workload: str | None = None,
     part: str | None = None,

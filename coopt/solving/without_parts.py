@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -81,7 +82,7 @@ class RunningJob:
         )
 
 
-def plan_faults(instance: Instance, plan: Plan, *, part: str | None = None) -> Faults:
+def plan_faults(instance: Instance, plan: Plan | str | Path, *, part: str | None = None) -> Faults:
     """Go through everything that a network is made of: links, NICs, switches, GPUs, HB domains.
 
     Parameters

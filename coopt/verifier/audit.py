@@ -123,7 +123,7 @@ DERIVED = frozenset(
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
 
 
-def evaluate_plan(instance: Instance, plan: Plan) -> PlanEvaluation:
+def evaluate_plan(instance: Instance, plan: Plan | str | Path) -> PlanEvaluation:
     """What the decisions of a plan amount to on an instance, which need not be the one it was made
     for.
 

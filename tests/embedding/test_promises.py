@@ -159,6 +159,16 @@ def test_nothing_in_place_of_a_plan_is_one_error(name: str) -> None:
         coopt.diff(coopt.solve(ask()), None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["bom", "explain"])
+def test_a_file_is_as_good_as_its_plan(name: str, tmp_path: Path) -> None:
+    plan, file = coopt.solve(ask()), tmp_path / "plan.json"
+    file.write_text(plan.model_dump_json(by_alias=True), "utf-8")
+    answer = getattr(coopt, name)
+    assert type(answer(ask(), file)) is type(answer(ask(), plan))
+    with pytest.raises(coopt.InstanceError, match=r"^plan = 3: needs a plan"):
+        answer(ask(), 3)
+
+
 def test_nothing_in_place_of_an_instance_is_one_error() -> None:
     with pytest.raises(coopt.InstanceError, match=r"^instance = None: needs an instance, as its file or as a table"):
         coopt.solve(None)  # type: ignore[arg-type]

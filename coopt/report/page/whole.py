@@ -18,7 +18,7 @@ from coopt.verifier.audit import verify
 
 def report(
     instance: Instance | str | Path,
-    plan: Plan,
+    plan: Plan | str | Path,
     file: str | Path | None = None,
     *,
     front: Front | None = None,
@@ -74,7 +74,7 @@ def report(
     return page
 
 
-def draw(instance: Instance | str | Path, plan: Plan) -> Picture:
+def draw(instance: Instance | str | Path, plan: Plan | str | Path) -> Picture:
     """Draw a plan as one picture: hall, racks, network, and which GPUs hold which stage and shard.
 
     Returns

@@ -5,6 +5,7 @@ solver.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
@@ -46,7 +47,11 @@ ROUNDED = 1 - 1e-12
 
 
 def prove(
-    instance: Instance | str, plan: Plan | str, *, time_limit_s: float = 300.0, gap: float = 0.0
+    instance: Instance | str | Path,
+    plan: Plan | str | Path,
+    *,
+    time_limit_s: float = 300.0,
+    gap: float = 0.0,
 ) -> Proof:
     """Find what proves the bound of a plan of coupled parts, or that nothing is feasible.
 

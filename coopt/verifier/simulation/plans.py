@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from coopt.instance.couplings import part_of
@@ -43,7 +44,7 @@ CAUSES: dict[Cause, tuple[str, ...]] = {
 
 def simulate(
     instance: Instance,
-    plan: Plan,
+    plan: Plan | str | Path,
     *,
     part: str | None = None,
     trace: list[TraceRecord] | None = None,
