@@ -87,12 +87,10 @@ def _no_choice(
         if left_s <= 0 or len(by_choice) == MOST_CHOICES:
             untried.append(choice.text)
             continue
-        limited = with_part(question, "solver", {"time_limit_s": left_s})
-        explanation = (
-            explained(at_choice(limited, choice), None, on_progress, None)
-            if ways_out_s is None
-            else explained(at_choice(question, choice), None, on_progress, left_s)
-        )
+        limited, limit_s = question, None if ways_out_s is None else left_s
+        if limit_s is None:
+            limited = with_part(question, "solver", {"time_limit_s": left_s})
+        explanation = explained(at_choice(limited, choice), None, on_progress, limit_s)
         if explanation.status == "infeasible":
             by_choice[choice.text] = explanation
         else:

@@ -416,6 +416,14 @@ MAX_SLOWDOWN = 1000
 Longer = Annotated[float, Field(ge=1, le=MAX_SLOWDOWN)]
 Losses = Mapping[Lost, float]
 """Parts of which any one may be lost, each with the factor by which bounds are longer then."""
+LOST: Mapping[Lost, str] = {
+    "nic": "NIC",
+    "leaf": "leaf",
+    "plane": "plane",
+    "domain": "HB domain",
+    "channel": "channel between sites",
+}
+"""What may be lost, in words."""
 
 
 class Prices(Table):

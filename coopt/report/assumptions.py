@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
+from coopt.instance.couplings import LOST
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import workloads_in
 from coopt.instance.workload import Workload
@@ -72,16 +73,6 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         yield fact("Losses", losses)
     if plan.next_best is not None:
         yield fact("Prices", _prices(plan, plan.next_best))
-
-
-LOST = {
-    "nic": "NIC",
-    "leaf": "leaf",
-    "plane": "plane",
-    "domain": "HB domain",
-    "channel": "channel between sites",
-}
-"""What a plan may have to survive the loss of, in words."""
 
 
 def _losses(instance: Instance, plan: Plan) -> str:

@@ -180,15 +180,14 @@ class _Search(SearchStatistics, Generic[Choice]):
             if self.tried and time.perf_counter() >= self.deadline:
                 self.outcome = "time limit"
                 return
-            if merge is not None and self.tried >= merge[0]:
-                self._sharpen(len(self.queue))
             subproblem, remainder = self.queue[0], list(self.queue[1:])
             if merge is not None and self.tried >= merge[0]:
+                self._sharpen(len(self.queue))
                 promising = [
                     entry for entry in self.queue if entry.bound < self.value * (1 - self.gap)
                 ]
                 remainder = [entry for entry in self.queue if entry not in promising]
-                subproblem = merge[1](promising) if len(promising) > 1 else subproblem
+                subproblem = merge[1](promising) if len(promising) > 1 else promising[0]
             rest_bound = min([self.proven, *(entry.bound for entry in remainder)])
             outcome, bound = self._searched(subproblem, rest_bound)
             self.queue = remainder

@@ -32,7 +32,7 @@ from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
 from coopt.columns.table import best_rows, columns, full_bandwidth, needs
 from coopt.columns.times import delay_tolerance, waiting
-from coopt.instance.couplings import MAX_SLOWDOWN, Losses, Lost
+from coopt.instance.couplings import LOST, MAX_SLOWDOWN, Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import after_a_loss, within
@@ -351,7 +351,6 @@ class Subject(NamedTuple):
 
 
 NETWORK = Subject("network", "the bounds")
-LOST: dict[str, str] = {"nic": "NIC", "leaf": "leaf", "plane": "plane", "domain": "HB domain"}
 
 
 def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None) -> str:
