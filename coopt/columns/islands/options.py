@@ -9,14 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import product
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from coopt.columns.feasible import without_bound
 from coopt.columns.islands.coupling import Coupling, Usage
-from coopt.columns.islands.listing import Equipment, Islands, Market
+from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import RowsOnSites, fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.shapes import Sites, quick_degrees, shapes_of, sites_of
 from coopt.columns.islands.tables import (
@@ -24,7 +23,9 @@ from coopt.columns.islands.tables import (
     UNKNOWN,
     SiteNetworks,
     network_key,
+    passes,
     priced,
+    served_at_full_rate,
     uplinks_of,
 )
 from coopt.columns.pools import Rows
@@ -407,9 +408,8 @@ def _networks(
     served = np.flatnonzero(rows.of >= 0)
     row_sites, rows = sites.take(served), rows.take(served)
     survivors, market = rivals, coupling.market
-    tiers = sorted({box.tiers for box in market.boxes})
-    for of_tiers, nics_per_gpu in product(tiers, sorted(market.instance.network.nics_per_gpu)):
-        survivors = _of_tiers(coupling, row_sites, rows, survivors, of_tiers, nics_per_gpu, gated)
+    for tiers, nics_per_gpu in passes(market):
+        survivors = _of_tiers(coupling, row_sites, rows, survivors, tiers, nics_per_gpu, gated)
     return survivors
 
 
@@ -432,7 +432,7 @@ def _of_tiers(
     market, joined = coupling.market, np.flatnonzero((sites.domains > 1) == (tiers > 0))
     offers, equipment = market.of_tiers(tiers, nics_per_gpu)
     is_open = np.zeros((len(offers), len(sites)), dtype=np.bool_)
-    is_open[:, joined] = _in_reach(rows, equipment)[:, joined]
+    is_open[:, joined] = served_at_full_rate(rows, equipment)[:, joined]
     gated["communication"] += len(offers) * len(joined) - int(is_open.sum())
     offer, site = np.nonzero(is_open)
     least = coupling.least_usage(sites, equipment)
@@ -471,8 +471,8 @@ def _of_tiers(
         uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
         undecided = undecided[uplinks[undecided] == UNKNOWN]
         served = np.flatnonzero(uplinks >= 0)
-        standing = rivals.followed_by(market.islands(builds.take(served), uplinks[served]))
-        survivors = standing.take(coupling.undominated(coupling.of_islands(standing)))
+        networks = market.islands(builds.take(served), uplinks[served])
+        survivors = priced(coupling, rivals, networks)
     late_builds = int((uplinks == NEVER).sum())
     gated["communication"] += late_builds
     gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
@@ -482,13 +482,3 @@ def _of_tiers(
 def _of_rows(usage: Usage, rows: Ints) -> Usage:
     uses, units, joins = usage
     return uses[rows], units[rows], joins[rows]
-
-
-def _in_reach(rows: RowsOnSites, equipment: Equipment) -> Bools:
-    """Whether some row meets the bound on each site at the full rate of the NICs of each equipment
-    (equipment, sites).
-    """
-    in_reach = np.zeros((len(equipment), len(rows.of)), dtype=np.bool_)
-    for rate in np.unique(equipment.byte_s).tolist():
-        in_reach[equipment.byte_s == rate] = rows.in_reach(rate)
-    return in_reach

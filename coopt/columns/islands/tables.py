@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from coopt.columns.islands.coupling import Coupling
-from coopt.columns.islands.listing import Builds, Hardware, Islands, Market
+from coopt.columns.islands.listing import Builds, Equipment, Hardware, Islands, Market
 from coopt.columns.islands.needs import RowsOnSites
 from coopt.columns.islands.shapes import Shapes, Sites, shapes_of
 from coopt.columns.pools import Slopes, beaten_options, undominated
@@ -85,7 +85,7 @@ class SiteNetworks:
         offer = np.array([self.offers.setdefault(key, len(self.offers)) for key in keys], np.int64)
         grown = (len(self.offers) - self.known.shape[0], len(self.sites) - self.known.shape[1])
         self.known = np.pad(self.known, ((0, grown[0]), (0, grown[1])))
-        for tiers, per_gpu in _passes(market):
+        for tiers, per_gpu in passes(market):
             self._extend(market, tiers, per_gpu, (offer, site), sites, rows)
         self.known[np.ix_(offer, site)] = True
         of_offer = np.full(len(self.offers), -1)
@@ -126,15 +126,12 @@ class SiteNetworks:
         offers, equipment = market.of_tiers(tiers, per_gpu)
         offer, site = numbers
         is_new = ~self.known[np.ix_(offer[offers], site)] & ((sites.domains > 1) == (tiers > 0))
-        of_pair, at = np.nonzero(is_new)
-        if not len(of_pair):
+        if not is_new.any():
             return
-        for rate in np.unique(equipment.byte_s).tolist():
-            is_new[equipment.byte_s == rate] &= rows.in_reach(rate)
+        is_new &= served_at_full_rate(rows, equipment)
         of_pair, at = np.nonzero(is_new)
-        least = market.least_units(sites, equipment)[of_pair, at]
-        links = market.least_links(sites.gpus)[at]
-        is_beaten = self._beaten(least, links, site[at])
+        least, links = market.least_units(sites, equipment), market.least_links(sites.gpus)
+        is_beaten = self._beaten(least[of_pair, at], links[at], site[at])
         is_new[of_pair[is_beaten], at[is_beaten]] = False
         offered = {
             int(number): is_offered
@@ -148,7 +145,7 @@ class SiteNetworks:
             market.sizes[sites.hb],
             market.instance.network,
             per_gpu,
-            market.least_links(sites.gpus),
+            links,
             market.sites_of_boxes(offered),
             market.wirings,
         )
@@ -218,10 +215,20 @@ def _uses(links: Ints, site: Ints) -> Floats:
     return np.column_stack([site, -site, links]).astype(np.float64)
 
 
-def _passes(market: Market) -> list[tuple[int, int]]:
+def passes(market: Market) -> list[tuple[int, int]]:
     """Numbers of tiers and of NICs for each GPU, in the order in which networks are listed."""
     tiers = sorted({box.tiers for box in market.boxes})
     return list(product(tiers, sorted(market.instance.network.nics_per_gpu)))
+
+
+def served_at_full_rate(rows: RowsOnSites, equipment: Equipment) -> Bools:
+    """Whether some row meets the bound on each site at the full rate of the NICs of each equipment
+    (equipment, sites).
+    """
+    is_served = np.zeros((len(equipment), len(rows.of)), dtype=np.bool_)
+    for rate in np.unique(equipment.byte_s).tolist():
+        is_served[equipment.byte_s == rate] = rows.in_reach(rate)
+    return is_served
 
 
 def uplinks_of(market: Market, rows: RowsOnSites, shapes: Shapes, nic: Ints, shape: Ints) -> Ints:
