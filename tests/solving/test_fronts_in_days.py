@@ -400,6 +400,23 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
     assert {"large.days", "small.days"} <= {*front.points[0].times}
 
 
+def test_days_of_a_batch_that_a_plan_chose_are_its_own() -> None:
+    instance = ask(
+        workload__0__global_batch=[64, 128],
+        workload__0__max_iteration_time_s=None,
+        workload__0__train_tokens=1e9,
+        workload__0__train_days=5.0,
+    )
+    (one,) = instance.workload
+    front = coopt.pareto(instance, 3)
+    assert any(point.plan is not None and point.plan.chosen.global_batch == {one.name: 128} for point in front.points)
+    for point in front.points:
+        assert point.plan is not None
+        batch, (run,) = point.plan.chosen.global_batch[one.name], (run for _, run in point.runs)
+        iterations = 1e9 / (batch * one.model.seq)
+        assert point.workload_days[one.name] == pytest.approx(run.iteration_time_s * iterations / 86400, rel=1e-9)
+
+
 def test_days_of_workloads_that_take_turns_are_told_too() -> None:
     table: Any = question(availability={"rates": "llama-3"})
     one = in_days(table["workload"][0], 2.0)

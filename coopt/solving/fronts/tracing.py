@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from coopt.instance.numerics import REORDERED, SEARCHED
-from coopt.instance.schema import Instance, ample_s, own_time
+from coopt.instance.schema import Instance, ample_s, at_choice, own_time
 from coopt.instance.texts import counted
 from coopt.instance.variants import with_scaled_bounds
 from coopt.instance.workload import LONGEST_S, ROUND_UP
@@ -129,12 +129,18 @@ class Tracing:
                 plan=step.plan,
                 solved_at=step.solved_at,
                 workload_days=days_taken(
-                    self.instance, [workload.run for workload in running(step.plan)]
+                    self._answered(step.plan),
+                    [workload.run for workload in running(step.plan)],
                 ),
             )
             for n, step in enumerate(self.steps)
             if n in places
         )
+
+    def _answered(self, plan: Plan) -> Instance:
+        """The question of a plan: of several batches, days are those of the one that it chose."""
+        is_open = bool(self.instance.open_keys)
+        return at_choice(self.instance, plan.chosen) if is_open else self.instance
 
     def _solve_dates(self) -> None:
         """Solve dates that are evenly spaced between the fastest pace and that of the cheapest
