@@ -79,18 +79,21 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
     yield from _leaves(family, nics_of_leaf)
     planes, slices = family.all_planes, family.slices(uplinks)
     above = "spine" if family.pods is None else "aggregation"
+    is_only = not each_nic_on_several(family)
+    is_shared = is_only or family.fabric != "rail-only"  # there, each rail has spines of its own
     for nics in nics_of_leaf if family.tiers > 1 else ():
         part = f"link from leaf to {above}"
-        yield _fewer(family, part, uplinks * planes, uplinks, 1, nics)
+        yield _fewer(family, part, uplinks * planes, uplinks, 1, nics, aborts=is_only)
     if family.tiers == 2:
         rails = family.nics_of_domain // family.planes
         for bundle, count in _bundles(family.leaves, uplinks, family.spines(uplinks)):
-            yield _fewer(family, "spine switch", count * planes, uplinks, bundle, rails)
+            part, number = "spine switch", count * planes
+            yield _fewer(family, part, number, uplinks, bundle, rails, aborts=is_shared)
     elif family.pods is not None:
         pods = family.pods
         for nics in nics_on(family, np.arange(family.leaves) // pods.leaves).tolist():
-            part = "aggregation switch"
-            yield _fewer(family, part, planes * slices, uplinks, pods.each, nics)
+            part, number = "aggregation switch", planes * slices
+            yield _fewer(family, part, number, uplinks, pods.each, nics, aborts=is_shared)
         of = family.nic_planes * slices * pods.w
         links = Loss(
             part="link from aggregation to core",
@@ -164,12 +167,14 @@ def slower_without_leaf(family: Family) -> float:
     return without_nics(family, nics, 1)[0]
 
 
-def _fewer(family: Family, part: str, count: int, of: int, uplinks_gone: int, nics: int) -> Loss:
+def _fewer(
+    family: Family, part: str, count: int, of: int, uplinks_gone: int, nics: int, *, aborts: bool
+) -> Loss:
     """A leaf without some of its uplinks: the others and those on other planes carry more, or where
-    there is none its NICs are of no use above it.
+    there is none its NICs are of no use above it, which `aborts` unless they have other ports.
     """
     of *= family.nic_planes
     if uplinks_gone < of:
         return Loss(part=part, count=count, leaf_slowdown=of / (of - uplinks_gone))
     slower, forwarded = without_nics(family, nics, 1)
-    return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=True)
+    return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=aborts)

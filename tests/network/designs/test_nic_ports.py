@@ -49,6 +49,20 @@ def test_a_leaf_stops_nics_that_have_both_ports_on_it(keys, aborts):
     assert (leaf.effect == "stops" or leaf.restarts) is aborts
 
 
+@pytest.mark.parametrize(("fabric", "aborts"), [("rail-optimized", True), ("rail-only", False)])
+def test_a_spine_stops_nics_that_have_both_ports_below_it(fabric, aborts):
+    box = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4", "gbit_s": 400}
+    tiers = [{**box, "up": 1}, box] if aborts else [box, box]
+    instance = _two_ports(leaf_domains=32, rails=16, fabric=fabric, tiers=tiers)
+    plan = coopt.solve(instance)
+    spines, links = (
+        next(fault for fault in coopt.faults(instance, plan).faults if fault.part == part)
+        for part in ("spine switch", "link from leaf to spine")
+    )
+    assert (spines.restarts or spines.effect == "stops") is aborts
+    assert not links.restarts
+
+
 def test_ports_in_a_plane_that_do_not_stand_are_refused():
     instance = _two_ports()
     plan = coopt.solve(instance)
