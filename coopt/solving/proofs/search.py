@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coopt.instance.schema import Instance, instance_of
+from coopt.instance.schema import Instance, instance_of, require_billed
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import at_max_efficiency, at_prices
 from coopt.network.growth import grows_alone
@@ -94,6 +94,7 @@ def prove(
         or bool(instance.robust and instance.availability)
     )
     if not has_proof:
+        require_billed(instance, "prove", plan.objective.kind)
         raise InstanceError(
             f"{instance.name}: no proof is written for such a question, needs `coopt certify`"
             " alone, which checks its plan without a proof"

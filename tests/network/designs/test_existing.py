@@ -62,6 +62,14 @@ def _with(changes):
     return table
 
 
+def test_a_proof_of_the_least_time_is_refused_as_its_certificate_is():
+    instance = coopt.Instance.model_validate(GIVEN)
+    plan = coopt.solve(instance)
+    for task, asked in {"prove": coopt.prove, "certify": coopt.certify}.items():
+        with pytest.raises(coopt.InstanceError, match=f"'time': {task} compares bills"):
+            asked(instance, plan)
+
+
 def test_given_networks_count_to_what_their_designs_count_to():
     refused = []
     for design in read_designs("instances/designs/published.toml"):
