@@ -125,7 +125,7 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     ways_out.sort(key=(lambda way: len(way.changes)) if is_regret else changes_and_cost)
     sentences = [f"No plan {lacks(instance)}.", *say.of_conflicts(conflicts or ())]
     sentences += answer.explanation if not (conflicts and ways_out) else ()
-    sentences += (say.of_relaxation(kind, way) for way in ways_out)
+    sentences += (say.of_relaxation(kind, way, is_regret=is_regret) for way in ways_out)
     if not ways_out and not study.untried:
         sentences.append(
             "No plan became possible when a single limit or list was changed, or several limits"

@@ -328,8 +328,9 @@ def of_conflicts(conflicts: Sequence[Sequence[str]]) -> Iterator[str]:
             yield f"These limits conflict, even when all others are loosened: {names}."
 
 
-def of_relaxation(kind: ObjectiveKind, way: Relaxation) -> str:
+def of_relaxation(kind: ObjectiveKind, way: Relaxation, *, is_regret: bool) -> str:
     """`It is enough to set x = 3 (now 2, +50.00%): the cheapest plan then costs $12,345.`"""
     subject = label(way.design) if way.design else f"the {SAYINGS[kind].best} plan"
-    outcome = f"{subject} then {costs(kind, way.value)}."
+    worth = f"has a regret of {amount(kind, way.value)}" if is_regret else costs(kind, way.value)
+    outcome = f"{subject} then {worth}."
     return " ".join([f"It is enough to set {changes_of(way)}: {outcome}", *way.notes])

@@ -39,7 +39,7 @@ PHRASES = {
 PLURALS = {
     "dense": "dense models",
     "mixture of experts": "mixtures of experts",
-    "hybrid": "hybrids with Mamba-2",
+    "hybrid": "hybrids with Mamba-2 or linear attention",
 }
 """Kinds of models, and several of each."""
 

@@ -92,7 +92,8 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
     elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""
     longest = [
-        f"{max(cables):,} m below tier {level}" for level, cables in enumerate(hall.cables, start=1)
+        f"{max(cables):,} m long below tier {level}"
+        for level, cables in enumerate(hall.cables, start=1)
     ]
     return [
         f"The hall has {words.counted(hall.racks, 'rack')}{of_switches} in"
@@ -101,7 +102,7 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
         f" {hall.rack_w / 1e3:,.3g} kW{fullest}. The hall draws {words.power(hall.w)}, of which"
         f" switches and optics take {words.power(hall.w - hall.rack_w * hall.racks)}{elsewhere};"
         f" with cooling (PUE {pue:g}) it draws {words.power(hall.w * pue)}.",
-        f"The longest cables are {words.both(longest)}.",
+        f"Cables are up to {words.both(longest)}.",
     ]
 
 

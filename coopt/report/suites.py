@@ -122,15 +122,16 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[Renderabl
         if not all(isinstance(row.get(name), str | None) for row in all_rows)
     ]
     first = numbers[0] if numbers else fitting
-    omitted = [column[0].replace("\n", " ") for column in columns[fitting:]]
+    cut = [column[0].replace("\n", " ") for column in columns[fitting:]]
+    omitted = [name for name in cut if name != "published"]
     if len(all_rows) > LONGEST:
         omitted.append(words.counted(len(all_rows) - LONGEST, "further row"))
-    left_out = (
-        f"Left out for lack of space: {', '.join(omitted)}; --json and results.parquet have them."
-    )
+    homes = [f"{', '.join(omitted)} (--json and results.parquet have them)"] if omitted else []
+    homes += ["published figures (suite.json has them)"] if "published" in cut else []
+    left_out = f"Left out for lack of space: {'; '.join(homes)}."
     return pieces(
         figures(view.title, headers[:first], headers[first:], body),
-        Text(left_out) if omitted else None,
+        Text(left_out) if homes else None,
     )
 
 

@@ -142,11 +142,12 @@ def verdict_contents(verdict: Verdict) -> Document:
 
 
 def explanation_contents(
-    explanation: Explanation, ranking: MappingRanking | None = None
+    explanation: Explanation, ranking: MappingRanking | None = None, *, is_regret: bool = False
 ) -> Document:
     """What binds a plan, or what has to give; every way out with the changes that it takes;
-    mappings of its network.
+    mappings of its network. `is_regret` where values of ways out are regrets.
     """
+    worth = "with a regret of" if is_regret else "of"
     return {
         "status": explanation.status,
         "sentences": [words.sentence(sentence) for sentence in explanation.sentences],
@@ -156,7 +157,7 @@ def explanation_contents(
         ],
         "relaxations": [
             {
-                "value": words.amount(explanation.kind, relaxation.value),
+                "value": f"{worth} {words.amount(explanation.kind, relaxation.value)}",
                 "changes": [
                     {"limit": change.limit, "now": change.now, "to": change.to}
                     for change in relaxation.changes

@@ -117,7 +117,10 @@ def find_reasons(catalog: OwnCatalog, document: Document, send: Send) -> None:
     question, plan = (question, plan) if plan is None else _of_choice(question, plan)
     alone = plan is not None and plan.design is not None and not plan.couplings
     ranking = mappings(question, plan, most=MAPPINGS) if alone else None
-    send("explanation", explanation_contents(explanation, ranking))
+    send(
+        "explanation",
+        explanation_contents(explanation, ranking, is_regret=question.minimizes_regret),
+    )
 
 
 def write_report(catalog: OwnCatalog, document: Document, send: Send) -> None:

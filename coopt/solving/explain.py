@@ -278,8 +278,8 @@ def too_many_days(
     return (
         (
             f"with failures, checkpoints and restarts no design trains in time{among}: the fastest"
-            f" takes {share:.4g} times as long as allowed (on {family.hb.name}), which is"
-            f" {', '.join(longer)}{odds}: needs more days, {ways_out}"
+            f" takes {share:.4g} times as long as allowed (on {family.hb.name}) and would be in"
+            f" time with {both(longer)}{odds}: needs more days, {ways_out}"
         ),
     )
 

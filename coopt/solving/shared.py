@@ -479,7 +479,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     run.tell(
         "build",
         f"{counted(table.enumerated, 'mapping')} enumerated, {table.kept:,} kept,"
-        f" {counted(len(serving), 'network family')} can serve every workload",
+        f" {counted(len(serving), 'network family')} keep every time bound",
     )
     if not serving:
         return lambda: (

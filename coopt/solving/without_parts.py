@@ -183,9 +183,9 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
         link = "nothing else is joined to the core"
     elif single:
         link = (
-            f"{single[0]}, with only one link, is cut off from other islands"
+            f"without its only link, {single[0]} is cut off from other islands"
             if len(single) == 1
-            else f"{both(single)}, with only one link each, are cut off from other islands"
+            else f"without the only link of each, {both(single)} are cut off from other islands"
         )
     losses_of_core = {
         "link into the core": (core.ports, f"training goes on; {link}"),

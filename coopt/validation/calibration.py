@@ -174,9 +174,10 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
         needs = alternatives(
             f"{counted(len(fit_set.parameters), 'row')} of {set_name(fit_set)}" for fit_set in sets
         )
+        fewer = any(runs_used(fit_set, runs) for fit_set in sets)
         raise InstanceError(
-            f"too few rows to fit, needs at least as many rows as parameters ({needs}), or"
-            " --posterior, which takes fewer"
+            f"too few rows to fit, needs at least as many rows as parameters ({needs})"
+            f"{', or --posterior, which takes fewer' if fewer else ''}"
         )
     return feasible
 

@@ -316,7 +316,10 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f" {named}, needs another value"
         )
     if not splits_tensors(workload, t):
-        return f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits"
+        return (
+            f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"
+            " needs a degree that does"
+        )
     if workload.model.seq % c:
         return (
             f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}"

@@ -519,7 +519,7 @@ class _Reading:
         sides = [self.log.printed.get(f"{name}_{side}") for side in ("inside", "across")]
         for entry in filter(None, sides):
             if not entry.value.isdecimal() or len(entry.value) > MOST_DIGITS:
-                raise self._fault(f"line {entry.line}: {entry.key} = {entry.value}, needs a number")
+                raise self._fault(f"line {entry.line}: {entry.key} = {entry.value}, needs a degree")
         printed = [int(entry.value) for entry in sides if entry is not None]
         return math.prod(printed) if printed else self._number(name)
 

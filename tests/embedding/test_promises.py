@@ -153,7 +153,7 @@ def test_loading_a_table_leaves_it_alone() -> None:
     ],
 )
 def test_nothing_in_place_of_a_plan_is_one_error(name: str) -> None:
-    with pytest.raises(coopt.InstanceError, match=r"^plan = None: needs a plan, such as `coopt\.solve` returns"):
+    with pytest.raises(coopt.InstanceError, match="plan = None: needs"):
         getattr(coopt, name)(ask(), None)
     with pytest.raises(coopt.InstanceError, match=r"^plan = None: needs a plan"):
         coopt.diff(coopt.solve(ask()), None)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_a_file_is_as_good_as_its_plan(name: str, tmp_path: Path) -> None:
 
 
 def test_nothing_in_place_of_an_instance_is_one_error() -> None:
-    with pytest.raises(coopt.InstanceError, match=r"^instance = None: needs an instance, as its file or as a table"):
+    with pytest.raises(coopt.InstanceError, match="instance = None: needs"):
         coopt.solve(None)  # type: ignore[arg-type]
 
 

@@ -81,4 +81,4 @@ def test_cages_that_are_kept_leave_the_ports_that_their_modules_serve() -> None:
     instance = ask(**PINNED, cluster__gpus=64, network__switches=box, network__switch_cages="kept")
     found = nearest_shortfall(instance)
     assert found.has == 2
-    assert str(found).endswith("but 64-port has only 2 of its 64 with the listed optics")
+    assert "only 2 of" in str(found)

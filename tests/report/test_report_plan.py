@@ -220,7 +220,7 @@ def test_differences_are_named_by_what_stands_in_place(plan, dearer):
     (other,) = dearer.alternatives
     fabric = changed(dearer.design.fabric, tiers=0, tier=())
     assert differences(dearer.design, changed(dearer.design, fabric=fabric)) == "no network"
-    assert differences(dearer.design, dearer.design) == "other optics or counts"
+    assert differences(dearer.design, dearer.design).startswith("other optics")
     assert "other-hb" in differences(dearer.design, other.design)
 
 

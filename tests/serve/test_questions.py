@@ -87,7 +87,7 @@ def test_any_value_arrives_as_it_is(value):
     ("added", "why"),
     [
         ('[catalog]\nfiles = "/etc/passwd"', "catalog.files = .'/etc/passwd'."),
-        ('[catalog]\nfiles = ["a.csv", "b.toml"]', "cannot read these files"),
+        ('[catalog]\nfiles = ["a.csv", "b.toml"]', "cannot read these"),
         ("[catalog]\nfile = 1", "catalog: file: unknown key"),
         ("catalog = 3", "catalog: .* needs a table"),
         ('[solver]\nname = "asl:/bin/sh"', "needs 'built-in'"),
@@ -112,7 +112,7 @@ def test_files_that_were_named_at_the_start_may_be_named():
     book = {kind: {} for kind in KINDS} | {"gpu": {"mine": load(INSTANCES / "tiny-64.toml").cluster.gpu}}
     text = edited(TINY, [(("cluster", "gpu"), "mine"), (("catalog", "files"), ["mine.toml"])])
     assert question_of(text, OwnCatalog(files=("mine.toml",), book=book)).cluster.gpu.name == "h100-sxm"
-    with pytest.raises(InstanceError, match="cannot read these files"):
+    with pytest.raises(InstanceError, match="cannot read these"):
         question_of(text, OwnCatalog(files=("other.toml",), book=book))
 
 

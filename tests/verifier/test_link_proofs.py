@@ -127,7 +127,7 @@ def test_prices_of_ports_take_off_what_ports_there_are() -> None:
 def test_lengths_of_another_grid_are_refused() -> None:
     instance, plan, proof = answered()
     short = [one.model_copy(update={"lengths": dict.fromkeys(one.lengths, ("1",))}) for one in proof.links]
-    with pytest.raises(InstanceError, match=r"link lengths: .* has 1 number, needs 8"):
+    with pytest.raises(InstanceError, match="1 number, needs 8"):
         coopt.certify(instance, plan, proof.model_copy(update={"links": tuple(short)}))
 
 

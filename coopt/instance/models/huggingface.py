@@ -499,7 +499,8 @@ class Reader:
             kinds = text.entries("layer_types", count) or []
             unknown = next((k for k in kinds if k != "sliding_attention" and k not in rates), None)
             if unknown is not None or not kinds:
-                raise text.refuse("layer_types", "a rate in compress_rates for each layer type")
+                rate = f"a rate in compress_rates for {unknown}"
+                raise text.refuse("layer_types", rate if kinds else "an entry for each layer")
             ratios = [rates.get(kind, 0) for kind in kinds]
         own = self._attention(text) | {
             "shared_kv": True,

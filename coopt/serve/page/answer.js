@@ -115,7 +115,7 @@ export function showReasons(root, found, apply) {
   const infeasible = found.status === "infeasible", open = root.querySelector("details")?.open ?? infeasible;
   const ways = found.relaxations.map((one) => h("li", {},
     "Changing ", one.changes.map((change) => `${named(change.limit, found.table)} from ${change.now} to ${change.to}`).join(" and "),
-    h("span", { class: "help" }, ` would allow a plan of ${tied(one.value)} `),
+    h("span", { class: "help" }, ` would allow a plan ${tied(one.value)} `),
     h("button", { type: "button", class: "try", click: () => apply(one.changes) }, "Try this")));
   const title = infeasible ? "What would have to change" : "Why this plan, and what would change it";
   return show(root, h("details", { class: "part", open }, h("summary", {}, h("h2", {}, title)),

@@ -620,13 +620,13 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "bound-source",
         (
-            "what a bound, or that nothing is feasible, rests on: an enumeration, a proof or the"
-            " solver's word"
+            "what the bound, or the claim that nothing is feasible, rests on: an enumeration, a"
+            " proof or the solver's word"
         ),
     ),
     (
         "tp-inside-source",
-        "what the claim rests on that no plan with TP groups inside HB domains is feasible",
+        "what the claim that no plan with TP groups inside HB domains is feasible rests on",
     ),
     (
         "panel",

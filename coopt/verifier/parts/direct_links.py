@@ -221,18 +221,19 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     """
     carried: defaultdict[tuple[int, int], float] = defaultdict(float)
     load: defaultdict[tuple[int, int], float] = defaultdict(float)
-    bad_path = None
+    bad_paths: list[tuple[int, ...]] = []
     for route in phase.routes:
         steps = list(zip(route.path, route.path[1:], strict=False))
         # a path has a link at least, and comes to no domain twice
         if len(steps) < 1 or len(set(route.path)) < len(route.path) or not route.share > 0:
-            bad_path = bad_path or route.path
+            bad_paths.append(route.path)
             continue
         ends = (route.path[0], route.path[-1])
         carried[ends] += route.share
         for step in steps:
             load[step] += route.share * float(sends.get(ends, 0))
-            bad_path = bad_path or (None if links.has_edge(*step) else route.path)
+            if not links.has_edge(*step):
+                bad_paths.append(route.path)
     unmet = [
         ends
         for ends in {*sends, *carried}
@@ -240,12 +241,12 @@ def _pace(ledger: Ledger, phase: LinkPhase, sends: Sends, links: nx.Graph) -> fl
     ]
     ledger.require(
         "link-routes",
-        bad_path is None and not unmet,
+        not bad_paths and not unmet,
         len(phase.routes),
         len(sends),
-        f"In phase {phase.name!r}, the route {' - '.join(map(str, bad_path)) or 'of no domain'} is"
-        " no path over links of the plan that comes to each domain once, or has no share."
-        if bad_path is not None
+        f"In phase {phase.name!r}, the route {' - '.join(map(str, bad_paths[0])) or 'of no domain'}"
+        " is no path over links of the plan that comes to each domain once, or has no share."
+        if bad_paths
         else f"In phase {phase.name!r}, routes do not carry exactly what is sent between"
         f" {counted(len(unmet), 'pair')} of domains"
         f"{':' if len(unmet) <= FIRST_PAIRS else ', such as'}"

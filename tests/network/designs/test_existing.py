@@ -178,7 +178,7 @@ LISTS = {"hb_domains": "hgx-h100-8", "nics": "cx7-400g", "switches": "qm9700", "
 @pytest.mark.parametrize(
     ("mode", "named"),
     [
-        ("partition", "tiers[0].optic_below = '400g-dr4': is not in network.optics"),
+        ("partition", "tiers[0].optic_below = '400g-dr4'"),
         ("time", "tiers[0].optic_below.w = 7: network.optics has '400g-dr4' with 9 W"),
     ],
 )

@@ -70,12 +70,12 @@ def test_the_modules_of_127_servers_are_those_of_the_reference_architecture() ->
 def test_a_cage_of_a_nic_takes_one_module() -> None:
     tiers = [{"ports": 64, "optic": "400g-sr4", "switch": "qm9700"}, {"ports": 64}]
     (note,) = (one for one in billed(*tiers, nic="cx8-800g", nic_ports=2).notes if "cx8-800g" in one)
-    assert "not 2 x 400g-sr4. Buy one of 800 Gbit/s with 2 ports (in the catalog: 800g-sr8)." in note
+    assert ["not 2 x 400g-sr4" in note, "800g-sr8" in note] == [True, True]
     below = [tiers[0] | {"optic_below": "800g-sr8"}, tiers[1]]
     bill = billed(*below, nic="cx8-800g", nic_ports=2)
     assert bought(bill)["800g-sr8"] == 128 * 8
     nic = {"extends": "cx8-800g", "name": "two-cages", "ports": [2], "cages": 2}
-    with pytest.raises(InstanceError, match="the 1 cable end of a cage of a NIC"):
+    with pytest.raises(InstanceError, match="1 cable end"):
         billed(*below, nic=nic, nic_ports=2)
 
 
