@@ -167,8 +167,8 @@ def _mates(ends: LinkEnds, lower_box: Nic | Switch, upper_box: Switch) -> bool:
 def first_unmated(
     network: Network, fabric: Fabric
 ) -> tuple[int, tuple[Nic | Optic | Switch, ...]] | None:
-    """The first tier of a network, from 1, below which links do not mate, with what they join; None
-    where all do.
+    """The first tier of a network, from 1, below which links do not mate, with ends that do not;
+    None where all do.
     """
     parts: tuple[Nic | Optic | Switch, ...] = (*network.switches, *network.optics)
     part_of = {part.name: part for part in parts}
@@ -176,11 +176,15 @@ def first_unmated(
         (nic for nic in network.nics if nic.name == fabric.nic.name), None
     )
     for tier in fabric.tier:
-        names = (*tier.optics, tier.switch or fabric.switch.name)
-        ends = tuple(part for part in (lower_part, *map(part_of.get, names)) if part is not None)
-        if not mate(*ends):
-            return tier.level, ends
-        lower_part = part_of.get(names[-1])
+        switch = part_of.get(tier.switch or fabric.switch.name)
+        for names in (tier.ends, *(cables.ends for cables in tier.cables)):
+            below, above = map(part_of.get, names)
+            joints = ((lower_part, below), (above, switch), (lower_part, switch))
+            for joint in [(lower_part, above, switch)] if below == above else joints:
+                ends = tuple(part for part in joint if part is not None)
+                if not mate(*ends):
+                    return tier.level, ends
+        lower_part = switch
     return None
 
 

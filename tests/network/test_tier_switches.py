@@ -13,7 +13,7 @@ import coopt
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
 from coopt.network.family import Family, levels
-from coopt.network.optics import measures_of
+from coopt.network.optics import first_unmated, measures_of
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
@@ -224,6 +224,23 @@ def test_nics_optics_and_leaves_mate_or_another_product_is_taken(nic, box, optic
         assert said.count("do not mate") == 1
         report = rendered(plan_report(ask(**changes), vouched))
         assert report.count("do not mate") == 1
+
+
+def test_a_module_at_one_end_need_not_mate_with_the_box_at_the_other() -> None:
+    module = {"gbit_s": 400, "reach_m": 500, "w": 9, "fibre": "pairs"}
+    changes = {
+        "network__nics": {"name": "nic", "gbit_s": 400, "usd": 1, "w": 1, "lane_gbit_s": [100, 200]},
+        "network__switches": [switch(16, 1) | {"lane_gbit_s": 100}],
+        "network__optics": [
+            module | {"name": "gear", "usd": 1, "lane_gbit_s": 200},
+            module | {"name": "even", "usd": 90, "lane_gbit_s": 100},
+        ],
+        "network__link_ends": "any",
+    }
+    instance = mixed(**changes)
+    fabric = accepted(instance).design.fabric
+    assert fabric.tier[0].ends == ("gear", "even")
+    assert first_unmated(instance.network, fabric) is None
 
 
 def test_lists_of_which_nothing_mates_are_refused() -> None:
