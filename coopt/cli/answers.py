@@ -208,7 +208,7 @@ def _keeps_front(folder: str, front: Front) -> bool:
     type=PACE,
     help=(
         "Slowest iteration, as a multiple of the bounds.  [no limit; with [availability] 10 times"
-        " the fastest, or the bounds]"
+        " the fastest, or the bounds if slower]"
     ),
 )
 @click.option(

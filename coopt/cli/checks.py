@@ -220,7 +220,7 @@ def simulate(
     Forward and backward passes and messages of all stages are events; traffic between HB domains
     flows over the plan's network at max-min fair rates. Shows for every workload the time in the
     plan, the simulated time, whether this meets the bound, and where the two differ.
-    docs/simulate.md lists the assumptions.
+    Assumptions: docs/simulate.md.
 
     Exit codes: 0 every bound is met, 5 one is missed.
     """

@@ -292,7 +292,7 @@ def report(
     sources, times, verification and provenance. For a single network it also has traffic, cost
     against time and sensitivity; for other plans, see `coopt traffic`, `pareto` and `explain`. If
     no plan meets the bounds, the page shows which changes would allow one. SOURCE_DATE_EPOCH sets
-    the date on the page.
+    its date.
 
     Exit codes: 0 done, 5 the plan is rejected (the page says so and why).
     """

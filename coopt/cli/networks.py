@@ -288,7 +288,8 @@ def list_(kind: str | None) -> None:
 def show(name: str, form: str | None) -> None:
     """Show the figures of the entry NAME.
 
-    Each figure has its unit, source and a tag for how it is known.
+    Each has its meaning; those stated have a source and a tag for how they are known (-: a
+    default).
     """
     from coopt.report.catalog import entries_json, entries_toml, find_everywhere, show_report
     from coopt.report.words import rendered

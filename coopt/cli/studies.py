@@ -84,8 +84,7 @@ def run(
     """Run every case of SUITE, a TOML file (docs/suites.md).
 
     The answers are kept in DIR: results.parquet with a row for each case, and cases/ with a file
-    for each. --resume continues a run that ended early; answered cases are not
-    solved again.
+    for each. --resume continues a run that ended early.
 
     Exit codes: 0 every case has a row, 4 ended before that.
     """
@@ -174,7 +173,7 @@ def validate(
     """Compare the performance model with measurements.
 
     CSV has a row for each measured run, with the columns of benchmarks/published.csv
-    (docs/measurements.md describes them); rows that lack needed figures are skipped.
+    (docs/measurements.md); rows that lack needed figures are skipped.
 
     Exit codes: 0 compared, 5 with --fail-over: a source's mean error is above it, or no row could
     be predicted.
@@ -344,7 +343,7 @@ def _mapping_options(command: Callable[..., None]) -> Callable[..., None]:
         (
             "--interleave",
             whole,
-            "Model chunks per GPU; 1 without a layout.",
+            "Model chunks per GPU; if left out 1, or what the layout gives.",
         ),
         ("--recompute", click.Choice(RECOMPUTE), "Which activations are recomputed."),
         ("--zero", click.IntRange(0, 3), "ZeRO stage."),
