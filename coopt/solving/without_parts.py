@@ -209,6 +209,9 @@ def _core_faults(instance: Instance, plan: Plan, coupling: SharedCore) -> Faults
     return Faults(instance=identity, faults=found, spares=None, unaligned=())
 
 
+SECOND_CHANNEL = "a second channel"
+
+
 def _border(coupling: SharedCore, ring: Ring, running: list[RunningJob]) -> Iterator[Fault]:
     """The loss of a link or a switch of the border of a site, over whose switches channels are
     spread.
@@ -218,7 +221,10 @@ def _border(coupling: SharedCore, ring: Ring, running: list[RunningJob]) -> Iter
     blocked = dict.fromkeys(here, 1) if core.ports == modules else {}
     yield _without_channels("link into the border", core.ports, ring, blocked, running)
     share = {link: -(-link.channels // core.switches) for link in here}
-    yield _without_channels("border switch", core.switches, ring, share, running)
+    more = "a second border switch" if core.switches == 1 else SECOND_CHANNEL
+    if core.switches == 1 and any(link.channels == 1 for link in here):
+        more = f"{more} and {SECOND_CHANNEL}"
+    yield _without_channels("border switch", core.switches, ring, share, running, more)
 
 
 def _without_switch(links: Mapping[str, int], switches: int) -> str:
@@ -310,12 +316,17 @@ def _channels(
 
 
 def _without_channels(
-    part: str, count: int, ring: Ring, lost: Mapping[WanPlan, int], running: list[RunningJob]
+    part: str,
+    count: int,
+    ring: Ring,
+    lost: Mapping[WanPlan, int],
+    running: list[RunningJob],
+    more: str = SECOND_CHANNEL,
 ) -> Fault:
     """The loss of a part that takes channels with it: exchanges are as slow as the slowest link."""
     later_s = ring.added_s(lost)
     if later_s is None:
-        remedy = "needs a second one: without this one no channel is left between two sites"
+        remedy = f"needs {more}: without this part no channel is left between two sites"
         return _stopped(part, count, running, remedy)
     late = [replace(job, iteration=delayed(job.iteration, later_s[job.name])) for job in running]
     times_s = [job.time_s(NOTHING) for job in late]

@@ -79,8 +79,8 @@ def check_routes(
     """
     if instance.network.discipline.routing != "pinned":
         raise InstanceError(
-            f"{instance.name}: network.routing = {instance.network.routing!r}, whose flows have no"
-            ' paths of their own, needs "pinned" where routes are checked'
+            f"{instance.name}: network.routing = {instance.network.routing!r}: only pinned flows"
+            ' have paths that a plan states, needs "pinned" where routes are checked'
         )
     parts = [network_part for network_part in plan.parts if part in (None, network_part.name)]
     if len(parts) != 1 or parts[0].design is None:

@@ -129,7 +129,7 @@ MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_grou
         ({"mapping": {"zero": [1, 2, 3]}}, {"tp": 8, "dp": 1, "zero": 0}, "the lowest that is allowed, 1"),
         ({"options": {"schedule": "dualpipe"}}, {"zero": 3}, "'dualpipe', needs stage 0 or 1"),
         ({"options": {"schedule": "zb-h1"}}, {"pp": 2, "interleave": 2}, "no interleaved chunks"),
-        ({"model": EXPERTS, "options": {"expert_tp": 4}}, {"tp": 2, "dp": 4}, "expert_tp = 4"),
+        ({"model": EXPERTS, "options": {"expert_tp": 4}}, {"tp": 2, "dp": 4}, "no multiple"),
         ({}, {"ep": 2}, "ep = 2 needs a model with experts"),
         ({"mapping": {"pipeline_layout": "Ett|tL"}, "model": {"layers": 3}}, {"interleave": 2}, "but pp = 1"),
     ],

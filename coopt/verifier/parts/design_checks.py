@@ -413,7 +413,10 @@ def check_ports(
         "routing",
         fabric.routing,
         routing,
-        f"The routing of this network is {routing}, but the plan says {fabric.routing}.",
+        f"The routing of this network is {routing}, but the plan says {fabric.routing}."
+        if fabric.tiers > 1
+        else f"A plan of {counted(fabric.tiers, 'tier')} has routing 1.0, as no flow goes above its"
+        f" leaves, but this plan says {fabric.routing}.",
     )
     return ports
 

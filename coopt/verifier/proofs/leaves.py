@@ -340,8 +340,6 @@ def least_excess(
         )  # a bill may fall by one unit more, where a price then holds for all
         if end >= purchase.fewest and (purchase.limit is None or end <= purchase.limit)
     }
-    if purchase.limit is not None and purchase.limit < purchase.fewest:
-        raise NothingProvenError("the range that the proof has for the units of a product is empty")
     return min(
         exact_bill(begins, usd, units, all_units=all_units) - worth * units for units in ends
     )

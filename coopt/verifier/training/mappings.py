@@ -213,7 +213,7 @@ def _tensor_degrees(workload: Workload) -> list[int]:
 
 def tensor_divides(workload: Workload, t: int) -> bool:
     """Whether heads of all mixers and all widths that TP splits divide by t."""
-    return not any(_unsplit(workload, t))
+    return t % _expert_width(workload, t) == 0 and not any(_unsplit(workload, t))
 
 
 def _unsplit(workload: Workload, t: int) -> Iterator[str]:
@@ -221,10 +221,7 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
     model = workload.model
     if not all(heads_divide(mixer, t) for _, mixer in model.kinds):
         yield "heads (or groups) of an attention or linear mixer"
-    over = ranks_of_expert(workload, t) if model.experts else t
-    if t % over:
-        yield f"groups of expert_tp = {over} ranks"
-    if model.ffn % over:
+    if model.ffn % _expert_width(workload, t):
         yield f"ffn = {model.ffn}"
     for key in ("shared_ffn", "dense_ffn"):
         if getattr(model, key) % t:
@@ -235,6 +232,11 @@ def _unsplit(workload: Workload, t: int) -> Iterator[str]:
         for width in (encoder.heads, encoder.ffn, encoder.projector, encoder.hidden)
     ):
         yield "heads or widths of an encoder"
+
+
+def _expert_width(workload: Workload, t: int) -> int:
+    """TP ranks that split an expert, or the feed-forward part of a model that has none."""
+    return ranks_of_expert(workload, t) if workload.model.experts else t
 
 
 def ranks_of_expert(workload: Workload, t: int) -> int:
@@ -405,6 +407,8 @@ def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
 def _width_fault(workload: Workload, mapping: MappingChoice) -> str:
     """Whether layers, sequences and experts divide."""
     model, t, c, x = workload.model, mapping.tp, mapping.cp, mapping.ep
+    if t % (over := _expert_width(workload, t)):
+        return f"tp = {t} is no multiple of options.expert_tp = {over}."
     if unsplit := [*_unsplit(workload, t)]:
         return f"tp = {t} does not split {model.name!r} evenly: {', '.join(unsplit)}."
     if model.seq % c:

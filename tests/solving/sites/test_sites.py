@@ -333,6 +333,7 @@ def test_a_lost_link_into_a_border_counts_where_channels_need_all_of_them() -> N
         assert (border.core.ports > lit) == (effect == "none")
         stopped = "stops" if border.core.switches == 1 else "slower"
         assert [(one.part.split()[0], one.effect) for one in found] == [("link", effect), ("border", stopped)]
+        assert ("second border switch" in found[1].remedy) == (stopped == "stops")
 
 
 def test_a_site_that_trains_alone_loses_nothing_with_its_border() -> None:
