@@ -270,7 +270,7 @@ def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> Ne
     racked = [any(item.kind == "rack" for item in network.items) for network in networks]
     racks = "racks" if not all(racked) else "racks of servers"
     if any(racked) and not all(racked):
-        racks = "racks without a line"
+        racks = "racks that have no line in these bills"
     return NetworksBill(
         name=name,
         networks=networks,

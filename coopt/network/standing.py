@@ -51,13 +51,14 @@ def family_of(
     assert nic is not None, "checked as soon as the instance is read"
     origin = f"{file}: design {stands.id!r}"
     chain = chain_of(stands, file)
-    for name in ("switches", "links") if stands.published else ():
+    for name, unit in {"switches": "switch", "links": "link"}.items() if stands.published else ():
         counts = tuple(getattr(tier, name) for tier in chain.levels)
         if getattr(stands.published, name) not in (None, counts):
+            what = unit if counts == (1,) else name
             raise InstanceError(
                 f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the tiers"
-                f" of the design come to {both(map(str, counts))} {name}, needs tiers with the"
-                " published counts, or no published counts"
+                f" of the design come to {both(map(str, counts))} {what},"
+                " needs tiers with the published counts, or no published counts"
             )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)

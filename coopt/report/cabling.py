@@ -41,9 +41,13 @@ def cabling_text(instance: Instance, plan: Plan, form: str, part: str | None = N
     listed = list(cables_of_plan(instance, plan, part))
     if not listed:
         raise InstanceError(
-            f"{instance.name}: the plan has no cables, needs a network of several HB domains"
+            f"{instance.name}: {_whose(part)} has no cables, needs a network of several HB domains"
         )
     return WRITERS[form](listed)
+
+
+def _whose(part: str | None) -> str:
+    return "the plan" if part is None else f"part {part!r}"
 
 
 def _rows(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -148,7 +152,8 @@ def slurm_topology(instance: Instance, plan: Plan, part: str | None = None) -> s
     family = network.family
     if not family.tiers:
         raise InstanceError(
-            f"{instance.name}: the plan has no switches, needs a network of several HB domains"
+            f"{instance.name}: {_whose(part)} has no switches, needs a network of several HB"
+            " domains"
         )
     domains, leaf = family.domains, min(max(family.leaf_span, 1), family.domains)
     if family.fabric == "clos" and family.leaf_span == 0:

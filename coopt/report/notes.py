@@ -469,13 +469,13 @@ def accuracy(
     (least, nearer, _), (most, run, workload) = (
         of(known, key=lambda each: each[0]) for of in (min, max)
     )
-    size, of_run, gpu = words.percent(most), "", on.get(run.name, instance).cluster.gpu
+    size, gpu = words.percent(most), on.get(run.name, instance).cluster.gpu
+    for_run = f" to {run.name}" if least < most else ""
     if least < most:
         size = f"{words.percent(least)} ({nearer.name}) to {size} ({run.name})"
-        of_run = f" to {run.name}"
-    basis = f"nearest published run{of_run}: {words.nearest_run(run.nearest[0])}"
+    basis = f"nearest published run{for_run}: {words.nearest_run(run.nearest[0])}"
     if own_error(gpu, workload) is not None:
-        basis = f"on the runs that {gpu.name} was fitted to"
+        basis = f"{run.name}: " * (least < most) + f"on the runs that {gpu.name} was fitted to"
     yield f"Time estimates are off by {size} on average ({basis}){_exceeded(known)}."
 
 

@@ -74,8 +74,8 @@ def _cliff(instance: Instance, plan: Plan, cliff: Cliff) -> str:
 def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
     """How long training takes, or an iteration, and how long it took."""
     if len(plan.workloads) > 1:
-        change = "less" if cliff.pace < 1 else "more"
-        return f"workloads take {words.percent(abs(cliff.pace - 1.0))} {change} time"
+        change = f"{words.percent(abs(cliff.pace - 1.0))} {'less' if cliff.pace < 1 else 'more'}"
+        return f"the workload with the least slack takes {change} of its bound"
     (workload,), (now,), (then,) = instance.workload, plan.workloads, cliff.workloads
     if workload.iterations:
         days = [workload.days(run.promised_s) for run in (then, now)]

@@ -61,8 +61,8 @@ def summary_report(summary: Summary) -> list[RenderableType]:
     outcomes = [f"{count:,} {name}" for name, count in summary.statuses.items()]
     used = f"in which workers used {summary.cpu_s:.1f} s of processor time"
     run = {
-        "Results": f"{summary.folder}/results.parquet, a row for each case; cases/ beside it has"
-        " the plans",
+        "Results": f"{summary.folder}/results.parquet, a row for each finished case; cases/"
+        " beside it has the plans",
         "Outcomes": ", ".join(outcomes) or "none",
         "Questions": ", ".join(questions),
         "Time": f"{summary.wall_s:.1f} s, {used}",

@@ -230,7 +230,7 @@ def gpus_table(workload: WorkloadTraffic) -> FigureTable:
         (PLACES[place.place], *(_digits(getattr(place, n) / scale) for n in columns.values()))
         for place in workload.per_gpu
     ]
-    return figures(f"By one GPU ({unit})", ("reached through",), tuple(columns), rows)
+    return figures(f"By one GPU ({unit})", ("peers",), tuple(columns), rows)
 
 
 def _scale(size_bytes: float) -> tuple[float, str]:

@@ -116,8 +116,8 @@ def _program_file(
     name = names[0] if len(names) == 1 else plan.solver.formulation
     if name not in names:
         raise InstanceError(
-            f"{instance.name}: the plan's formulation {name!r} is none of this instance, needs"
-            f" {alternatives(names)}"
+            f"{instance.name}: the plan was solved by formulation {name!r}, which this instance"
+            f" does not have, needs {alternatives(names)}"
         )
     if not question.beyond_one_network:
         problem, model = _model(question, plan)
@@ -189,7 +189,8 @@ def _about(instance: Instance, plan: Plan, place: int, count: int) -> Iterator[s
             " names of docs/mathematics.md"
         )
     if instance.asks("direct"):
-        yield "covers direct links for one mapping; networks of switches are in no such program"
+        none = "networks of switches are in none of these programs"
+        yield f"covers direct links for one mapping; {none}"
 
 
 def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:

@@ -188,8 +188,9 @@ def _usable_cores(clos: TwoLayer, flows: Flows, unit: Ints) -> NDArray[np.bool_]
     stranded = np.flatnonzero(is_allowed.sum(axis=1)[unit] == 0)
     if stranded.size:
         raise InstanceError(
-            f"leaf {flows.dst[stranded[0]]}: no core has links to it and to every leaf that sends"
-            " it flows which must share a core, needs such a core, or no argument `host`"
+            f"leaf {flows.dst[stranded[0]]}: all flows to one host below it share a core, but no"
+            " core has links to this leaf and to all leaves that send them, needs such a core, or"
+            " no argument `host`"
         )
     return is_allowed
 

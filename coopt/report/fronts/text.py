@@ -114,7 +114,10 @@ def answer_to(front: Front, instance: Instance) -> FrontPoint | None:
 
 def points_label(front: Front) -> str:
     """`20 of 264 points, each proven`: the name of the points in a picture."""
-    return f"{words.count(len(front.points))} of {words.counted(front.size, 'point')}, each proven"
+    in_steps = front.stop_reason != "whole front" and any(point.plan for point in front.points)
+    known = " found" * in_steps
+    of = words.counted(front.size, "point")
+    return f"{words.count(len(front.points))} of {of}{known}, each proven"
 
 
 def marks(front: Front, instance: Instance, point: FrontPoint) -> str:
