@@ -150,7 +150,7 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
             {"names": {"dgx": "hgx-h100-8", "qm9700": ""}},
             "names leaves out a device at an end of every cable",
         ),
-        ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name: is missing, needs the name"),
+        ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name: is missing, needs the model"),
         ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
         ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
         ({"devices": '"' + "x" * 200_000}, "is not a CSV file (field larger"),
