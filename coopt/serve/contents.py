@@ -61,6 +61,8 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
     }
     if plan.cost is not None:
         sections = plan_sections(instance, plan, known, baseline_of(instance, plan))
+        noted = remarks(instance, plan)
+        others = (piece for pieces in sections.values() for piece in pieces if piece not in noted)
         # each product once, with the sources of its price and of its power
         columns = ("item", "price", "power")
         origins = list(dict.fromkeys(price_origins(instance, plan.cost.items)))
@@ -76,7 +78,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "margins": _table(margins_table(plan_checks(instance, plan))),
             "remarks": [
                 *(f"{fact.name}: {fact.shown}" for fact in of_group(known, "rests")),
-                *remarks(instance, plan),
+                *noted,
             ],
             "runs": [
                 _run(label(plan, part, run), run, workload)
@@ -86,7 +88,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
             "whole": asdict(whole_plan(instance, plan)),
             "timelines": timelines(instance, plan),
             "drawings": [asdict(picture) for picture in planes(instance, plan)],
-            "sections": [*_sections(piece for pieces in sections.values() for piece in pieces)],
+            "sections": [*_sections(others)],
         }
     return document
 

@@ -40,6 +40,8 @@ def test_a_plan_of_every_kind_is_shown_whole(name):
     assert [drawn["name"] for drawn in shown["drawings"]] == [part.name for part in switched]
     assert all(drawn["svg"].startswith("<svg") and "style=" not in drawn["svg"] for drawn in shown["drawings"])
     assert shown["sections"]
+    texts = [one["text"] for one in shown["sections"] if one["form"] == "text"]
+    assert not {*texts} & {*shown["remarks"]}
     assert shown["bill_csv"].startswith("item,")
     assert any(said.startswith("Times: ") and "ff by " in said for said in shown["remarks"])
     grown = instance.phase[-1].year - instance.phase[0].year if instance.phase else 0

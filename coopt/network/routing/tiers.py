@@ -96,7 +96,7 @@ class Plane:
             raise InstanceError(
                 f"failed cores: {n}, but a rail or plane has"
                 f" {counted(self.top_switches, 'top switch')} and one has to work,"
-                f" needs 0 to {most}"
+                f" needs {f'0 to {most}' if most else '0'}"
             )
         if not self.pods:
             return (fail_cores(self.layers[0], n, seed),)
