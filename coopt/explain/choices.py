@@ -60,6 +60,7 @@ def of_choices(
         f"With {optimum.chosen.text}: {opening[0].lower()}{opening[1:]}",
         *(say.of_rival(kind, explanation.value, rival) for rival in rivals),
         *left_out_of_sums(question, (rival.part for rival in rivals)),
+        f"What follows is about plans with {optimum.chosen.text} alone.",
         *remainder,
         *([say.of_untried(missed)] if missed else []),
     )

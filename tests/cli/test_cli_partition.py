@@ -112,7 +112,7 @@ def test_an_infeasible_partition_says_which_limit_must_give(coopt, written):
     [
         ('mode = "partition"', 'mode = "time"', "sharing.discount: "),
         ("gpus = 128", "gpus = [64, 128]", "needs one number"),
-        ('item = "cx7-400g"', 'item = "cx8-800g"', "one of cx7-400g"),
+        ('item = "cx7-400g"', 'item = "cx8-800g"', "needs cx7-400g"),
         ("off = [0.1, 0.2]", "off = [0.2, 0.1]", "do not rise"),
         ("off = [0.1, 0.2]", "off = [0.2]", "2 thresholds and 1"),
         ("off = [0.1, 0.2]", "", "usd or off"),

@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[Tables, str]] = {  # what is asked, and the keys that a
     ),
     "direct links that grow in doubt": (
         linked(robust=LOSS["robust"] | PRICES, **_grown(16)),
-        "network.fabrics 'direct' [[phase]] robust.prices robust.survive [robust]",
+        "network.fabrics 'direct' [[phase]] robust.prices robust.survive 'nic' [robust]",
     ),
     "direct links with a table that leaves nothing in doubt": (linked(robust={}), "network.fabrics 'direct' [robust]"),
     "sites that grow in doubt in turn": (

@@ -240,8 +240,8 @@ def test_the_verifier_says_what_ends_do_not_meet_or_fit(below: str, above: str, 
     (why,) = [
         check.why for check in coopt.verify(instance, Plan.model_validate(plan)).failures if check.name == "optics"
     ]
-    assert f"the plan has {below} below {above}" in why or f"the plan has {above}," in why
-    assert ("level 1 do not fit" in why) is apart
+    assert f"the plan has {below} below {above}" in why or f"the plan has {above};" in why
+    assert ("optics of level 1" in why) is apart
 
 
 QM9700: dict[str, Any] = {

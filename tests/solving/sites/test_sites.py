@@ -264,7 +264,7 @@ def test_a_factor_for_all_losses_leaves_the_identity_of_a_question_without_chann
     [
         (question(robust=LOST_CHANNEL), r"robust\.survive = 'channel': applies to channels between sites"),
         (apart(wan=[], robust=LOST_CHANNEL), r"robust\.survive = 'channel': .* \[\[wan\]\]"),
-        (apart(robust={"survive": ["channel", "nic"]}), r"robust\.survive = nic"),
+        (apart(robust={"survive": ["channel", "nic"]}), r"robust\.survive = 'nic'"),
         (apart(robust={"slower": {"channel": 2}}), r"robust\.slower\.channel = 2: .* needs 'channel'"),
     ],
 )
