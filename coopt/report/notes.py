@@ -466,13 +466,19 @@ def accuracy(
     ]
     if not known:
         return
-    (least, nearer, _), (most, run, workload) = (
-        of(known, key=lambda each: each[0]) for of in (min, max)
-    )
+    workload_of = {run.name: workload for _, run, workload in known}
+    errors = [
+        (run.error, run)
+        for run in workloads
+        if run.name in workload_of and run.error is not None and run.nearest
+    ]
+    (least, nearer), (most, run) = (of(errors, key=lambda each: each[0]) for of in (min, max))
+    workload = workload_of[run.name]
     size, gpu = words.percent(most), on.get(run.name, instance).cluster.gpu
     for_run = f" to {run.name}" if least < most else ""
     if least < most:
-        size = f"{words.percent(least)} ({nearer.name}) to {size} ({run.name})"
+        of_each = [f" ({one.name})" * (nearer.name != run.name) for one in (nearer, run)]
+        size = f"{words.percent(least)}{of_each[0]} to {size}{of_each[1]}"
     basis = f"nearest published run{for_run}: {words.nearest_run(run.nearest[0])}"
     if own_error(gpu, workload) is not None:
         basis = f"{run.name}: " * (least < most) + f"on the runs that {gpu.name} was fitted to"

@@ -422,6 +422,9 @@ def test_a_bound_nearer_than_the_error_is_named() -> None:
     two = ask(workload=[one, one | {"name": "other", "max_iteration_time_s": 100.0}])
     (said,) = accuracy(two, coopt.solve(two).runs)
     assert f"{growth} (w)" in said
+    later = [run, run.model_copy(update={"error": 0.5, "slack": 0.9})]  # as in another phase
+    (said,) = accuracy(near, later)
+    assert [f"{100 * run.error:.1f}% to 50.0% on" in said, growth in said] == [True, True]
 
 
 def test_a_bound_is_near_where_time_and_error_exceed_it_together() -> None:
