@@ -32,6 +32,7 @@ from coopt.plan.store import (
     plan_checks,
 )
 from coopt.report import words
+from coopt.report.building import mating_notes
 from coopt.report.comparison import (
     DOES,
     rivals_sentence,
@@ -76,7 +77,6 @@ from coopt.report.notes import (
     kept_free,
     margin_note,
     margins_table,
-    mating_notes,
     reading_notes,
     remarks,
     study_notes,

@@ -157,7 +157,7 @@ def solve(
         reasons=reasons,
     )
     with interrupts_heard(cancel):
-        plan = plan_of(run)
+        plan = question_plan(run)
         # whoever interrupted the first search waits for no second one
         if (
             witness is not None
@@ -169,7 +169,7 @@ def solve(
                 backend=backend_of(witness_question.solver, cancel),
                 on_progress=on_progress,
             )
-            plan = with_witness(plan, witness, lambda: plan_of(second))
+            plan = with_witness(plan, witness, lambda: question_plan(second))
         if reasons and plan.status == "infeasible" and question.margin is None:
             plan = plan.model_copy(
                 update={"explanation": (*_blamed_margin(question, plan), *plan.explanation)}
@@ -233,7 +233,7 @@ def solve_measured(
         least_costs=least_costs,
     )
     with interrupts_heard(backend.cancel):
-        return plan_of(run)
+        return question_plan(run)
 
 
 QUICK_S = 5.0
@@ -260,7 +260,7 @@ def value_without_margin(instance: Instance, plan: Plan) -> float | None:
     return optimum.objective.value if optimum.status == "optimal" else None
 
 
-def plan_of(run: Run) -> Plan:
+def question_plan(run: Run) -> Plan:
     """The answer to a question, which may ask others on the way, or that the run was stopped before
     there was one.
     """
@@ -272,7 +272,7 @@ def plan_of(run: Run) -> Plan:
         if run.instance.network.discipline.routing == "pinned" and not run.is_routed:
             from coopt.solving.plan_routes import with_routes
 
-            return with_routes(replace(run, is_routed=True), plan_of)
+            return with_routes(replace(run, is_routed=True), question_plan)
         return method_of(run.instance).plan(run)
     except KeyboardInterrupt:
         run.on_progress = None  # the callback may be what was interrupted
@@ -306,7 +306,7 @@ def _inside_first(run: Run) -> Plan:
                 "tp",
                 "no plan keeps TP inside HB domains; trying TP across them",
             )
-        return plan_of(replace(run, instance=question, reasons=run.reasons and not inside))
+        return question_plan(replace(run, instance=question, reasons=run.reasons and not inside))
 
     within = with_tp(run.instance, across=False)
     plan, across = inside_first(
@@ -471,7 +471,7 @@ def _answered(run: Run, choices: Sequence[Chosen]) -> tuple[list[AnswerOfChoice]
             plan.objective.value is None for _, plan, _ in answers
         )
         question = at_choice(run.instance, choice)
-        plan = plan_of(replace(run, instance=question, reasons=run.reasons and is_told))
+        plan = question_plan(replace(run, instance=question, reasons=run.reasons and is_told))
         answers.append(AnswerOfChoice(choice, plan, seconds_weight(question, kind)))
         if plan.stop_reason in ("time limit", "interrupted"):
             return answers, plan.stop_reason

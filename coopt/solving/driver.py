@@ -176,16 +176,14 @@ class _Search(SearchStatistics, Generic[Choice]):
     ) -> None:
         """Go through subproblems by their bounds, until no other can hold a better choice."""
         self.queue = ranked
-        while self._first_bound() < self.value * (1 - self.gap):
+        while self._first_bound() < self._enough:
             if self.tried and time.perf_counter() >= self.deadline:
                 self.outcome = "time limit"
                 return
             subproblem, remainder = self.queue[0], list(self.queue[1:])
             if merge is not None and self.tried >= merge[0]:
                 self._sharpen(len(self.queue))
-                promising = [
-                    entry for entry in self.queue if entry.bound < self.value * (1 - self.gap)
-                ]
+                promising = [entry for entry in self.queue if entry.bound < self._enough]
                 remainder = [entry for entry in self.queue if entry not in promising]
                 subproblem = merge[1](promising) if len(promising) > 1 else promising[0]
             rest_bound = min([self.proven, *(entry.bound for entry in remainder)])
@@ -203,19 +201,24 @@ class _Search(SearchStatistics, Generic[Choice]):
                 self.on_standing(SearchStanding(nodes=self.nodes, best=value, bound=self.bound))
         self.outcome = "optimal" if self.incumbent else "infeasible"
 
+    @property
+    def _enough(self) -> float:
+        """The bound of a subproblem that need not be looked into."""
+        return self.value * (1 - self.gap)
+
     def _first_bound(self) -> float:
         """The bound of the subproblem that comes next, sharpened; infinite without one.
 
         Bounds only rise, so one that is sharp and below all others is the least of the sharp ones.
         """
-        while self.queue and self.queue[0].sharpened and self.queue[0].bound < self.value:
+        while self.queue and self.queue[0].sharpened and self.queue[0].bound < self._enough:
             self._sharpen(1)
         return self.queue[0].bound if self.queue else math.inf
 
     def _sharpen(self, count: int) -> None:
-        """Sharpen so many of the first bounds, where they are below the best value."""
+        """Sharpen so many of the first bounds, where they are not high enough yet."""
         first = [
-            entry.sharpened() if entry.sharpened and entry.bound < self.value else entry
+            entry.sharpened() if entry.sharpened and entry.bound < self._enough else entry
             for entry in self.queue[:count]
         ]
         possible = [entry for entry in first if entry.bound < math.inf]

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from coopt.instance.schema import Instance
-from coopt.report.notes import building_notes, remarks
+from coopt.report.building import building_notes
+from coopt.report.notes import remarks
 from coopt.verifier.simulation.plans import simulate
 from tests.conftest import accepted, question
 

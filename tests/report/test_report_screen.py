@@ -21,8 +21,9 @@ from coopt.network.space import families
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.report import words
+from coopt.report.building import leaf_notes
 from coopt.report.facts import pace_text
-from coopt.report.notes import leaf_notes, numbers_between
+from coopt.report.notes import numbers_between
 from coopt.report.plan import MOST_LINES, headline, plan_screen
 from coopt.report.words import rendered
 from tests.conftest import ask, switch

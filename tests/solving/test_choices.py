@@ -402,8 +402,8 @@ def test_a_choice_that_is_not_proven_says_why(monkeypatch: pytest.MonkeyPatch) -
         claim = plan.objective.model_copy(update={"bound": 0.0})
         return plan.model_copy(update={"objective": claim, "status": "feasible", "stop_reason": "as it is"})
 
-    found = answer.plan_of
-    monkeypatch.setattr(answer, "plan_of", unproven)
+    found = answer.question_plan
+    monkeypatch.setattr(answer, "question_plan", unproven)
     run = Run(instance=left_open(cluster__gpus=16), backend=backend_of(Solver()), on_progress=None)
     plan = answer.best_choice(run)
     assert (plan.status, plan.stop_reason) == ("feasible", "as it is")

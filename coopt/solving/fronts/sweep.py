@@ -26,7 +26,7 @@ from coopt.network.space import families
 from coopt.perf.mapping import Ints
 from coopt.plan.front import Front, FrontPoint, FrontStop
 from coopt.plan.schema import OnProgress
-from coopt.solving.answer import plan_of
+from coopt.solving.answer import question_plan
 from coopt.solving.arrays import assemble
 from coopt.solving.days import ROUNDED
 from coopt.solving.driver import identity
@@ -323,7 +323,7 @@ def _swept(sweep: _Sweep) -> Ended:
         loosest = with_scaled_bounds(instance, math.inf, sweep.moving)
         question = with_part(loosest, "solver", {"top": 1})
         asked = replace(run, instance=question, on_progress=None, log=RunLog())
-        return "infeasible", plan_of(asked).explanation
+        return "infeasible", question_plan(asked).explanation
     front, slowest = designs.front(), math.inf if sweep.slowest is None else sweep.slowest
     if sweep.slowest is None and instance.availability is not None:
         slowest = patient(instance, float(designs.pace.min()))

@@ -1,0 +1,268 @@
+"""What somebody who builds a network has to know of its parts and cables: what does not mate,
+which modules to order, what else it needs, and what other cables would save.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.schema import Instance, question_on
+from coopt.network.halls import NetworkHall
+from coopt.network.optics import first_unmated
+from coopt.network.orders import (
+    costs_by_length,
+    is_rewired,
+    link_gbit_s,
+    notes_by_part,
+    order_notes,
+    placed_optics,
+    switch_of,
+)
+from coopt.plan.couplings import Part
+from coopt.plan.parts import Design, NicChoice
+from coopt.report import words
+
+LEAST_SAVED = 0.001
+"""Of the bill, which a note is worth."""
+
+
+def building_notes(instance: Instance, design: Design) -> list[str]:
+    """What to order otherwise, and what else a design implies."""
+    halls = [*placed_optics(instance, design)]
+    return [
+        *order_notes(instance, design, halls),
+        *length_notes(instance, design),
+        *(sentence for placed in halls for sentence in hall_sentences(instance, placed.hall)),
+        *_other_notes(instance, design),
+    ]
+
+
+def mating_notes(instance: Instance, designs: Mapping[str, Design]) -> Iterator[str]:
+    """Which links of parts, by their names, nobody can build as planned, as their ends do not mate:
+    the first tier of each where that is so, with what its links join.
+    """
+    given = instance.network.given
+    cure = (
+        "Check protocol and lane_gbit_s of these parts."
+        if given
+        else "Buy parts of one protocol and one lane rate (network.buildable = true plans with"
+        " those only)."
+    )
+    notes: dict[str, list[str]] = {name: [] for name in designs}
+    for name, design in designs.items():
+        if (mismatch := first_unmated(instance.network, design.fabric)) is not None:
+            ends = words.both(f"{end.name} ({_lanes(end)})" for end in mismatch[1])
+            what = "do not mate" if given else "cannot be built as planned, as they do not mate"
+            notes[name].append(f"The ends of links below tier {mismatch[0]} {what}: {ends}. {cure}")
+    yield from notes_by_part(notes)
+
+
+def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
+    """How racks stand and what they draw, and the longest cables of each tier."""
+    (along, across), pue = hall.sides_m, instance.objective.pue
+    of_switches = fullest = ""
+    if hall.switch_racks:
+        open_cap = instance.network.hall.switch_rack_kw is None
+        capped = " (network.hall.switch_rack_kw would cap it)" if open_cap else ""
+        of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
+        fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
+    elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""
+    longest = [
+        f"{max(cables):,} m long below tier {level}"
+        for level, cables in enumerate(hall.cables, start=1)
+    ]
+    return [
+        f"The hall has {words.counted(hall.racks, 'rack')}{of_switches} in"
+        f" {words.counted(hall.rows, 'row')}, {along:,.0f} m by {across:,.0f} m. A rack of GPUs,"
+        f" {'servers' if hall.with_hosts else 'interconnect'} and NICs draws"
+        f" {hall.rack_w / 1e3:,.3g} kW{fullest}. The hall draws {words.power(hall.w)}, of which"
+        f" switches and optics take {words.power(hall.w - hall.rack_w * hall.racks)}{elsewhere};"
+        f" with cooling (PUE {pue:g}) it draws {words.power(hall.w * pue)}.",
+        f"Cables are up to {words.both(longest)}.",
+    ]
+
+
+def _lanes(end: Nic | Optic | Switch) -> str:
+    """`ethernet, lanes of 100 Gbit/s`."""
+    protocol, rate = getattr(end, "protocol", None) or (), end.lane_gbit_s or ()
+    speaks = words.alternatives((protocol,) if isinstance(protocol, str) else protocol)
+    listed = (rate,) if isinstance(rate, float | int) else rate
+    rates = words.alternatives(f"{lane_rate:g}" for lane_rate in listed)
+    texts = filter(None, (speaks, f"lanes of {rates} Gbit/s" if rates else ""))
+    return ", ".join(texts) or "not known"
+
+
+def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What else somebody who builds a design has to know."""
+    domain, fabric = design.hb_domain, design.fabric
+    fewest = -(-design.gpus // domain.size)
+    if instance.network.domain_fill == "even" and fewest < domain.count:
+        uneven = (
+            f", but uneven filling is not supported with {words.both(instance.even_for)}"
+            if instance.even_for
+            else " (network.domain_fill = 'any' tries uneven filling)"
+        )
+        yield (
+            f"The same number of GPUs trains in each of the {words.count(domain.count)}"
+            f" {domain.name}; {words.count(fewest)} could hold all GPUs that train{uneven}."
+        )
+    yield from _empty_ports(instance, design)
+    yield from nic_notes(instance, design)
+    yield from _leaves_of_domain(instance, design)
+    if design.spare_domains and fabric.tiers:
+        yield (
+            "Spare domains have no switch ports. When one replaces a failed domain, the links of"
+            " the failed one are moved over at a patch panel or by hand; availability.restart_s has"
+            " to include that time."
+        )
+    if fabric.kind == "rail-only" and fabric.tiers and fabric.planes > fabric.nic.planes:
+        yield (
+            "The network does not connect rails to each other: traffic between rails is"
+            " forwarded inside an HB domain, and storage needs its own network."
+        )
+
+
+MOST_LEAVES = 16
+"""That a domain is cabled to without a note: as many as a server has NICs, or twice."""
+
+
+def _leaves_of_domain(instance: Instance, design: Design) -> Iterator[str]:
+    """That the cables of a large domain go to as many switches as it has rails."""
+    domain, fabric = design.hb_domain, design.fabric
+    if fabric.tiers < 2 or fabric.kind == "clos" or instance.network.given:
+        return
+    rails = domain.size * fabric.nic.per_gpu // fabric.nic.shared_by
+    joined = fabric.tier[0].down_ports // domain.count if fabric.kind != "rail-only" else 1
+    leaves = -(-rails // max(joined, 1)) * fabric.nic.planes
+    if leaves > MOST_LEAVES:
+        yield (
+            f"Each {domain.name} is cabled to {leaves} leaf switches, as each of its {rails} NICs"
+            " has a rail of its own. Racks are also wired with one rail for each NIC of a tray"
+            " (rails of docs/designs.md), which plans do not try."
+        )
+
+
+def nic_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Whether servers come with the NICs of a design, and how much of them their GPUs reach."""
+    question = question_on(instance, design.hb_domain.name)
+    for sold in question.network.hb_domains if design.fabric.tiers else ():
+        if sold.name == design.hb_domain.name:
+            yield from _of_nics(question, sold, design.fabric.nic)
+
+
+def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
+    if sold.nics and choice.name not in sold.nics and not instance.network.given:
+        yield (
+            f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {choice.name}: ask"
+            " the vendor whether such servers exist."
+        )
+    nic = next(nic for nic in instance.network.nics if nic.name == choice.name)
+    sent_gbit_s, reached_gbit_s = (
+        nic.gbit_s * choice.per_gpu / choice.shared_by,
+        sold.to_nics_gbyte_s * 8,
+    )
+    if sent_gbit_s > reached_gbit_s:
+        key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
+        yield (
+            f"A GPU of {sold.name} reaches its NICs at only {reached_gbit_s:g} Gbit/s ({key}), of"
+            f" the {sent_gbit_s:g} Gbit/s that {nic.name} gives it; predicted times account for"
+            " that."
+        )
+
+
+def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
+    """Which switches above the leaves use less than half of their ports, so that links to all of
+    them are alike.
+    """
+    fabric, rate = design.fabric, link_gbit_s(instance, design)
+    uneven = (
+        "pinned flows need that (network.routing)"
+        if instance.network.routing == "pinned"
+        else "uneven numbers might need fewer switches (network.bundles = 'any')"
+    )
+    for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
+        way, in_use = (
+            switch_of(instance, fabric, tier, rate),
+            tier.down_ports + tier.uplinks_per_switch,
+        )
+        # One switch for each plane is the fewest there can be, however few of its ports are used.
+        if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
+            yield (
+                f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use only"
+                f" {in_use} of their {way.radix} ports each. Every switch below has the same number"
+                f" of links to each switch it reaches; {uneven}."
+            )
+
+
+def leaf_notes(designs: Sequence[Design]) -> list[str]:
+    """What the loss of a leaf means for training, in one line of 80 columns."""
+    notes = list(dict.fromkeys(_leaf_note(design) for design in designs if design.fabric.tiers))
+    return (
+        notes
+        if len(notes) < 2
+        else ["Losing a leaf affects the networks differently (see coopt faults)."]
+    )
+
+
+def _leaf_note(design: Design) -> str:
+    """What becomes of training without a leaf; a switch of a single tier may serve several
+    rails.
+    """
+    fabric = design.fabric
+    ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
+    rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+    others, joined = rails - rails_taken, fabric.kind != "rail-only"
+    left = words.counted(others, "rail")
+    nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
+    ends = design.hb_domain.size * fabric.nic.per_gpu * fabric.nic.ports_in_plane
+    # Where each port of a domain has leaves of its own, those of a NIC lead to several of them.
+    apart = (
+        fabric.nic.ports_in_plane > 1
+        and fabric.tiers > 1
+        and fabric.kind != "clos"
+        and fabric.tier[0].switches
+        == ends * ports * -(-design.hb_domain.count // fabric.tier[0].down_ports)
+    )
+    # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
+    on_one_leaf = (
+        fabric.kind == "clos" and fabric.tier[0].down_ports >= nics * fabric.nic.ports_in_plane
+    )
+    cut_off = on_one_leaf or 1 in (nics, fabric.tier[0].switches)
+    # The first that holds is said.
+    outcomes = {
+        "Losing a leaf needs no restart: NICs have ports on other leaves": ports > 1 or apart,
+        "Losing a leaf stops training: every NIC of a domain is on it": joined and cut_off,
+        "After losing a leaf, training restarts without the NICs on it": joined,
+        "Losing a leaf stops training: there is only one rail": rails == 1,
+        f"Losing the only switch stops training: all {words.count(rails)} rails use it": not others,
+        f"After losing a leaf, training restarts on the other {left}": rails_taken > 1,
+        f"After losing a rail, training restarts on the other {left}": True,
+    }
+    return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
+
+
+def length_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """What cables as long as in the hall would save."""
+    costs = costs_by_length(instance, design)
+    if costs is None:
+        return
+    kind, now, then = instance.objective.billed, costs.now, costs.then
+    if now.of(kind) - then.of(kind) > LEAST_SAVED * now.of(kind):
+        usd, w = now.capex_usd - then.capex_usd, now.power_w - then.power_w
+        change = words.power(w) if kind == "power" else words.money(usd)
+        yield (
+            "Some cables of the hall are shorter than network.link_reach_m. Chosen by their"
+            f" lengths, all cables take {change} less (network.{costs.change})."
+        )
+
+
+def standing_notes(instance: Instance, parts: Sequence[Part]) -> Iterator[str]:
+    """What no bill has of what stands."""
+    if is_rewired(instance, parts):
+        (stands,) = instance.existing
+        yield (
+            f"The existing network ({words.counted(len(stands.tiers), 'tier')},"
+            f" {stands.joined_as}) is rewired: moving its cables, and the days without it, are not"
+            " in the bill."
+        )
