@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 from coopt.instance.catalog import entries, find
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import FLOP_PER_PARAMETER, Transformer
 from coopt.plan.explanation import SizedModel
@@ -20,7 +21,9 @@ ROUNDS = 3  # questions for the tokens that are trained with a confidence
 LONG_DAYS = 1e7
 
 
-def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple[SizedModel, ...]:
+def best_model(
+    instance: Instance | str | Path, models: Sequence[str | Transformer]
+) -> tuple[SizedModel, ...]:
     """Models by the loss that they reach by the date of a question, the lowest first.
 
     Each is trained by the fastest cluster within `[limits]` for the days of the question's
@@ -49,6 +52,7 @@ def best_model(instance: Instance, models: Sequence[str | Transformer]) -> tuple
     >>> only.status
     'optimal'
     """
+    instance = instance_of(instance)
     if instance.several_networks:
         raise InstanceError(
             f"{instance.name}: best-model plans a single network, needs an instance without"

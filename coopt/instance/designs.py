@@ -15,7 +15,7 @@ from coopt.instance.catalog import named, sentences
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles, validated
-from coopt.instance.texts import InstanceError, broken, counted, read_toml
+from coopt.instance.texts import InstanceError, broken, counted, file_of, read_toml
 
 LEAST_PORTS = 2  # of a switch
 MOST_TIERS = 3
@@ -257,7 +257,7 @@ def read_designs(path: str | Path, hb_domains: int | None = None) -> tuple[Publi
     InstanceError
         With all complaints: file, design, key, given value, requirement.
     """
-    file = Path(path)
+    file = file_of("designs", path, "the path of a file of designs")
     table = read_toml(file, "a file of designs (docs/designs.md describes the form)")
     try:
         designs = validated(DesignFile, table, file.parent).design

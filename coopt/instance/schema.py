@@ -41,7 +41,7 @@ from coopt.instance.texts import (
     InstanceError,
     both,
     check_numbers,
-    cut,
+    file_of,
     html,
     in_dots,
     names_in,
@@ -343,12 +343,9 @@ def load(
     """
     if isinstance(source, Mapping):
         content, origin, folder = source, "instance", Path()
-    elif not isinstance(source, str | Path):
-        raise InstanceError(
-            f"instance = {cut(repr(source))}: needs an instance, as its file or as a table"
-        )
     else:
-        content, origin, folder = read_toml(Path(source)), Path(source).name, Path(source).parent
+        file = file_of("instance", source, "an instance, as its file or as a table")
+        content, origin, folder = read_toml(file), file.name, file.parent
     table = overridden(content, overrides or {}, origin)
     origin = f"{origin} with overrides" if overrides else origin
     try:

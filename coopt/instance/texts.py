@@ -279,6 +279,13 @@ def read_text(file: Path, kind: str, remedy: str, key: str | None = None) -> str
         ) from None
 
 
+def file_of(key: str, value: object, need: str) -> Path:
+    """The path of a file; InstanceError names the key and what it needs instead of a value."""
+    if not isinstance(value, str | Path):
+        raise InstanceError(f"{key} = {cut(repr(value))}: needs {need}")
+    return Path(value)
+
+
 def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
     """Read a TOML file; InstanceError states why it cannot be read, and what to do if it does not
     exist.

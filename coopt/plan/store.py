@@ -19,7 +19,7 @@ from coopt.instance.catalog import sentences
 from coopt.instance.couplings import LIMITED
 from coopt.instance.question import CostKind, ObjectiveKind
 from coopt.instance.schema import Chosen, Instance, at_choice, choices_of, require_decided
-from coopt.instance.texts import InstanceError, both, check_digits, cut, read_text
+from coopt.instance.texts import InstanceError, both, check_digits, file_of, read_text
 from coopt.instance.variants import phases_of, with_tp
 from coopt.instance.workload import Workload
 from coopt.plan.contents import promised_days_in_turn
@@ -150,11 +150,8 @@ def plan_of(plan: Plan | str | Path) -> Plan:
     """
     if isinstance(plan, Plan):
         return plan
-    if isinstance(plan, str | Path):
-        return read_plan(plan)
-    raise InstanceError(
-        f"plan = {cut(repr(plan))}: needs a plan, such as `coopt.solve` returns, or the file of one"
-    )
+    need = "a plan, such as `coopt.solve` returns, or the file of one"
+    return read_plan(file_of("plan", plan, need))
 
 
 def read_plan(path: str | Path) -> Plan:

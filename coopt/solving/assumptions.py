@@ -18,7 +18,7 @@ from coopt.columns.grid import context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import Pool, in_orders, place
 from coopt.instance.reserves import MAX_SPARES, published_failures
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.network.space import outages_of
@@ -39,7 +39,7 @@ HARDLY = 1e-3
 """Share of the time that trains, below which it is not said how long training takes."""
 
 
-def assess(instance: Instance, plan: Plan | str | Path) -> Plan:
+def assess(instance: Instance | str | Path, plan: Plan | str | Path) -> Plan:
     """Add what a reader has to know beside a plan: `assumptions` with what each is worth,
     `better_numbers` of batch, GPUs and degrees, and `cliffs` nearby.
 
@@ -53,7 +53,7 @@ def assess(instance: Instance, plan: Plan | str | Path) -> Plan:
     >>> [assumption.key for assumption in plan.assumptions]
     ['availability.rates = "llama-3"', 'availability.rates = "llama-3"']
     """
-    plan = plan_of(plan)
+    instance, plan = instance_of(instance), plan_of(plan)
     return with_cliffs(instance, with_better_numbers(instance, with_assumptions(instance, plan)))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from coopt.instance.designs import read_designs
 from coopt.instance.network import not_counted
 from coopt.instance.schema import Instance, instance_of, load, require_one_network
-from coopt.instance.texts import InstanceError, read_toml
+from coopt.instance.texts import InstanceError, file_of, read_toml
 from coopt.network.design_bills import (
     BESIDE,
     cables_of,
@@ -25,6 +25,8 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import check_same_question, decided, plan_of, read_plan
 from coopt.solving.given_design import cheapest_design, open_design
 from coopt.solving.plan_bills import network_bill, plan_bill
+
+SOURCES = "an instance, a plan (.json) or a file of designs (docs/designs.md describes it)"
 
 
 def bom(
@@ -87,19 +89,19 @@ def bom(
         subject: Instance | Plan = source
     elif isinstance(source, Instance):
         subject = source
-    elif Path(source).suffix.lower() == ".json":
-        subject = read_plan(source)
-    elif _holds_designs(Path(source)):
+    elif (file := file_of("source", source, SOURCES)).suffix.lower() == ".json":
+        subject = read_plan(file)
+    elif _holds_designs(file):
         if against is not None:
             raise _without_plan(against)
         if beside is not None:
             raise InstanceError(
                 f"--beside {beside}: adds designs to the bill of a plan or an instance, but"
-                f" {Path(source).name} has designs only, needs a plan or an instance in its place"
+                f" {file.name} has designs only, needs a plan or an instance in its place"
             )
-        return _designs_bill(Path(source), design)
+        return _designs_bill(file, design)
     else:
-        subject = load(source)
+        subject = load(file)
     if against is not None and not isinstance(subject, Plan):
         raise _without_plan(against)
     if design is not None:
@@ -158,9 +160,7 @@ def _with_comparisons(
 
 
 def _holds_designs(file: Path) -> bool:
-    table = read_toml(
-        file, "an instance, a plan (.json) or a file of designs (docs/designs.md describes it)"
-    )
+    table = read_toml(file, SOURCES)
     return "design" in table and "cluster" not in table
 
 

@@ -26,7 +26,14 @@ from coopt.perf.mapping import NAMED, Mappings
 from coopt.perf.memory import memory_bytes
 from coopt.plan.parts import Design, MappingChoice, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
-from coopt.plan.store import Evaluation, MappingRanking, RankedMappings, decided, limit_checks
+from coopt.plan.store import (
+    Evaluation,
+    MappingRanking,
+    RankedMappings,
+    decided,
+    limit_checks,
+    plan_of,
+)
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
 from coopt.solving.explain import no_split
@@ -35,7 +42,7 @@ from coopt.solving.given_design import cheapest_design, choice_left, open_design
 
 def mappings(
     instance: Instance | str | Path,
-    plan: Plan | None = None,
+    plan: Plan | str | Path | None = None,
     *,
     most: int = 10,
     part: str | None = None,
@@ -50,7 +57,7 @@ def mappings(
     instance
         The question, or the file that holds it.
     plan
-        Whose network it is; None where the instance leaves a single network.
+        Whose network it is, or its file; None where the instance leaves a single network.
     most
         How many to return for each workload.
     part
@@ -75,7 +82,7 @@ def mappings(
     if most < 1:
         raise InstanceError(f"mappings: most = {most}, needs at least 1")
     if plan is not None:
-        instance, plan = decided(instance, plan)
+        instance, plan = decided(instance, plan_of(plan))
         network = part_network(instance, plan, "a ranking of mappings", part)
         question, family, uplinks = (
             with_tp(network.question, across=plan.tp_across),

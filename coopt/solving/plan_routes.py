@@ -23,7 +23,7 @@ from coopt.columns.loads import crossings
 from coopt.columns.times import delayed
 from coopt.instance.network import Discipline, Network
 from coopt.instance.numerics import REORDERED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, instance_of
 from coopt.instance.texts import InstanceError
 from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork
@@ -60,7 +60,7 @@ MISSED_BELOW = "the routes found for a cheaper plan miss a bound on time"
 
 
 def route_plan(
-    instance: Instance,
+    instance: Instance | str | Path,
     plan: Plan | str | Path,
     *,
     part: str | None = None,
@@ -97,7 +97,7 @@ def route_plan(
     >>> coopt.route(instance, coopt.solve(instance)).workloads[0].within_bound
     True
     """
-    plan = plan_of(plan)
+    instance, plan = instance_of(instance), plan_of(plan)
     if algorithm is not None and algorithm not in NAMES:
         raise InstanceError(
             f"algorithm {algorithm!r}: is not known, needs one of {', '.join(NAMES)}"

@@ -56,7 +56,7 @@ def reproduce(path: str | Path, *, cheapest: bool = False) -> Reproduction:
     >>> found.rows[0].counted.switches
     (1024, 512)
     """
-    file, designs = Path(path).name, read_designs(path)
+    designs, file = read_designs(path), Path(path).name
     uncounted = [design.id for design in designs if design.published is None]
     if uncounted:
         raise InstanceError(

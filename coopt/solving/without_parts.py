@@ -14,7 +14,7 @@ from coopt.columns.grid import context_of, groups_of
 from coopt.columns.loads import Crossings, crossings
 from coopt.columns.times import delayed
 from coopt.instance.couplings import Losses, Lost
-from coopt.instance.schema import Instance, require_decided
+from coopt.instance.schema import Instance, instance_of, require_decided
 from coopt.instance.texts import both, counted
 from coopt.network.failures import Loss, losses
 from coopt.network.family import Family, without_nics
@@ -82,7 +82,9 @@ class RunningJob:
         )
 
 
-def plan_faults(instance: Instance, plan: Plan | str | Path, *, part: str | None = None) -> Faults:
+def plan_faults(
+    instance: Instance | str | Path, plan: Plan | str | Path, *, part: str | None = None
+) -> Faults:
     """Go through everything that a network is made of: links, NICs, switches, GPUs, HB domains.
 
     Parameters
@@ -103,7 +105,7 @@ def plan_faults(instance: Instance, plan: Plan | str | Path, *, part: str | None
     >>> [fault.part for fault in found if fault.effect == "stops"]
     ['GPU', 'leaf switch', 'HB domain']
     """
-    plan = plan_of(plan)
+    instance, plan = instance_of(instance), plan_of(plan)
     if part in plan.couplings.shared_cores:
         return _core_faults(instance, plan, plan.couplings.shared_cores[part])
     network = trusted_part(instance, plan, "faults", part)

@@ -123,7 +123,7 @@ DERIVED = frozenset(
 AT_OTHER_PRICES = frozenset({"bought-lines", "phased-bill", "phase-capex", "phase-years"})
 
 
-def evaluate_plan(instance: Instance, plan: Plan | str | Path) -> PlanEvaluation:
+def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> PlanEvaluation:
     """What the decisions of a plan amount to on an instance, which need not be the one it was made
     for.
 
@@ -143,7 +143,7 @@ def evaluate_plan(instance: Instance, plan: Plan | str | Path) -> PlanEvaluation
     >>> coopt.evaluate_plan(instance, coopt.solve(instance)).value
     343840.0
     """
-    plan = plan_of(plan)
+    instance, plan = instance_of(instance), plan_of(plan)
     if plan.cost is None:
         raise InstanceError(
             f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"

@@ -159,19 +159,28 @@ def test_nothing_in_place_of_a_plan_is_one_error(name: str) -> None:
         coopt.diff(coopt.solve(ask()), None)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["bom", "explain"])
-def test_a_file_is_as_good_as_its_plan(name: str, tmp_path: Path) -> None:
-    plan, file = coopt.solve(ask()), tmp_path / "plan.json"
+@pytest.mark.parametrize(
+    "name", ["assess", "bom", "evaluate_plan", "explain", "faults", "mappings", "route", "simulate", "traffic"]
+)
+def test_files_are_as_good_as_what_they_hold(name: str, tmp_path: Path) -> None:
+    instance = coopt.load(ROOT / "instances/tiny-64.toml")
+    plan, file = coopt.solve(instance), tmp_path / "plan.json"
     file.write_text(plan.model_dump_json(by_alias=True), "utf-8")
     answer = getattr(coopt, name)
-    assert type(answer(ask(), file)) is type(answer(ask(), plan))
+    assert type(answer(ROOT / "instances/tiny-64.toml", file)) is type(answer(instance, plan))
     with pytest.raises(coopt.InstanceError, match=r"^plan = 3: needs a plan"):
-        answer(ask(), 3)
+        answer(instance, 3)
 
 
-def test_nothing_in_place_of_an_instance_is_one_error() -> None:
-    with pytest.raises(coopt.InstanceError, match="instance = None: needs"):
-        coopt.solve(None)  # type: ignore[arg-type]
+def test_nothing_in_place_of_a_file_is_one_error() -> None:
+    asked: list[Callable[[Any], object]] = [coopt.solve, lambda nothing: coopt.best_model(nothing, [])]
+    for ask_it in asked:
+        with pytest.raises(coopt.InstanceError, match=r"^instance = None: needs"):
+            ask_it(None)
+    with pytest.raises(coopt.InstanceError, match=r"^designs = None: needs the path of a file"):
+        coopt.reproduce(None)  # type: ignore[arg-type]
+    with pytest.raises(coopt.InstanceError, match=r"^source = None: needs an instance, a plan"):
+        coopt.bom(None)  # type: ignore[arg-type]
 
 
 def _in_full(instance: coopt.Instance) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
-from coopt.instance.schema import Instance, question_on
+from coopt.instance.schema import Instance, instance_of, question_on
 from coopt.instance.texts import InstanceError, counted
 from coopt.instance.variants import at_min_efficiency, phases_of
 from coopt.instance.workload import Workload
@@ -43,7 +43,7 @@ CAUSES: dict[Cause, tuple[str, ...]] = {
 
 
 def simulate(
-    instance: Instance,
+    instance: Instance | str | Path,
     plan: Plan | str | Path,
     *,
     part: str | None = None,
@@ -76,7 +76,7 @@ def simulate(
     >>> coopt.simulate(instance, coopt.solve(instance)).met
     True
     """
-    plan = plan_of(plan)
+    instance, plan = instance_of(instance), plan_of(plan)
     check_same_question(instance, plan)
     names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
