@@ -515,9 +515,12 @@ class Network(Table):
 
     @property
     def varies_further(self) -> bool:
-        """Whether networks vary in more than products at the ends of links and ports in cages."""
+        """Whether networks vary in more than ports in cages and one product at each end of the
+        links of a level.
+        """
         is_plain = self.nic_planes == self.gpus_per_nic == self.pod_bundles == (1,)
-        return not is_plain or "any" in (self.domain_fill, self.tier_switches)
+        by_choice = "any" in (self.domain_fill, self.tier_switches) or self.cables == "hall"
+        return by_choice or not is_plain
 
     @property
     def keeps_cages(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import chain, islice
-from operator import itemgetter
+from operator import add, itemgetter, le
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +20,10 @@ from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
-from coopt.network.optics import EndsByLevel, PerModule
+from coopt.network.optics import EndsByLevel, OpticValues, PerModule
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
+from coopt.plan.parts import Design
 
 
 def least_ends(
@@ -60,9 +61,63 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
 
     No length has more modules than the level as a whole, so that `least_ends` are a lower bound.
     """
+    bare, options = _options(instance, family, uplinks)
+    if options is None or not family.choices:
+        return None if options is None else bare
+    cheapest = _with_cables(
+        bare, [[min(runs, key=partial(_added, instance)) for runs in level] for level in options]
+    )
+    if not _limits_other_sums(instance) or _keeps_limits(instance, cheapest):
+        return cheapest
+    others = (_with_cables(bare, cables) for cables in _by_price_and_power(instance, options))
+    return next((other for other in others if _keeps_limits(instance, other)), cheapest)
+
+
+def laid_each(
+    instance: Instance, family: Family, uplinks: int, values: OpticValues
+) -> Iterator[Family]:
+    """A family at one number of uplinks with each choice of cables that no other beats, by the
+    `values` of a module: which is best depends on what else there is.
+    """
+    bare, options = _options(instance, family, uplinks)
+    if not family.choices:
+        yield bare
+    elif options is not None:
+        rows = _unbeaten(options, lambda optic: (*map(Fraction, values(optic)),))
+        yield from (_with_cables(bare, cables) for _, cables in rows)
+
+
+def laid_as(instance: Instance, family: Family, design: Design) -> Family | None:
+    """A family with the cables that a design lists by their lengths; None where it may not have
+    these.
+    """
+    uplinks = design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
+    bare, options = _options(instance, family, uplinks)
+    if options is None:
+        return None
+    cables = [
+        [_named(runs, tier.ends_at(runs[0].length_m)) for runs in level if runs]
+        for level, tier in zip(options, design.fabric.tier, strict=True)
+    ]
+    found = [[run for run in level if run is not None] for level in cables]
+    return _with_cables(bare, found) if found == cables else None
+
+
+def _named(runs: Sequence[CableRun], names: tuple[str, str]) -> CableRun | None:
+    return next((run for run in runs if (run.ends.below.name, run.ends.above.name) == names), None)
+
+
+Options = list[list[list[CableRun]]]
+"""The cables that each length of each level may have."""
+
+
+def _options(instance: Instance, family: Family, uplinks: int) -> tuple[Family, Options | None]:
+    """A family at one number of uplinks, and what its cables may be; None where one is longer than
+    any reaches.
+    """
     family, choices = replace(family, uplink_choices=(uplinks,), choices=()), family.choices
     if not choices:
-        return family
+        return family, []
     placed_chain = PlacedChain.of(instance, family, uplinks)
     options = [
         [
@@ -77,15 +132,7 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
             _runs_of(placed_chain, family.per_module), choices, strict=True
         )
     ]
-    if not all(runs for level in options for runs in level):
-        return None
-    cheapest = _with_cables(
-        family, [[min(runs, key=partial(_added, instance)) for runs in level] for level in options]
-    )
-    if not _limits_other_sums(instance) or _keeps_limits(instance, cheapest):
-        return cheapest
-    others = (_with_cables(family, cables) for cables in _unbeaten(instance, options))
-    return next((other for other in others if _keeps_limits(instance, other)), cheapest)
+    return family, options if all(runs for level in options for runs in level) else None
 
 
 def least_laid(
@@ -123,37 +170,61 @@ def _keeps_limits(instance: Instance, family: Family) -> bool:
     return within_limits(instance, family, cost_of(instance, family, family.uplink_choices[0]))
 
 
-def _unbeaten(
-    instance: Instance, options: Sequence[Sequence[Sequence[CableRun]]]
-) -> Iterator[list[list[CableRun]]]:
+def _by_price_and_power(instance: Instance, options: Options) -> Iterator[list[list[CableRun]]]:
     """The cables of all lengths, those that add least to the objective first, that no others beat
-    in price and power; of equal ones those whose names come first.
+    in price and power.
     """
-    sums: list[tuple[Fraction, Fraction, tuple[str, ...], list[CableRun]]]
-    sums = [(Fraction(0), Fraction(0), (), [])]
-    for runs in chain.from_iterable(options):
-        longer = sorted(
-            (
-                (usd + _sum_of(run, "usd"), w + _sum_of(run, "w"), names + _names(run), [*of, run])
-                for usd, w, names, of in sums
-                for run in runs
-            ),
-            key=itemgetter(0, 1, 2),
+    rows = _unbeaten(options, lambda optic: (Fraction(optic.usd), Fraction(optic.w)))
+    rows.sort(key=lambda row: weigh(instance.objective, float(row[0][0]), float(row[0][1])))
+    return (cables for _, cables in rows)
+
+
+Sums = tuple[Fraction, ...]
+
+
+def _unbeaten(
+    options: Options, measured: Callable[[Optic], Sums]
+) -> list[tuple[Sums, list[list[CableRun]]]]:
+    """The cables of all lengths that no others beat in what modules measure, with the sums; of
+    equal ones those that cost and draw least, then those whose names come first.
+    """
+
+    def measures(run: CableRun) -> tuple[Sums, Sums]:
+        whole = (
+            [run.below * one + run.above * other for one, other in zip(*of_ends, strict=True)]
+            for of_ends in (
+                map(measured, run.ends),
+                ((Fraction(optic.usd), Fraction(optic.w)) for optic in run.ends),
+            )
         )
-        sums = []
-        for one in longer:
-            if not sums or one[1] < sums[-1][1]:
-                sums.append(one)
-    sums.sort(key=lambda one: weigh(instance.objective, float(one[0]), float(one[1])))
-    for *_, of in sums:
-        runs_left = iter(of)
-        yield [list(islice(runs_left, len(level))) for level in options]
+        sums, costs = map(tuple, whole)
+        return sums, costs
+
+    rows: list[tuple[Sums, Sums, tuple[str, ...], list[CableRun]]] = []
+    for runs in chain.from_iterable(options):
+        steps = [(*measures(run), _names(run), run) for run in runs]
+        longer = [
+            (_sum(sums, more), _sum(costs, dearer), names + further, [*of, run])
+            for sums, costs, names, of in rows or [((), (), (), [])]
+            for more, dearer, further, run in steps
+        ]
+        rows = []
+        for row in sorted(longer, key=itemgetter(0, 1, 2)):
+            # of two sums the last one that was kept has the least of the second
+            rivals = rows if len(row[0]) > 2 else rows[-1:]
+            if not any(all(map(le, rival, row[0])) for rival, *_ in rivals):
+                rows.append(row)
+    counts = [len(level) for level in options]
+    return [(sums, _by_level(cables, counts)) for sums, _, _, cables in rows]
 
 
-def _sum_of(run: CableRun, measure: str) -> Fraction:
-    """What cables add to a bill, exactly."""
-    below, above = (Fraction(getattr(optic, measure)) for optic in run.ends)
-    return run.below * below + run.above * above
+def _sum(sums: Sums, more: Sums) -> Sums:
+    return tuple(map(add, sums, more)) if sums else more
+
+
+def _by_level(cables: Iterable[CableRun], counts: Sequence[int]) -> list[list[CableRun]]:
+    remaining = iter(cables)
+    return [list(islice(remaining, count)) for count in counts]
 
 
 def _names(run: CableRun) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
 from coopt.network.family import CableRun, Family, LinkEnds, TierLevel
 from coopt.network.growth import grown, grows
-from coopt.network.laying import laid, least_laid
+from coopt.network.laying import laid_as, least_laid
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.space import Space, families
@@ -449,8 +449,7 @@ def _listed(pinned: Instance, design: Design, links: range | None) -> Iterator[F
         if not listed.choices:
             yield listed
         elif listed.tiers == design.fabric.tiers and uplinks in listed.uplink_choices:
-            spared = replace(listed, spare_domains=design.spare_domains)  # which limits count
-            yield from filter(None, [laid(pinned, spared, uplinks)])
+            yield from filter(None, [laid_as(pinned, listed, design)])
 
 
 def _earlier(

@@ -24,7 +24,7 @@ from coopt.network.family import (
     Wiring,
 )
 from coopt.network.filling import EndPoints, pod_span, wirings
-from coopt.network.laying import laid, least_ends
+from coopt.network.laying import laid_each, least_ends
 from coopt.network.optics import (
     EndsByLevel,
     OpticValues,
@@ -388,10 +388,10 @@ class Space:
         network = self.instance.network
         for built, wiring, options in _without_ends(network, parts, levels):
             listed = built.family(network, wiring, options[0])
-            if network.cables == "hall":
-                yield from self._by_length(listed, options)
-                continue
             choices = [ends for ends in options if _leaves_room(listed, ends)]
+            if network.cables == "hall":
+                yield from self._by_length(listed, choices)
+                continue
             if self.grow:
                 yield from _with_ends(listed, choices)
                 continue
@@ -417,7 +417,8 @@ class Space:
                 if self.unlaid:
                     yield family
                 else:
-                    yield from filter(None, (laid(self.instance, family, u) for u in uplinks))
+                    for u in uplinks:
+                        yield from laid_each(self.instance, family, u, self.optic_values)
 
 
 Ports = tuple[tuple[int, int], tuple[int, ...]]

@@ -107,6 +107,11 @@ class Tier(Record):
         """The products at the lower and at the upper ends of the tier's links."""
         return self.optic_below or self.optic, self.optic
 
+    def ends_at(self, length_m: int) -> tuple[str, str]:
+        """The products at both ends of its links of a length."""
+        kinds = (cables.ends for cables in self.cables if length_m <= cables.longest_m)
+        return next(kinds, self.ends)
+
     @property
     def optics(self) -> tuple[str, ...]:
         """The distinct products at the ends of the tier's links, that of the upper end first."""

@@ -5,6 +5,7 @@ that all workloads have in turn is a fleet of one island."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
@@ -20,11 +21,13 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.failures import losses
-from coopt.network.family import Family, without_nics
+from coopt.network.family import CableRun, Family, without_nics
 from coopt.network.growth import grown, grows
+from coopt.network.laying import length_runs
 from coopt.network.optics import links_to_core
 from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
+from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.perf.collectives import Reciprocals
@@ -360,6 +363,30 @@ def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
     return tuple(family for family, _ in built), tuple(uplinks for _, uplinks in built)
 
 
+def every_cabling(question: Instance, family: Family) -> Iterator[Family]:
+    """A network with any ends that reach for each length of its cables; of those with the same modules one."""
+    for uplinks in family.uplink_choices:
+        bare = replace(family, uplink_choices=(uplinks,), choices=())
+        chosen: dict[Any, list[list[CableRun]]] = {(): []}
+        for level, pairs in zip(
+            length_runs(placing_of(question, bare, uplinks), bare.per_module), family.choices, strict=True
+        ):
+            chosen = {modules: [*runs, []] for modules, runs in chosen.items()}
+            for length_m, run in sorted(level.items()):
+                longer = {}
+                for modules, runs in chosen.items():
+                    for ends in (pair for pair in pairs if pair.reach_m >= length_m):
+                        counts = Counter(dict(modules))
+                        counts.update({ends.below.name: run["below"]})
+                        counts.update({ends.above.name: run["above"]})
+                        one = CableRun(length_m, ends, run["links"], run["below"], run["above"])
+                        longer[tuple(sorted(counts.items()))] = [*runs[:-1], [*runs[-1], one]]
+                chosen = longer
+        for runs in chosen.values():
+            optics = tuple(level[-1].ends for level in runs)
+            yield replace(bare, optics=optics, cables=tuple(map(tuple, runs)))
+
+
 class Job:
     """What an island trains in a phase, on a GPU that reaches so much: what to try, and whether it will do."""
 
@@ -387,6 +414,10 @@ class Job:
         cluster = self.question.cluster.model_copy(update={"gpus": (gpus,)})
         question = self.question.model_copy(update={"cluster": cluster})
         network = question.network
+        if network.cables == "hall":
+            unlaid = (one for one in families(question, unlaid=True) if _has_room(one))
+            every_laid = (one for family in unlaid for one in every_cabling(question, family))
+            return [one for laid in every_laid for one in self._with_every_core_end(laid)]
         own_ends = network.link_ends != "same" and network.switch_cages != "kept"
         split: Callable[[Any], Any] = cages if own_ends else tuple
         alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}

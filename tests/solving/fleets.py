@@ -34,6 +34,10 @@ ENDS = ("ends",)
 """Links with a module of its own at either end."""
 CORE_ENDS = ("core ends",)
 """The same, with modules that reach a core and bounds that are seldom in the way."""
+HALLS = ("hall",)
+"""The same, each cable with the ends that reach as far as the hall takes it."""
+CORE_HALLS = ("core hall",)
+"""The same, beside a core."""
 AT_ONCE = ("filled", "tiers")
 """What networks that grow do not have."""
 
@@ -60,7 +64,7 @@ def fleets(
         Which of `SIDES` networks may have; those drawn more often stand more than once.
     """
     count = draw(st.sampled_from(phases))
-    core_ends = many_sided == CORE_ENDS
+    core_ends = many_sided in (CORE_ENDS, CORE_HALLS)
     gpus = sorted(draw(st.lists(st.sampled_from([32] if core_ends else [16, 24, 32]), min_size=count, max_size=count)))
     include = draw(st.sampled_from([[*KINDS, "gpu"], [*KINDS, "gpu"], ["nic", "switch", "gpu"]]))
     network, workloads = _network(draw), draw(st.sampled_from([2, 2, 3]))
@@ -150,8 +154,8 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own = {"nics": [nic], "optics": optics(draw, [400]), "hb_domains": domains, "nics_per_gpu": 2}
         own |= {"fabrics": ["clos", "rail-optimized"]}
         return {"tier_switches": "any", "switches": named, **own}
-    if kind in ("ends", "core ends"):
-        core = kind == "core ends"
+    if kind in ("ends", "core ends", "hall", "core hall"):
+        core = kind.startswith("core")
         (first, *_), nic = network["hb_domains"], {"name": "nic400", "gbit_s": 400, "usd": 900, "w": 20}
         domains = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in (1, 2)]
         ports = [8, 12, 16] if core else [4, 8]
@@ -165,7 +169,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
         own |= {"max_tiers": 2, "fabrics": draw(st.sampled_from(["clos", "rail-optimized"]))} if core else {}
         own["switch_cages"] = draw(st.sampled_from(["told", "kept"]))
-        return {"link_ends": "any", "hb_domains": domains, **own}
+        return {"link_ends": "any", "hb_domains": domains, **own, **(_hall(draw, own) if "hall" in kind else {})}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
     if kind in ("bundles", "both"):
@@ -207,6 +211,19 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
             {"name": "far", "gbit_s": rate, "reach_m": 500, "usd": draw(st.integers(0, 3000)), "w": 5}
         )
     return found
+
+
+def _hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
+    """Rows of a hall, switches with or without heights, and a cable that reaches everywhere beside shorter ones."""
+    first, *others = network["optics"]
+    reaches = [draw(st.sampled_from([6, 10, 500])) for _ in others]
+    halves = [first | {"name": "short", "usd": first["usd"] / 2, "reach_m": draw(st.sampled_from([6, 8, 10]))}]
+    listed = [first | {"reach_m": 500}, *halves]
+    listed += [one | {"reach_m": reach} for one, reach in zip(others, reaches, strict=True)]
+    rows = {"racks_per_row": draw(st.sampled_from([1, 2, 5])), "row_pitch_m": draw(st.sampled_from([1.0, 3.0, 9.0]))}
+    rows["switch_rack_units"] = draw(st.sampled_from([1.0, 4.0]))
+    height = draw(st.sampled_from([{}, {"rack_units": 1}]))
+    return {"cables": "hall", "optics": listed, "hall": rows, "switches": [one | height for one in network["switches"]]}
 
 
 def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any]:

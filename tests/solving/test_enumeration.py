@@ -19,7 +19,9 @@ from tests.solving import oracle
 from tests.solving.fleet_oracle import TooManyError, enumerated
 from tests.solving.fleets import (
     CORE_ENDS,
+    CORE_HALLS,
     ENDS,
+    HALLS,
     JOINED,
     SIDES,
     budgeted,
@@ -114,6 +116,8 @@ KINDS = {
     "fleets of planes that join a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=JOINED), 25),
     "fleets with ends of their own": Kind(fleets((1, 2), (0, 0, 2), many_sided=ENDS, **ALL), 20, 1),
     "fleets with own ends into a core": Kind(fleets((1, 1, 2), (0, 0, 2), cores=True, many_sided=CORE_ENDS), 40, 1),
+    "fleets in their halls": Kind(fleets((1,), (0, 0, 2), doubts=True, many_sided=HALLS), 40, 1),
+    "fleets in one hall with their core": Kind(fleets((1,), (0, 0, 2), cores=True, many_sided=CORE_HALLS), 40, 1),
     "rings of sites": Kind(sites.instances(), 60, 2, least=sites.enumerated),
     "rings of sites with labour": Kind(st.builds(owned, sites.instances(), SHARE, SHARE), 30, 2, sites.enumerated),
     "rings of sites with ends of their own": Kind(sites.instances(own_ends=True), 30, 2, sites.enumerated),

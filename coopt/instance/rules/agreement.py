@@ -72,10 +72,12 @@ def _cables(instance: Question) -> Iterator[str]:
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "[[existing]]": instance.existing,
-        # which the program sets itself where there are several networks
-        "network.link_ends = 'same'": network.link_ends == "same" and not instance.same_ends,
-        "network.link_reach_m": "link_reach_m" in network.model_fields_set,
-        **dict.fromkeys(instance.several_networks, True),
+        "network.link_ends = 'same'": network.link_ends == "same",
+        # links into a core, whose lengths depend on all islands, keep its last number
+        "network.link_reach_m": (
+            "link_reach_m" in network.model_fields_set and not instance.asks("core")
+        ),
+        **dict.fromkeys(instance.asks("direct", "phases", "ring"), True),
     }
     given = [key for key, is_given in others.items() if is_given]
     if given:

@@ -407,9 +407,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "cables",
         (
-            "if network.cables = 'hall', cables are of the kinds that add least to the objective"
-            " within the limits, of those that reach their lengths in the hall; else no lengths"
-            " are listed"
+            "if network.cables = 'hall', cables reach their lengths in the hall, and of one network"
+            " add least to the objective within the limits; else no lengths are listed"
         ),
     ),
     (

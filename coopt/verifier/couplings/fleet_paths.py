@@ -5,6 +5,7 @@ serve or some more.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise, product
@@ -17,6 +18,7 @@ from coopt.verifier.couplings.core import core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.parts.enumeration import Condition, fast_enough, fewest_spares, no_condition
+from coopt.verifier.parts.halls import every_laid_stage
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import DesignFamily, OpticPair, attachments, families_of
 from coopt.verifier.parts.stages import (
@@ -49,12 +51,12 @@ class ServingStage(NamedTuple):
 
 
 class NetworkKind(NamedTuple):
-    """Networks of a family that have the same modules, at the lower ends of links into a core
-    `core_end`.
+    """Networks of a family that have the same modules, or of `choices` by their lengths that carry
+    as many links, at the lower ends of links into a core `core_end`.
     """
 
     family: DesignFamily
-    optics: Optics
+    choices: tuple[Optics, ...]
     core_end: Optic | None
 
 
@@ -181,27 +183,32 @@ class IslandPaths:
     def kinds(self, family: DesignFamily) -> Iterator[NetworkKind]:
         """The kinds of networks of a family; the one of a single domain has no modules."""
         if family.stands:
-            yield NetworkKind(family, self._standing(family).optics, None)
+            yield NetworkKind(family, (self._standing(family).optics,), None)
             return
         tiers = range(self.fleet.question.network.max_tiers + 1)
         for end, cored in families_joined(self.fleet.question, self.fleet.kind, family):
             if family.attachment is None:
-                yield NetworkKind(cored, (), end)
+                yield NetworkKind(cored, ((),), end)
                 continue
-            for optics in (
-                optics
-                for count in filter(family.attachment.is_named_once, tiers)
-                for optics in self.optics_of(family, count)
-            ):
-                yield NetworkKind(cored, optics, end)
+            by_length = self.fleet.question.network.cables == "hall"
+            alike = defaultdict[object, list[Optics]](list)
+            for count in filter(family.attachment.is_named_once, tiers):
+                for optics in self.optics_of(family, count):
+                    carried = tuple(map(family.attachment.carried, optics))
+                    alike[carried if by_length else optics].append(optics)
+            for choices in alike.values():
+                yield NetworkKind(cored, tuple(choices), end)
 
     def candidates(self, name: str, kind: NetworkKind) -> Iterator[dict[int, list[GrowthStage]]]:
         """For every network of a kind in the end, in time or not, what could stand in each
         phase.
         """
-        choices = {len(kind.optics): [kind.optics]}
+        count = len(kind.choices[0])
         return self._grown_to(
-            self._demands[name], kind.family, lambda tiers: choices.get(tiers, []), kind.core_end
+            self._demands[name],
+            kind.family,
+            lambda tiers: kind.choices if tiers == count else (),
+            kind.core_end,
         )
 
     def grown(self, name: str, stages: dict[int, list[GrowthStage]]) -> Iterator[IslandPath]:
@@ -259,7 +266,12 @@ class IslandPaths:
             ports = standing.ports
             yield {last_phase: [last_stage(family, ports, (ports.up,), standing.optics)]}
             return
-        for last_network in last_stages(network, family, optics_of, core_end):
+        by_length = self.fleet.question, self.fleet.kind, family, optics_of, core_end
+        for last_network in (
+            every_laid_stage(*by_length)
+            if network.cables == "hall"
+            else last_stages(network, family, optics_of, core_end)
+        ):
             stages = {
                 t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase
             }

@@ -245,6 +245,15 @@ def _least_usd(instance: Instance, optic: Optic) -> float:
     return optic.usd
 
 
+def numbered_optics(instance: Instance) -> tuple[str, ...]:
+    """Optics whose bill, or use, depends on how many there are of each."""
+    sharing, names = instance.sharing, _standing_optics(instance)
+    names |= {discount.item for discount in sharing.discount if discount.kind == "optics"}
+    if sharing.most_products.optics is not None:
+        names |= {optic.name for optic in instance.network.optics}
+    return tuple(sorted(names))
+
+
 def _standing_optics(instance: Instance) -> set[str]:
     """Optics of which some stand, and so have no price."""
     return {

@@ -25,7 +25,13 @@ from coopt.verifier.parts.bills import (
     key_of,
 )
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
-from coopt.verifier.parts.halls import Laid, check_cables, check_one_kind, laid_cables
+from coopt.verifier.parts.halls import (
+    Laid,
+    check_cables,
+    check_one_kind,
+    laid_cables,
+    named_cables,
+)
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
@@ -95,7 +101,11 @@ def check_part(
             ]
             for level, claimed in enumerate(optics, start=1)
         ]
-        laid = laid_cables(question, kind, caged_family, ports, ends)
+        laid = (
+            named_cables(question, caged_family, ports, ends, design.fabric)
+            if question.several_networks
+            else laid_cables(question, kind, caged_family, ports, ends)
+        )
         check_cables(ledger, design.fabric, laid)
         if laid is None:
             raise UnsoundError

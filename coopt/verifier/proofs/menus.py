@@ -294,15 +294,19 @@ class IslandMenu:
         units = Counter[ProductKey]({("hb", family.hb.name): installed})
         if attachment is not None:
             network = self._fleet.question.network
-            carried = tuple(map(attachment.carried, kind.optics))
+            carried = tuple(map(attachment.carried, kind.choices[0]))
             caged = in_cages(network, family, carried).network
             units["nic", attachment.nic.name] = family.domains * family.rails
             links = family.domains * family.rails * family.copies
             ports = links + family.to_core
-            for tier, (ends, of_module) in enumerate(zip(kind.optics, carried, strict=True), 1):
-                for optic, count in zip(ends, of_module, strict=True):
-                    units["optics", optic.name] += ceil_ratio(links, count)
-                is_last = tier == len(kind.optics)
+            for tier, (levels, of_module) in enumerate(
+                zip(zip(*kind.choices, strict=True), carried, strict=True), 1
+            ):
+                # which products there are of several to choose from is not known
+                for optics, count in zip(zip(*levels, strict=True), of_module, strict=True):
+                    if len({optic.name for optic in optics}) == 1:
+                        units["optics", optics[0].name] += ceil_ratio(links, count)
+                is_last = tier == len(carried)
                 links = 0 if is_last else math.ceil(links / network.largest_ratio * ROUNDED)
                 radix = caged.at(tier).radix
                 units["switch", attachment.at(tier).name] += ceil_ratio(ports + links, radix)
