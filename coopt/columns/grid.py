@@ -157,8 +157,7 @@ def layout_of(family: Family, site: DomainSet, room: int = -1) -> NicLayout:
     counts = {"leaves": family.leaves, "planes": family.all_planes} if at_random else {}
     # of domains that are filled otherwise each mapping says how many
     gpus = site.active if site.alike else 1
-    of_leaf, _ = family.leaf_block if span else (1, 0)
-    in_turn = family.fabric == "rail-optimized" and of_leaf > 1 and span < domains
+    in_turn = span > 0 and family.takes_turns
     groups = family.rail_groups if in_turn else 1
     return NicLayout(
         domains=domains,

@@ -145,13 +145,15 @@ class CableList:
         planes = per_gpu if split else 1
         rails = len({*of_port[::planes]}) if len(self.cables) > 1 else 1
         leaf_rails = self._leaves_of_server() // planes
-        fabric = "rail-only" if rails > 1 else "rail-optimized" if self._by_rail() else "clos"
+        in_turn = planes == 1 and self._by_port(per_gpu, leaf_rails)
+        by_rail = not in_turn and self._by_rail()
+        fabric = "rail-only" if rails > 1 else "rail-optimized" if by_rail else "clos"
         if len(self.cables) == 1 and leaf_rails > 1:
             fabric = "rail-only"
         levels = range(1, len(self.cables) + 1)
         tiers = [self._tier(level) for level in levels]
         self._check_spread()
-        by_rail = fabric != "clos" and len(self.cables) > 1
+        by_rail = in_turn or (fabric != "clos" and len(self.cables) > 1)
         leaf_domains = {"leaf_domains": self._leaf_domains()}
         if len(self.cables) == 1 or (not by_rail and tiers[0]["down"] % (ports // planes)):
             leaf_domains = {}
@@ -216,6 +218,17 @@ class CableList:
             server: [of_port[port] for port in sorted(of_port, key=_natural)]
             for server, of_port in leaves.items()
         }
+
+    def _by_port(self, per_gpu: int, rails: int) -> bool:
+        """Whether the ports of each GPU take turns in the leaves of its server, all on one
+        network.
+        """
+        pairs = (
+            {(leaf, number % per_gpu % rails) for number, leaf in enumerate(leaves)}
+            for leaves in self._leaves_of_ports.values()
+        )
+        joined = len(self.cables) > 1 and len({*self._networks()}) == 1
+        return joined and 1 < rails <= per_gpu and all(len(found) == rails for found in pairs)
 
     def _by_rail(self) -> bool:
         """Whether each leaf has the same ports of several servers, and not all of theirs."""

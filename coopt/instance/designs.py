@@ -108,9 +108,9 @@ class PublishedDesign(Table):
         Count | None,
         Field(
             description=(
-                "rails of a domain, each with leaves of its own unless the fabric is a clos:"
-                " gpus_per_domain (if left out), a divisor of it, or as many as a domain has ports"
-                " in a plane"
+                "rails of a domain with leaves of their own: gpus_per_domain (if left out), a"
+                " divisor of it, or as many as it has ports in a plane; in a clos the leaves that"
+                " the ports of each GPU take turns in (1 if left out)"
             )
         ),
     ] = None
@@ -171,7 +171,12 @@ class PublishedDesign(Table):
     @property
     def leaf_rails(self) -> int:
         """Number of positions of a domain with leaves of their own."""
-        return self.rails or self.gpus_per_domain
+        return self.rails or (1 if self.fabric == "clos" else self.gpus_per_domain)
+
+    @property
+    def ports_in_plane(self) -> int:
+        """Ports of a GPU that lead to one plane."""
+        return self.nic_ports // self.planes
 
     @property
     def nic_gbit_s(self) -> float | None:
@@ -193,7 +198,7 @@ class PublishedDesign(Table):
     @property
     def block(self) -> int:
         """Number of end points of a domain that one leaf serves together."""
-        return self.domain_ends // (1 if self.fabric == "clos" else self.leaf_rails)
+        return self.domain_ends // self.leaf_rails
 
     @property
     def optics(self) -> tuple[Optic, ...]:
@@ -308,9 +313,16 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
     has, published = design.nic_ports, design.published
     yield from broken(
         (
-            is_clos and design.rails is not None,
-            f"rails = {rails}: every leaf of a clos serves all rails, needs no rails or another"
-            " fabric",
+            is_clos and design.ports_in_plane % rails,
+            f"rails = {rails}: in a clos these are the leaves that the ports of each GPU in a plane"
+            f" take turns in, needs a divisor of nic_ports / planes = {design.ports_in_plane}, or"
+            " another fabric",
+        ),
+        (
+            is_clos and rails > 1 and len(design.tiers) == 1,
+            f"rails = {rails}: no second tier joins the leaves that the ports of a GPU lead to,"
+            f" needs a second tier, or planes ="
+            f" {design.planes * rails}",
         ),
         (
             not is_clos and design.gpus_per_domain % rails and rails != design.domain_ends,

@@ -47,11 +47,6 @@ class Existing(PublishedDesign):
         return self.gpus < 2 * gpus <= 2 * self.gpus
 
     @property
-    def ports_in_plane(self) -> int:
-        """Ports of a GPU that lead to one plane."""
-        return self.nic_ports // self.planes
-
-    @property
     def link_gbit_s(self) -> float:
         """Rate of a port of its NICs (Gbit/s)."""
         assert self.nic_gbit_s is not None, "checked as soon as the instance is read"
@@ -59,9 +54,13 @@ class Existing(PublishedDesign):
 
     @property
     def joined_as(self) -> SwitchedKind:
-        """The fabric: rails below pods of their own, which nothing joins, are networks apart."""
-        apart = self.pod == "rail" and len(self.tiers) == 2
-        return "rail-only" if apart else self.fabric
+        """The fabric: rails below pods of their own, which nothing joins, are networks apart, and
+        leaves that the ports of a GPU take turns in have a share of the rails of some domains.
+        """
+        if self.pod == "rail" and len(self.tiers) == 2:
+            return "rail-only"
+        takes_turns = self.fabric == "clos" and self.leaf_rails > 1
+        return "rail-optimized" if takes_turns else self.fabric
 
     @property
     def switches(self) -> tuple[Switch, ...]:

@@ -155,11 +155,11 @@ def _as_row(
         "hb_domain": _listed(listed, "hb_domains", hb["name"]),
         "domains": hb["count"],
         "gpus_per_domain": hb["size"],
-        "fabric": fabric["kind"],
         "nic": nic,
         "nics_per_gpu": per_gpu,
         "nic_ports": per_gpu * planes * in_plane,
         "planes": planes,
+        "fabric": fabric["kind"],
         **_fill(design, origin),
         "tiers": [
             {
@@ -209,6 +209,9 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
     of_nics = {"rails": ends} if ends > hb["size"] else {}  # a leaf for each port of a GPU
     if fabric["tiers"] == 1:
         return bundles | (of_nics if fabric["kind"] == "rail-only" else {})
+    if span := fabric.get("leaf_domains", 0):
+        turns, of_ports = {"rails": ends * span // down, "leaf_domains": span}, ends > hb["size"]
+        return {**bundles, **turns, **({"fabric": "clos"} if of_ports else {})}
     if fabric["kind"] == "clos":
         return {**bundles, **({} if down % ends else {"leaf_domains": down // ends})}
     if down < domains or fabric["kind"] == "rail-only":

@@ -229,10 +229,11 @@ def _chain(design: PublishedDesign, tiers: tuple[TierPorts, ...], origin: str) -
         )
     fill, of_unit = _filled(design, tiers[0], origin)
     of_rail = units * of_unit
-    leaves = of_rail * (rails if design.fabric == "rail-optimized" else 1)
+    leaves = of_rail * (1 if is_rail_only else rails)
     uplinks = tiers[0].uplinks(fill)
     tiers[0].check(1, fill, uplinks)
-    pod_leaves = {"unit": of_unit, "rail": of_rail}.get(
+    in_unit = of_unit * (rails if design.fabric == "clos" else 1)
+    pod_leaves = {"unit": in_unit, "rail": of_rail}.get(
         design.pod or "", tiers[1].down if len(tiers) == 3 else leaves
     )
     full_pods, rest = divmod(leaves, pod_leaves)
@@ -358,20 +359,24 @@ def leaf_numbers(design: PublishedDesign, chain: TierChain) -> NDArray[np.int64]
     """The leaf of every end point of one network; shape (end points of a domain, domains).
 
     GPU g of a domain is on rail g mod rails. Leaves are numbered by rail where they serve one, then
-    by unit, then by domain.
+    by unit, then by domain; in a clos port p of a GPU is on rail p mod rails, and leaves are
+    numbered by unit, by domain, then by rail.
     """
     rails, block, unit = design.leaf_rails, design.block, design.unit
     rows = block if design.fabric == "rail-only" else design.domain_ends
     if not chain.pods:
         return np.zeros((rows, design.installed), dtype=np.int64)
     row, domain = np.indices((rows, design.installed))
-    units_before = np.zeros_like(row)
-    if design.fabric == "rail-optimized":
-        ports = 1 if rails > design.gpus_per_domain else design.nic_ports // design.planes
-        gpu, port = divmod(row, ports)
-        row = gpu // rails * ports + port
-        units_before = gpu % rails * -(-design.installed // unit)
     of_unit = -(-unit * block // chain.fill)
     unit_number, place = divmod(domain, unit)
-    leaf = (units_before + unit_number) * of_unit + (place * block + row) // chain.fill
+    if design.fabric == "clos":
+        row, rail = divmod(row, rails)
+    elif design.fabric == "rail-optimized":
+        ports = 1 if rails > design.gpus_per_domain else design.ports_in_plane
+        gpu, port = divmod(row, ports)
+        row, rail = gpu // rails * ports + port, gpu % rails
+        unit_number = rail * -(-design.installed // unit) + unit_number
+    leaf = unit_number * of_unit + (place * block + row) // chain.fill
+    if design.fabric == "clos":
+        leaf = leaf * rails + rail
     return np.asarray(leaf, dtype=np.int64)

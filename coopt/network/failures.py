@@ -61,10 +61,17 @@ def losses(family: Family, uplinks: int) -> tuple[Loss, ...]:
 
 
 def _nics_lost(
-    family: Family, part: str, count: int, lost: int, ports: int, *, aborts: bool
+    family: Family,
+    part: str,
+    count: int,
+    lost: int,
+    ports: int,
+    of_gpu: int | None = None,
+    *,
+    aborts: bool,
 ) -> Loss:
     """A part with which some NICs of a domain lose so many of their ports."""
-    slower, forwarded = without_nics(family, lost, ports)
+    slower, forwarded = without_nics(family, lost, ports, of_gpu)
     return Loss(
         part=part,
         count=count,
@@ -83,7 +90,8 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
     is_shared = is_only or family.fabric != "rail-only"  # there, each rail has spines of its own
     for nics in nics_of_leaf if family.tiers > 1 else ():
         part = f"link from leaf to {above}"
-        yield _fewer(family, part, uplinks * planes, uplinks, 1, nics, aborts=is_only)
+        of_gpu = family.nics_on_leaf
+        yield _fewer(family, part, uplinks * planes, uplinks, 1, nics, of_gpu, aborts=is_only)
     if family.tiers == 2:
         rails = family.nics_of_domain // family.planes
         for bundle, count in _bundles(family.leaves, uplinks, family.spines(uplinks)):
@@ -143,7 +151,8 @@ def _leaves(family: Family, nics_of_leaf: list[int]) -> Iterator[Loss]:
     for planes, count in ((family.planes_together, full_switches), (last_planes, 1)):
         for nics in nics_of_leaf if planes and count else ():
             part, number = "leaf switch", count * family.nic_planes
-            yield _nics_lost(family, part, number, nics * planes, 1, aborts=aborts)
+            of_gpu = family.nics_on_leaf
+            yield _nics_lost(family, part, number, nics * planes, 1, of_gpu, aborts=aborts)
 
 
 def each_nic_on_several(family: Family) -> bool:
@@ -164,11 +173,19 @@ def slower_without_leaf(family: Family) -> float:
     hang on.
     """
     nics = int(nics_on(family, np.arange(family.leaves)).max()) * family.planes_together
-    return without_nics(family, nics, 1)[0]
+    return without_nics(family, nics, 1, family.nics_on_leaf)[0]
 
 
 def _fewer(
-    family: Family, part: str, count: int, of: int, uplinks_gone: int, nics: int, *, aborts: bool
+    family: Family,
+    part: str,
+    count: int,
+    of: int,
+    uplinks_gone: int,
+    nics: int,
+    of_gpu: int | None = None,
+    *,
+    aborts: bool,
 ) -> Loss:
     """A leaf without some of its uplinks: the others and those on other planes carry more, or where
     there is none its NICs are of no use above it, which `aborts` unless they have other ports.
@@ -176,5 +193,5 @@ def _fewer(
     of *= family.nic_planes
     if uplinks_gone < of:
         return Loss(part=part, count=count, leaf_slowdown=of / (of - uplinks_gone))
-    slower, forwarded = without_nics(family, nics, 1)
+    slower, forwarded = without_nics(family, nics, 1, of_gpu)
     return Loss(part=part, count=count, leaf_slowdown=slower, forwarded=forwarded, aborts=aborts)

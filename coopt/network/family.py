@@ -517,6 +517,19 @@ class Family(EquippedDomains, Wiring):
         return self.down // self.leaf_span, self.leaf_span
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether leaves serve several rails of some domains, so that neighbours are on different
+        ones.
+        """
+        is_joined = self.tiers > 1 and self.fabric == "rail-optimized"
+        return is_joined and self.leaf_block[0] > 1 and self.leaf_span < self.domains
+
+    @property
+    def nics_on_leaf(self) -> int | None:
+        """NICs of a GPU that are on one leaf, where leaves take turns; None elsewhere."""
+        return -(-self.nics_per_gpu // self.rail_groups) if self.takes_turns else None
+
+    @property
     def rail_groups(self) -> int:
         """Leaves that the NICs of a domain lead to in a plane, where each serves several rails of
         some domains.
@@ -672,15 +685,17 @@ class Family(EquippedDomains, Wiring):
         return self.uplink_choices[bisect_right(self.uplink_choices, uplinks) - 1]
 
 
-def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool]:
+def without_nics(
+    family: Family, lost: int, ports: int = 1, of_gpu: int | None = None
+) -> tuple[float, bool]:
     """How much longer a domain's traffic takes with some NICs without some of their ports, and
     whether it is forwarded.
 
     All ports that are left share it, those of idle GPUs as well, through other GPUs of the domain;
-    or each GPU keeps to its own ports, if that is faster: where one NIC is hit, or where each keeps
-    ports on other planes.
+    or each GPU keeps to its own ports, if that is faster: where one NIC is hit, where each keeps
+    ports on other planes, or where at most `of_gpu` NICs of a GPU are.
     """
-    planes, of_gpu = family.nic_planes, family.nics_per_gpu * family.nic_planes
+    planes, all_ports = family.nic_planes, family.nics_per_gpu * family.nic_planes
     ports_left = family.nics_of_domain * planes - lost * ports
     # Forwarded traffic passes the HB domain's own network once more.
     hop = family.byte_s / (family.hb.gbyte_s * 1e9)
@@ -688,8 +703,11 @@ def without_nics(family: Family, lost: int, ports: int = 1) -> tuple[float, bool
         max(1.0, family.active_nics * planes / ports_left) + hop if ports_left > 0 else math.inf
     )
     kept = lost <= family.ports_in_plane or ports < planes
-    ports_gone = min(lost, family.nics_per_gpu) * ports if kept else of_gpu
-    own_slowdown = of_gpu / (of_gpu - ports_gone) if ports_gone < of_gpu else math.inf
+    if of_gpu is None:
+        of_gpu = min(lost, family.nics_per_gpu) if kept else family.nics_per_gpu
+        ports = ports if kept else planes
+    left = all_ports - of_gpu * ports
+    own_slowdown = all_ports / left if left > 0 else math.inf
     return min(own_slowdown, spread_slowdown), spread_slowdown < own_slowdown
 
 

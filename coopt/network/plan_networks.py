@@ -62,6 +62,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         switch_count=sum(level.switches for level in chain.levels),
         transceiver_count=sum(map(sum, end_modules(family, chain))),
         pod_bundle=family.pods.each if family.pods else 1,
+        leaf_domains=family.leaf_span if family.takes_turns else 0,
         tier=tuple(_tiers(family, chain.levels)),
     )
     hb = HbDomainChoice(

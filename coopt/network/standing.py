@@ -88,7 +88,7 @@ def family_of(
     down = chain.fill
     if not chain.pods:
         down = stands.installed * (stands.block if apart else stands.domain_ends)
-    elif stands.fabric != "clos":
+    elif stands.joined_as != "clos":
         span = min(span, stands.installed)
         down = span * stands.block
     return Family(
@@ -131,9 +131,18 @@ def _as_laid(optic: Optic, rate: float) -> Optic:
 def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) -> None:
     """Refuse leaves that are filled as no network of ours is."""
     span = chain.fill // stands.block if chain.pods else stands.installed
-    in_turn = stands.block > 1 and stands.fabric == "rail-optimized" and span < stands.installed
+    by_port = stands.fabric == "clos" and stands.leaf_rails > 1
+    holds_all = stands.block > 1 and span >= stands.installed
+    if by_port and (holds_all or chain.fill % stands.block or chain.cores):
+        raise InstanceError(
+            f"{origin}: rails = {stands.leaf_rails}: the time model covers leaves that the ports of"
+            f" a GPU take turns in only on two tiers, with whole HB domains of {stands.block} ports"
+            f" and not all {stands.installed} of them on each leaf, needs leaf_domains of at most"
+            f" {stands.installed - 1}, and two tiers"
+        )
+    in_turn = stands.block > 1 and stands.joined_as == "rail-optimized" and span < stands.installed
     if (stands.block > 1 and stands.fabric == "rail-only") or (
-        in_turn and (chain.cores or stands.ports_in_plane > 1)
+        in_turn and (chain.cores or (stands.ports_in_plane > 1 and not by_port))
     ):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: the time model does not cover leaves with"
@@ -142,7 +151,7 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
             + ", or two tiers that join rails"
             * (stands.ports_in_plane == 1)
         )
-    if in_turn and gpus % (stands.installed * stands.leaf_rails):
+    if in_turn and not by_port and gpus % (stands.installed * stands.leaf_rails):
         raise InstanceError(
             f"{origin}: rails = {stands.leaf_rails}: {gpus:,} GPUs do not spread evenly over the"
             f" rails of {counted(stands.installed, 'HB domain')}, needs a multiple of"

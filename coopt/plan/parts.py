@@ -21,6 +21,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.workload import LONGEST_S
 
 ItemKind = Literal["hb", "nic", "switch", "optics", "panel", "gpu", "wan", "labour", "rack"]
+Named = Annotated[str, Field(min_length=1)]
 
 
 class Record(BaseModel):
@@ -66,7 +67,7 @@ class TierCables(Record):
     """
 
     optic: str
-    optic_below: str | None = None
+    optic_below: Named | None = None
     longest_m: int
     links: int
 
@@ -92,8 +93,8 @@ class Tier(Record):
     uplinks_per_switch: int
     links: int
     optic: str
-    optic_below: str | None = None
-    switch: str | None = None
+    optic_below: Named | None = None
+    switch: Named | None = None
     cables: tuple[TierCables, ...] = ()
 
     @model_serializer(mode="wrap")
@@ -127,7 +128,8 @@ class Fabric(Record):
     breaks out into. `oversubscription` is the ratio of down-ports to uplinks of leaf and pod
     together (1 is non-blocking). `routing` is the discipline assumed for times above leaves, or a
     factor on link loads. On three tiers a leaf has `pod_bundle` links to each aggregation switch of
-    its pod.
+    its pod. Where leaves take turns in the rails of some HB domains, `leaf_domains` says of how
+    many.
     """
 
     kind: Literal["rail-only", "rail-optimized", "clos"]
@@ -140,6 +142,7 @@ class Fabric(Record):
     switch_count: int
     transceiver_count: int
     pod_bundle: int = 1
+    leaf_domains: int = 0
     tier: tuple[Tier, ...]
 
     @property

@@ -171,11 +171,12 @@ def _rivals(design: PublishedDesign) -> Iterator[PricedNetwork]:
     all others as well where the design joins them. What makes a rail may be a GPU of a domain, or
     what the design says.
     """
-    needs, rails = chain_of(design).bandwidth(), min(design.leaf_rails, design.gpus_per_domain)
+    needs, gpus = chain_of(design).bandwidth(), design.gpus_per_domain
+    rails = gpus if design.fabric == "clos" else min(design.leaf_rails, gpus)
     fabrics: list[tuple[SwitchedKind, int]] = (
         [("rail-only", rails)] if design.fabric == "rail-only" else []
     )
-    fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, design.gpus_per_domain)))
+    fabrics += product(("rail-optimized", "clos"), dict.fromkeys((rails, gpus)))
     stacks = product(dict.fromkeys(tier.ports for tier in design.tiers), repeat=3)
     for (fabric, size), stack in product(fabrics, stacks):
         if size == design.gpus:

@@ -108,7 +108,7 @@ MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
     **{name: (case, 12) for name, case in CASES.items()},
     **{f"partition, {name}": (case, 36) for name, case in PARTITIONS.items()},
     **{f"phases, {name}": (case, 48) for name, case in PHASED.items()},
-    **{f"fleet, {name}": (case, 100) for name, case in FLEETS.items()},
+    **{f"fleet, {name}": (case, 50) for name, case in FLEETS.items()},
     "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 20),
     "sites with borders": (lambda: Instance.model_validate(bordered()), 20),
     "a lost channel": (lambda: Instance.model_validate(bordered(robust=LOST_CHANNEL)), 20),

@@ -361,6 +361,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         " plan has, and no more than network.max_tiers",
     ),
     ("levels", "the plan describes each tier once, from the leaves up"),
+    (
+        "leaf-domains",
+        "leaves take turns in rails only in what stands, in those of as many HB domains",
+    ),
     ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
     (
         "uplinks",

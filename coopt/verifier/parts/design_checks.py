@@ -176,6 +176,14 @@ def check_attachment(ledger: Ledger, instance: Instance, design: Design) -> NicA
         for number in (network.gpus_per_nic if fabric.tiers else (1,))
         if number == 1 or (fabric.nic.per_gpu == 1 and not any(size % number for size in sizes))
     ]
+    ledger.holds(
+        "leaf-domains",
+        fabric.leaf_domains == 0,
+        fabric.leaf_domains,
+        0,
+        "Only leaves of a network that stands take turns in the rails of some HB domains, but"
+        f" fabric.leaf_domains is {fabric.leaf_domains}.",
+    )
     planes = fabric.nic.planes
     nic, fits_domain = check_nics(
         ledger, network, fabric.nic, sharers, network.nic_planes if fabric.tiers else (1,)

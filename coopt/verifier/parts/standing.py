@@ -82,8 +82,11 @@ def counted_network(
         switches[0] = _run_at(switches[0], tiers[0].most_down, rate)
     if spine_ports:
         switches[1] = _run_at(switches[1], spine_ports, rate)
+    # leaves that the ports of a GPU take turns in hold some ports of whole domains, as some rails
+    rails = _rails_of(stands)
+    kind = "rail-optimized" if stands.fabric == "clos" and rails > 1 else stands.fabric
     attachment = NicAttachment(
-        "rail-only" if stands.pod == "rail" and ports.tiers == 2 else stands.fabric,
+        "rail-only" if stands.pod == "rail" and ports.tiers == 2 else kind,
         nic.model_copy(
             update={
                 "gbit_s": nic.gbit_s / per_gpu * stands.nics_per_gpu,
@@ -99,8 +102,8 @@ def counted_network(
         ports_in_plane=per_gpu // stands.nics_per_gpu,
     )
     optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
-    of_leaf = stands.gpus_per_domain * per_gpu // (stands.rails or stands.gpus_per_domain)
-    by_rails = ports.tiers > 1 and stands.fabric != "clos"
+    of_leaf = stands.gpus_per_domain * per_gpu // rails
+    by_rails = ports.tiers > 1 and kind != "clos"
     family = DesignFamily(
         gpus,
         hb,
@@ -160,14 +163,19 @@ def _tiers(stands: Existing, rate: Fraction) -> list[_Tier]:
     return tiers
 
 
+def _rails_of(stands: Existing) -> int:
+    """Leaves that the end points of a domain in a plane lead to, if whole domains fill them."""
+    return stands.rails or (1 if stands.fabric == "clos" else stands.gpus_per_domain)
+
+
 def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
     """The ports in use, and those of spines that take cables as they come (0 where bundles are
     equal).
     """
     domains, unit = stands.installed, stands.unit_domains or stands.installed
     of_domain = stands.gpus_per_domain * stands.nic_ports // stands.planes
-    rails = stands.rails or stands.gpus_per_domain
-    of_leaf = of_domain if stands.fabric == "clos" else of_domain // rails
+    rails, whole = _rails_of(stands), stands.fabric == "clos" and stands.rails in (None, 1)
+    of_leaf = of_domain // rails
     if len(tiers) == 1:
         return Ports(1, domains * (of_leaf if stands.fabric == "rail-only" else of_domain)), 0
     if stands.leaf_domains:
@@ -178,10 +186,11 @@ def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:
         fill = min(tiers[0].most_down // of_leaf, unit) * of_leaf
     of_rail = ceil_ratio(domains, unit) * ceil_ratio(unit * of_leaf, fill)
     up = tiers[0].uplinks(fill)
-    down = fill if stands.fabric == "clos" else min(fill // of_leaf, domains) * of_leaf
-    all_leaves = of_rail * (rails if stands.fabric == "rail-optimized" else 1)
+    down = fill if whole else min(fill // of_leaf, domains) * of_leaf
+    all_leaves = of_rail * (1 if stands.fabric == "rail-only" else rails)
     wide = int(tiers[0].up_rate)  # cables of a NIC's rate in one up
-    pod_leaves = {"rail": of_rail, "unit": of_rail // ceil_ratio(domains, unit)}.get(
+    of_unit = (all_leaves if stands.fabric == "clos" else of_rail) // ceil_ratio(domains, unit)
+    pod_leaves = {"rail": of_rail, "unit": of_unit}.get(
         stands.pod or "", tiers[1].most_down if len(tiers) == 3 else all_leaves
     )
     pod_leaves = min(pod_leaves, all_leaves)
@@ -223,6 +232,7 @@ CLAIMED = {
     "tiers": "tiers:",
     "switch": "the switches, from the leaves up:",
     "optics": "the optics, from the leaves up (lower / upper end):",
+    "leaf-domains": "HB domains below leaves that take turns in their rails:",
     "leaf-ports": "the ports of a leaf (down / up):",
     "pod-ports": "the ports of an aggregation switch (down / up / to each leaf):",
     "switch-count": "spines:",
@@ -258,6 +268,13 @@ def is_standing(standing: StandingNetwork, design: Design) -> bool:
     return same_domains and all(claim == stands for claim, stands in pairs)
 
 
+def _in_turn(family: DesignFamily, ports: Ports) -> int:
+    """Domains of which each leaf has several rails, but not all domains; 0 elsewhere."""
+    of_rails = family.leaf_domains and ports.down // family.leaf_domains
+    is_part = family.network.kind == "rail-optimized" and family.leaf_domains < family.domains
+    return family.leaf_domains if of_rails > 1 and is_part else 0
+
+
 def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object, object]]:
     """What a plan claims of a fabric, beside what stands."""
     network, ports, tiers = standing.family.network, standing.ports, fabric.tier
@@ -278,6 +295,7 @@ def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object
             tuple((tier.optic_below or tier.optic, tier.optic) for tier in tiers),
             tuple((ends.below.name, ends.above.name) for ends in standing.optics),
         ),
+        "leaf-domains": (fabric.leaf_domains, _in_turn(standing.family, ports)),
         "leaf-ports": (
             [(tier.down_ports, tier.uplinks_per_switch) for tier in tiers[:1]],
             [(ports.down, ports.up)],

@@ -46,24 +46,27 @@ def ends_by_leaf(design: PublishedDesign, chain: TierChain, network: int) -> Ite
     """The end points of one network, each with the number of its leaf.
 
     GPU g of a domain is on rail g mod rails, or each of its ports on one of its own. Leaves are numbered by rail where
-    they serve one, then by unit, then by domain.
+    they serve one, then by unit, then by domain. In a clos port p of a GPU is on rail p mod rails, which come last.
     """
-    rails = design.rails or design.gpus_per_domain
+    clos = design.fabric == "clos"
+    rails = design.rails or (1 if clos else design.gpus_per_domain)
     ports = design.nic_ports // design.planes
     plane, rail = divmod(network, rails) if design.fabric == "rail-only" else (network, None)
     unit = design.unit_domains or design.installed
-    clos, of_domain = design.fabric == "clos", design.gpus_per_domain * ports
-    block = of_domain if clos else of_domain // rails
+    block = design.gpus_per_domain * ports // rails
     of_unit = -(-unit * block // chain.fill)
     units = -(-design.installed // unit)
     for domain in range(design.installed):
         unit_number, place = divmod(domain, unit)
         for gpu, port in product(range(design.gpus_per_domain), range(ports)):
             own = rail_of(design, gpu, port)
-            if rail in (None, own):
-                units_before = 0 if clos or rail is not None else own * units
-                number = (gpu if clos else gpu // rails) * ports + port
-                number = 0 if rails > design.gpus_per_domain else number
+            if clos:
+                number = gpu * (ports // rails) + port // rails
+                leaf = (unit_number * of_unit + (place * block + number) // chain.fill) * rails + port % rails
+                yield ("end", domain, gpu, plane * ports + port), leaf
+            elif rail in (None, own):
+                units_before = 0 if rail is not None else own * units
+                number = 0 if rails > design.gpus_per_domain else gpu // rails * ports + port
                 leaf = (units_before + unit_number) * of_unit + (place * block + number) // chain.fill
                 yield ("end", domain, gpu, plane * ports + port), leaf
 

@@ -54,6 +54,8 @@ def drawn(seed):
     }
     if draw.random() < 0.5:
         row["rails"] = gpus_per_domain * in_plane
+        if fabric == "clos":  # ports take turns in leaves
+            row["rails"] = draw.choice([n for n in (1, 2, 4, 8) if in_plane % n == 0])
     if draw.random() < 0.5:
         row["leaf_domains"] = draw.choice([1, 2, domains])
     return {

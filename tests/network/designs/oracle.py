@@ -46,7 +46,9 @@ def tables(draw: st.DrawFn) -> Table:
     if fabric != "clos" and ends > rails == table["gpus_per_domain"] and draw(st.booleans()):
         table["rails"] = ends  # each port has a leaf of its own
     if fabric == "clos":
-        del table["rails"]  # every leaf serves all
+        del table["rails"]  # every leaf serves all, or some ports of each GPU
+        if tiers > 1 and draw(st.booleans()):
+            table["rails"] = draw(st.sampled_from([k for k in (1, 2, 4) if nic_ports // table["planes"] % k == 0]))
     return table
 
 
@@ -130,12 +132,10 @@ def _one_tier(design: PublishedDesign, cap: int, networks: int, ends: int) -> tu
 
 def _leaves(design: PublishedDesign, cap: int) -> tuple[list[list[int]], int] | None:
     """Leaves pod by pod (by unit, by rail, or all), and the end points a leaf is sized for."""
-    rails = design.rails or design.gpus_per_domain
-    ports = design.nic_ports // design.planes
-    unit = design.unit_domains or design.domains
-    of_rail = design.gpus_per_domain * ports // rails
     clos = design.fabric == "clos"
-    block = design.gpus_per_domain * ports if clos else of_rail
+    rails = design.rails or (1 if clos else design.gpus_per_domain)
+    unit = design.unit_domains or design.domains
+    block = design.gpus_per_domain * design.nic_ports // design.planes // rails
     served = design.leaf_domains
     if served is not None:
         fill = served * block
@@ -149,12 +149,12 @@ def _leaves(design: PublishedDesign, cap: int) -> tuple[list[list[int]], int] | 
             return None
     leaves: Counter[tuple[int, int, int]] = Counter()
     for domain in range(-(-design.domains // unit) * unit):
-        for rail in range(1 if clos or design.fabric == "rail-only" else rails):
+        for rail in range(1 if design.fabric == "rail-only" else rails):
             for end in range(block):
                 leaves[rail, domain // unit, (domain % unit * block + end) // fill] += 1
     pods: dict[tuple[int, ...], list[int]] = {}
     for (rail, which, _), size in leaves.items():
-        pods.setdefault((rail, which) if design.pod == "unit" else (rail,), []).append(size)
+        pods.setdefault((0 if clos else rail, which) if design.pod == "unit" else (rail,), []).append(size)
     assert max(leaves.values()) <= fill
     return list(pods.values()), fill
 

@@ -187,10 +187,10 @@ REFUSED = {  # what a line becomes, and the keys, tiers and ports that are named
     ),
     "pods of one tier": ((f"tiers = {TWO}", "pod = 'unit'\ntiers = [{ ports = 64 }]"), "pod = 'unit': "),
     "pods of rails of a clos": (('"rail-optimized"', '"clos"\npod = "rail"'), "pod = 'rail': "),
-    "rails of a clos": (('"rail-optimized"', '"clos"\nrails = 4'), "rails = 4: every leaf of a clos serves all rails"),
-    "rails for each port of a clos": (
+    "rails of a clos": (('"rail-optimized"', '"clos"\nrails = 4'), "rails = 4: in a clos these are the leaves that"),
+    "rails for every port of a clos": (
         ('"rail-optimized"', '"clos"\nrails = 16\nnic_ports = 2'),
-        "rails = 16: every leaf of a clos serves all rails, needs no rails or another fabric",
+        "rails = 16: .* take turns in, needs a divisor of nic_ports / planes = 2, or another fabric",
     ),
     "unknown key": (("domains = 64", "domains = 64\nunits = 2"), "units: unknown key"),
     "unknown key of a tier": ((LAST, "{ ports = 64, radix = 64 }]"), r"tiers\[1\].radix: unknown key"),

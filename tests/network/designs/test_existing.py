@@ -152,7 +152,11 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
         ({"cluster.gpus": 128}, "cluster.gpus = 128: existing[0] 'ours' has 8 HB domains"),
         ({"existing.domains": 1}, "domains = 1"),
         ({"existing.domains": {}}, "existing[0].domains.per_hb_domain: is missing"),
-        ({"existing.rails": 3}, "rails = 3: every leaf of a clos serves all rails"),
+        ({"existing.rails": 3}, "rails = 3: in a clos these are the leaves"),
+        (
+            {"existing.rails": 2, "existing.nic_ports": 2, "existing.tiers": [TIER]},
+            "rails = 2: no second tier joins the leaves that the ports of a GPU lead to, needs",
+        ),
         ({"existing.rails": 3, "existing.fabric": "rail-optimized"}, "rails = 3: needs a divisor"),
         (
             {"sharing": {"mode": "partition"}},
@@ -209,6 +213,10 @@ UNITS_OF_FIVE = {
         ({"existing.tiers.1.optic": "800g-dr8", "existing.tiers.1.gbit_s": 200.0}, "tiers[1]"),
         ({"existing.fabric": "rail-only", "existing.rails": 4}, "plane (rails = 8), or two tiers that join rails."),
         ({"existing.fabric": "rail-only", **TWIN_PORTS}, "in a plane (rails = 16)."),
+        (
+            TWIN_PORTS | {"existing.rails": 2, "existing.leaf_domains": 2, "existing.domains": 2, "cluster.gpus": 16},
+            "not all 2 of them on each leaf, needs leaf_domains of at most 1, and two tiers.",
+        ),
         (UNITS_OF_FIVE, "units of 5 HB domains leave some leaves partly empty, which the time model"),
     ],
 )

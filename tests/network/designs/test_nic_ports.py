@@ -1,8 +1,16 @@
 """NICs whose ports lead to one plane or several: one NIC in bills of plans and of designs, lists and verdicts."""
 
+import random
+from itertools import product
+
+import networkx as nx
 import pytest
 
 import coopt
+from coopt.network.cabling import cables
+from coopt.network.failures import losses
+from coopt.network.standing import standing_family
+from coopt.report.cabling import WRITERS
 from coopt.report.csv_files import ranks_csv
 from tests.changes import with_part
 from tests.network.designs.nic_ports import outcome
@@ -40,13 +48,72 @@ def test_every_port_in_a_plane_has_a_rail():
 
 @pytest.mark.parametrize(
     ("keys", "aborts"),
-    [({"fabric": "clos", "leaf_domains": 2}, True), ({"fabric": "rail-optimized", "rails": 16}, False)],
+    [
+        ({"fabric": "clos", "leaf_domains": 2}, True),
+        ({"fabric": "rail-optimized", "rails": 16}, False),
+        ({"fabric": "clos", "leaf_domains": 4, "rails": 2}, False),
+    ],
 )
 def test_a_leaf_stops_nics_that_have_both_ports_on_it(keys, aborts):
     instance = _two_ports(**{"leaf_domains": None, **keys})
     plan = coopt.solve(instance)
     (leaf,) = (fault for fault in coopt.faults(instance, plan).faults if fault.part == "leaf switch")
     assert (leaf.effect == "stops" or leaf.restarts) is aborts
+
+
+def _taking_turns(seed):
+    """A Clos in which the ports of each GPU take turns in leaves, with its family."""
+    draw = random.Random(seed)
+    ports, domains = draw.choice([2, 4, 8]), draw.choice([4, 8, 12])
+    rails, planes = draw.choice([n for n in (2, 4, 8) if ports % n == 0]), draw.choice([1, 2])
+    switch = {"name": "s256", "radix": 256, "port_gbit_s": 400, "usd": 1.0, "w": 1.0}
+    box = {"ports": 256, "switch": switch, "optic": "400g-sr4"}
+    nic = {**TWO_PORTS, "gbit_s": 400 * ports * planes, "ports": [1, ports * planes]}
+    row = {**GIVEN["existing"], "fabric": "clos", "domains": domains, "nic": nic, "tiers": [box, box]}
+    row |= {"nic_ports": ports * planes, "planes": planes, "rails": rails, "leaf_domains": draw.choice([1, 2, 3])}
+    row["tiers"] = [{**box, "down": 8 * ports // rails * row["leaf_domains"], "up": draw.choice([8, 16])}, box]
+    table = {**GIVEN, "cluster": {"gpu": "h100-sxm", "gpus": 8 * domains}, "existing": row}
+    table["workload"] = {**GIVEN["workload"], "global_batch": 8 * domains}
+    instance = coopt.Instance.model_validate(table)
+    return instance, standing_family(instance, 8 * domains)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_leaf_takes_only_its_ports_of_each_gpu(seed):
+    instance, family = _taking_turns(seed)
+    (row,) = instance.existing
+    ports = nx.Graph()  # of every GPU and its leaves, as a reader of the designs page wires them
+    for domain, gpu, plane in product(range(row.domains), range(8), range(row.planes)):
+        for port in range(row.ports_in_plane):
+            leaf = "leaf", plane, domain // row.leaf_domains, port % row.rails
+            links = ports.get_edge_data((domain, gpu), leaf, {"links": 0})["links"]
+            ports.add_edge((domain, gpu), leaf, links=links + 1)
+    leaves = [node for node in ports if node[0] == "leaf"]
+    (lost,) = (loss for loss in losses(family, family.uplink_choices[0]) if loss.part == "leaf switch")
+    worst = max(ports.edges[leaf, gpu]["links"] for leaf in leaves for gpu in ports[leaf])
+    assert lost.domain_slowdown == row.nic_ports / (row.nic_ports - worst)
+    assert (lost.count, lost.aborts) == (len(leaves), False)
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    assert plan.design.fabric.tier[0].switches == len(leaves)
+    assert all(run.met for run in coopt.simulate(instance, plan).workloads)
+    fabric = plan.design.fabric.model_copy(update={"leaf_domains": row.leaf_domains + 1})
+    verdict = coopt.verify(instance, with_part(plan, design=plan.design.model_copy(update={"fabric": fabric})))
+    assert "leaf-domains" in [check.name for check in verdict.failures]
+
+
+def test_a_list_of_leaves_that_ports_take_turns_in_is_read_as_it_is_wired(tmp_path):
+    for seed in range(8):
+        instance, family = _taking_turns(seed)
+        if family.nic_planes > 1:
+            continue
+        file, row = tmp_path / "list.csv", instance.existing[0]
+        file.write_text(WRITERS["csv"]([*cables(family, family.uplink_choices[0])]), "utf-8")
+        table = instance.model_dump(mode="json", by_alias=True)
+        listed = {"cables": str(file), "nic": table["existing"][0]["nic"]}
+        found = coopt.load({**table, "existing": [listed]}).existing[0]
+        wired = ("fabric", "rails", "leaf_domains", "nic_ports", "domains")
+        assert [getattr(found, key) for key in wired] == [getattr(row, key) for key in wired]
 
 
 @pytest.mark.parametrize(("fabric", "aborts"), [("rail-optimized", True), ("rail-only", False)])
@@ -66,9 +133,9 @@ def test_a_spine_stops_nics_that_have_both_ports_below_it(fabric, aborts):
 def test_ports_in_a_plane_that_do_not_stand_are_refused():
     instance = _two_ports()
     plan = coopt.solve(instance)
-    for ports, per_gpu in ((1, 2), (1, 1), (2, 2)):
+    for ports, per_gpu, turns in ((1, 2, 0), (1, 1, 0), (2, 2, 0), (2, 1, 4)):
         nic = plan.design.fabric.nic.model_copy(update={"ports_in_plane": ports, "per_gpu": per_gpu})
-        fabric = plan.design.fabric.model_copy(update={"nic": nic})
+        fabric = plan.design.fabric.model_copy(update={"nic": nic, "leaf_domains": turns})
         verdict = coopt.verify(instance, with_part(plan, design=plan.design.model_copy(update={"fabric": fabric})))
         assert not verdict.accepted
 
