@@ -2,8 +2,8 @@
 `benchmarks/model.csv`.
 
 The space is that of the Calculon study, GPT 530B on 2,240 A100: every mapping of docs/network.md
-with ZeRO 0 to 3, on every placement in servers of eight, fitting or not. `--once` runs it once and
-writes nothing.
+with ZeRO 0 to 3, on every placement in servers of eight, fitting or not. `--once` runs it once,
+not repeated, and writes nothing.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=7, help="runs; the median counts")
     arguments = parser.parse_args()
     rows = [
-        timed(attention, 1 if arguments.once else arguments.runs)
+        timed(attention, *((1, 1) if arguments.once else (arguments.runs, REPEATS)))
         for attention in ("unfused", "flash")
     ]
     if not arguments.once:
         write_text(HERE / "model.csv", csv_text(rows))
 
 
-def timed(attention: str, runs: int) -> dict[str, object]:
+def timed(attention: str, runs: int, repeats: int) -> dict[str, object]:
     """One row of the table."""
-    workload, gpu, rows, places = space(attention)
+    workload, gpu, rows, places = space(attention, repeats)
     evaluate(workload, gpu, rows, places)
     seconds = [_seconds(workload, gpu, rows, places) for _ in range(runs)]
     rate = len(rows) / statistics.median(seconds)
-    space_size = len(rows) // REPEATS
+    space_size = len(rows) // repeats
     print(
         f"530B on {GPUS:,} GPUs, {attention:8} {space_size:9,} configurations {rate / 1e6:6.2f}"
         " million/s"
@@ -66,7 +66,7 @@ def timed(attention: str, runs: int) -> dict[str, object]:
         "space": f"gpt-530b on {GPUS} a100-80g",
         "attention": attention,
         "configurations": space_size,
-        "repeats": REPEATS,
+        "repeats": repeats,
         "runs": runs,
         "median_s": round(statistics.median(seconds), 4),
         "configurations_per_s": round(rate),
@@ -79,8 +79,8 @@ def timed(attention: str, runs: int) -> dict[str, object]:
     }
 
 
-def space(attention: str) -> tuple[Workload, Gpu, Mappings, Placements]:
-    """Every mapping and placement, `REPEATS` times."""
+def space(attention: str, repeats: int) -> tuple[Workload, Gpu, Mappings, Placements]:
+    """Every mapping and placement, so many times."""
     table = {"name": "w", "model": "gpt-530b", "global_batch": GPUS, "max_iteration_time_s": 100.0}
     table |= {"mapping": {"zero": (0, 1, 2, 3)}, "options": {"attention": attention}}
     gpu = find("gpu", "a100-80g")
@@ -88,7 +88,7 @@ def space(attention: str) -> tuple[Workload, Gpu, Mappings, Placements]:
     workload = Workload.model_validate(table)
     whole, _ = mappings(workload, GPUS)
     rows, places = placements_of(whole, SERVER)
-    again = np.tile(np.arange(len(places)), REPEATS)
+    again = np.tile(np.arange(len(places)), repeats)
     return workload, gpu, whole.take(rows[again]), places.take(again)
 
 
