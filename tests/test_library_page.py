@@ -60,7 +60,7 @@ ONLY_ON_FILE = [row for row in QUICK if row["instance"] in LONGER]
 
 @pytest.mark.parametrize("row", ONLY_ON_FILE, ids=lambda row: row["instance"])
 def test_plans_on_file_are_accepted(row: dict[str, str]) -> None:
-    """Those of the other instances are solved and verified anew by tests/cli/test_cli_verify.py."""
+    """Those of the others, or of less of the same, are solved and verified by tests/cli/test_cli_verify.py."""
     instance, plan, _ = LIBRARY.kept(row["instance"])
     assert coopt.verify(instance, plan).accepted, AGAIN.format(row["instance"])
 

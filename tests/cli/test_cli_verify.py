@@ -9,7 +9,7 @@ import pytest
 
 from coopt.verifier.checks.verdict import CHECKS
 from tests.cli.conftest import LONGER
-from tests.conftest import SHIPPED
+from tests.conftest import SHIPPED, shipped_words
 
 stem = attrgetter("stem")
 
@@ -38,7 +38,7 @@ GROWTH_OF_A_CORE = "fleet-core-growth"
 
 @pytest.mark.parametrize("file", [file for file in SHIPPED if file.stem not in (*LONGER, GROWTH_OF_A_CORE)], ids=stem)
 def test_a_plan_of_every_shipped_instance_is_accepted(coopt, file, shipped_plan):
-    verified = coopt("verify", file, shipped_plan(file))
+    verified = coopt("verify", *shipped_words(file), shipped_plan(file))
     assert verified.exit_code == 0, verified.stdout
 
 

@@ -25,7 +25,7 @@ from coopt.instance.texts import InstanceError
 from coopt.plan.json_schema import schema_json
 from coopt.plan.store import read_plan
 from tests.cli.conftest import LONGER
-from tests.conftest import ONE_NETWORK, SHIPPED, ask, on_fewer_gpus, validator
+from tests.conftest import ONE_NETWORK, SHIPPED, ask, on_fewer_gpus, shipped, validator
 from tests.kinds import QUESTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_an_instance_keeps_its_identity_through_json(file: Path) -> None:
 
 @pytest.mark.parametrize("file", SOLVED, ids=lambda file: file.stem)
 def test_instances_and_plans_fit_the_schemas_that_are_printed(file: Path, shipped_plan: Callable[[Path], Path]) -> None:
-    _assert_printed_schemas_fit(coopt.load(file), read_plan(shipped_plan(file)))
+    _assert_printed_schemas_fit(shipped(file), read_plan(shipped_plan(file)))
 
 
 def test_alternatives_of_several_workloads_fit_the_schemas_that_are_printed() -> None:

@@ -18,7 +18,7 @@ from benchmarks.lp_cases import CHANGED, INSTANCES, LARGE, claim_of, instance_of
 from coopt.instance.schema import Instance
 from coopt.plan.store import read_plan
 from coopt.solving.export_files import formulations_of
-from tests.conftest import ask
+from tests.conftest import LESS, ask
 
 RECORD = Path(__file__).parents[2] / "benchmarks" / "lp_bounds.csv"
 ROWS = {
@@ -31,7 +31,9 @@ WITHOUT_INSTANCE = {"pace"}  # of links that are given; the search for links dec
 @pytest.mark.parametrize("name", [name for name in names() if name not in LARGE])
 def test_the_lp_bounds_are_those_on_file_and_below_the_optimum(name: str, shipped_plan: Callable[[Path], Path]) -> None:
     instance = instance_of(name)
-    plan = coopt.solve(instance) if name in CHANGED else read_plan(shipped_plan(INSTANCES / f"{name}.toml"))
+    file, changes = CHANGED.get(name, (name, {}))
+    known = LESS.get(file, {}) == changes
+    plan = read_plan(shipped_plan(INSTANCES / f"{file}.toml")) if known else coopt.solve(instance)
     bounds, claim = lp_bounds(instance), claim_of(plan)
     for row in ROWS[name]:
         assert row["objective"] == instance.objective.minimize

@@ -38,7 +38,7 @@ from coopt.report.megatron import (
 )
 from coopt.traffic.ranks import RankGrid, rank_table
 from tests.changes import with_part
-from tests.conftest import ONE_NETWORK, ask, example_count, small_model, switch
+from tests.conftest import ONE_NETWORK, ask, example_count, shipped, small_model, switch
 from tests.report.megatron_parser import DATA, check_rules, layout_layers, parsed, stage_layers
 from tests.traffic.sums import every_split
 
@@ -161,7 +161,7 @@ ONE_WORKLOAD = [file for file in ONE_NETWORK if len(coopt.load(file).workload) =
 
 @pytest.mark.parametrize("file", ONE_WORKLOAD, ids=lambda file: file.stem)
 def test_the_scripts_of_shipped_instances_run(file: Path, shipped_plan: Callable[[Path], Path], tmp_path: Path) -> None:
-    instance, plan = coopt.load(file), read_plan(shipped_plan(file))
+    instance, plan = shipped(file), read_plan(shipped_plan(file))
     if plan.design is None:
         with pytest.raises(InstanceError, match="has no design"):
             megatron_script(instance, plan)

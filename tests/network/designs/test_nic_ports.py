@@ -13,6 +13,7 @@ from coopt.network.standing import standing_family
 from coopt.report.cabling import WRITERS
 from coopt.report.csv_files import ranks_csv
 from tests.changes import with_part
+from tests.conftest import example_count
 from tests.network.designs.nic_ports import outcome
 from tests.network.designs.test_existing import GIVEN
 
@@ -141,6 +142,6 @@ def test_ports_in_a_plane_that_do_not_stand_are_refused():
 
 
 def test_ports_of_nics_are_counted_alike_by_all(tmp_path):
-    seen = [outcome(seed, tmp_path) for seed in range(40)]
+    seen = [outcome(seed, tmp_path) for seed in range(example_count(40, usual=16))]
     built = [one for one in seen if not isinstance(one, str)]
     assert {ports for _, _, ports, *_ in built} >= {1, 2, 4}
