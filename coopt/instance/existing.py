@@ -149,6 +149,10 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     )
     if single and isinstance(objective, Mapping):
         objective = {"minimize": "time", **objective}
+    # nothing is bought, so that no more domains stand by than are said to
+    failures = table.get("availability")
+    if isinstance(failures, Mapping):
+        table = {**table, "availability": {"spare_domains": 0, **failures}}
     return {**table, "network": {**network, **lists}, "objective": objective}
 
 
@@ -239,6 +243,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
     network, is_given = question.network, question.network.given
     is_parted = question.sharing.mode == "partition"
     tables = further_tables(question) | {
+        "[availability]": question.availability if not is_given else None,
         f"sharing.mode = 'partition' beside {GIVEN}": is_given and is_parted,
         "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,

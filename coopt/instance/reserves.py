@@ -95,18 +95,17 @@ class Availability(Table):
         ),
     ] = None
 
-    def outages(self, nic_planes: int) -> PortOutages:
-        """Return the mean outages of one link end and of one leaf, for NICs with that many
-        ports.
+    def outages(self, *, keeps_ports: bool) -> PortOutages:
+        """Return the mean outages of one link end and of one leaf.
 
-        A broken link ends a run if NICs have one port; link flaps do not.
+        A broken link ends a run unless each NIC keeps ports on other leaves; link flaps do not.
         """
         rate = {name: failure.at(self.at) / YEAR_S for name, failure in self.rates.of_part.items()}
         flapping, repair_s = (
             self.rates.flap.at(self.at) / YEAR_S * self.flap_s,
             self.repair_hours * 3600.0,
         )
-        if nic_planes == 1:
+        if not keeps_ports:
             return PortOutages(flapping, 0.0)
         return PortOutages(flapping + rate["optic"] * repair_s, rate["switch"] * repair_s)
 

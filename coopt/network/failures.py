@@ -86,7 +86,7 @@ def _switches_and_links(family: Family, uplinks: int) -> Iterator[Loss]:
     yield from _leaves(family, nics_of_leaf)
     planes, slices = family.all_planes, family.slices(uplinks)
     above = "spine" if family.pods is None else "aggregation"
-    is_only = not each_nic_on_several(family)
+    is_only = not family.keeps_ports
     is_shared = is_only or family.fabric != "rail-only"  # there, each rail has spines of its own
     for nics in nics_of_leaf if family.tiers > 1 else ():
         part = f"link from leaf to {above}"
@@ -147,25 +147,13 @@ def nics_on(family: Family, owner: Ints) -> Ints:
 def _leaves(family: Family, nics_of_leaf: list[int]) -> Iterator[Loss]:
     """Leaves one by one; the last switch of a single tier may hold fewer planes than the others."""
     full_switches, last_planes = divmod(family.planes, family.planes_together)
-    aborts = family.nic_planes == 1 and not each_nic_on_several(family)
     for planes, count in ((family.planes_together, full_switches), (last_planes, 1)):
         for nics in nics_of_leaf if planes and count else ():
             part, number = "leaf switch", count * family.nic_planes
             of_gpu = family.nics_on_leaf
-            yield _nics_lost(family, part, number, nics * planes, 1, of_gpu, aborts=aborts)
-
-
-def each_nic_on_several(family: Family) -> bool:
-    """Whether the ports of every NIC that lead to one plane lead to several leaf switches, as with
-    two atop each rack.
-    """
-    if family.ports_in_plane == 1:
-        return False
-    leaves = leaf_numbers(family)
-    network, row = divmod(np.arange(family.nics_of_domain), len(leaves))
-    switches = network[:, None] // family.planes_together * family.leaves + leaves[row]
-    of_nic = switches.reshape(-1, family.ports_in_plane, family.domains)
-    return bool((of_nic != of_nic[:, :1]).any(axis=1).all())
+            yield _nics_lost(
+                family, part, number, nics * planes, 1, of_gpu, aborts=not family.keeps_ports
+            )
 
 
 def slower_without_leaf(family: Family) -> float:

@@ -393,10 +393,10 @@ class EquippedDomains(FilledDomains, NicOption):
     """HB domains that hold N GPUs, with what joins them.
 
     Where `ports_in_plane` ports of a NIC lead to the same networks, each of them counts as a NIC of
-    its rate wherever links are counted. `upper` are the switches of the tiers above the leaves,
-    from the second up; empty where all are like the leaves. `outages` are those of links of NICs
-    that end no run. Links into a core shared with others have modules `core_end` at their lower
-    ends; those of the core where that is None.
+    its rate wherever links are counted; at most `ports_on_leaf` lead to one leaf switch. `upper`
+    are the switches of the tiers above the leaves, from the second up; empty where all are like the
+    leaves. `outages` are those of links of NICs that end no run. Links into a core shared with
+    others have modules `core_end` at their lower ends; those of the core where that is None.
     """
 
     gpus: int
@@ -404,9 +404,15 @@ class EquippedDomains(FilledDomains, NicOption):
     domains: int
     fabric: SwitchedKind
     ports_in_plane: int = 1
+    ports_on_leaf: int = 1
     upper: tuple[Switch, ...] = ()
     core_end: Optic | None = None
     outages: PortOutages | None = None
+
+    @property
+    def keeps_ports(self) -> bool:
+        """Whether each NIC keeps ports on other leaves where one is out."""
+        return self.nic_planes * self.ports_in_plane > self.ports_on_leaf
 
     @property
     def core_links_of_module(self) -> int:
@@ -598,10 +604,11 @@ class Family(EquippedDomains, Wiring):
         # A leaf that is out has its links out as well: only the rest of the time counts for single
         # links.
         link = -math.expm1(-2 * ports * self.outages.end) * (1.0 - leaf)
-        if self.nic_planes == 1:
+        if not self.keeps_ports:
             return (SlowTime(link, math.inf),) if link else ()
+        of_nic = self.nic_planes * self.ports_in_plane
         states = (
-            SlowTime(leaf, self.nic_planes / (self.nic_planes - 1)),
+            SlowTime(leaf, of_nic / (of_nic - self.ports_on_leaf)),
             SlowTime(link, without_nics(self, 1)[0]),
         )
         return tuple(state for state in states if state.share)

@@ -83,11 +83,12 @@ def domain_counts(
     return tuple(sorted(all_counts, reverse=True))
 
 
-def outages_of(instance: Instance, nic_planes: int) -> PortOutages | None:
+def outages_of(instance: Instance, *, keeps_ports: bool) -> PortOutages | None:
     """What is out of links and leaves while training goes on; None where the instance has no word
     on failures.
     """
-    return None if instance.availability is None else instance.availability.outages(nic_planes)
+    availability = instance.availability
+    return None if availability is None else availability.outages(keeps_ports=keeps_ports)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +188,8 @@ class Space:
         if stands is None or not stands.holds(gpus) or stands.gpu not in (None, gpu):
             return None
         family = standing_family(self.instance, gpus)
+        outages = outages_of(self.instance, keeps_ports=family.keeps_ports)
+        family = replace(family, outages=outages)
         if family.pods is None:
             return family
         ends = EndPoints(fabric=family.fabric, domains=family.domains, rails=family.nics_of_domain)
@@ -371,7 +374,7 @@ class Space:
                     "fabric": fabric,
                     "upper": upper_switches,
                 }
-                outages = outages_of(self.instance, nic_option.nic_planes)
+                outages = outages_of(self.instance, keeps_ports=nic_option.nic_planes > 1)
                 parts = Parts(gpus=gpus, hb=hb, domains=domains, outages=outages, **fields)
                 levels = self.optics(nic_option, upper_switches)
                 yield parts, by_module(levels, nic_option, parts.switches)

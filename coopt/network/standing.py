@@ -8,12 +8,14 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+import numpy as np
+
 from coopt.instance.existing import Existing
 from coopt.instance.hardware import HbDomain, Optic
 from coopt.instance.network import Discipline
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both, counted
-from coopt.network.designs import chain_of, link_rates, port_rate
+from coopt.network.designs import chain_of, leaf_numbers, link_rates, port_rate
 from coopt.network.family import Family, LinkEnds, Pods, PodSet, TierChain
 
 
@@ -105,6 +107,7 @@ def family_of(
         ),
         nics_per_gpu=ports,
         ports_in_plane=ports // stands.nics_per_gpu,
+        ports_on_leaf=_ports_on_leaf(stands, chain),
         nic_planes=stands.planes,
         switch=leaf,
         upper=() if all(switch == leaf for switch in upper) else tuple(upper),
@@ -121,6 +124,14 @@ def family_of(
         planes=networks,
         discipline=discipline,
     )
+
+
+def _ports_on_leaf(stands: Existing, chain: TierChain) -> int:
+    """The most ports of a NIC in one plane that lead to the same leaf switch."""
+    apart = np.arange(stands.domain_ends)[:, None] // chain.networks_per_switch
+    switches = apart if stands.joined_as == "rail-only" else leaf_numbers(stands, chain)
+    of_nic = switches.reshape(-1, stands.ports_in_plane // stands.nics_per_gpu, switches.shape[1])
+    return int((of_nic[:, :, None] == of_nic[:, None]).sum(axis=1).max())
 
 
 def _as_laid(optic: Optic, rate: float) -> Optic:

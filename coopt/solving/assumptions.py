@@ -132,7 +132,7 @@ def _failures(network: PartNetwork, workload: Workload, run: WorkloadPlan) -> It
     """Published rates of failure, on the domains of the plan and with enough that stand by."""
     published = published_failures()
     question = network.question.having(availability=published)
-    outages = outages_of(question, network.family.nic_planes)
+    outages = outages_of(question, keeps_ports=network.family.keeps_ports)
     family = replace(network.family, outages=outages)
     pool, row = _placed(replace(network, family=family), workload, run)
     pace = pace_of(pool, context_of(family), network.uplinks, row) if workload.calendar else 1.0

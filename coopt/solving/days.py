@@ -54,12 +54,12 @@ def part_counts(family: Family, uplinks: Any) -> PartCounts:
     """The parts of a network whose failure ends a run, at a number of uplinks or at each of an
     array.
 
-    Where NICs have ports on several planes, what a link or a switch carried goes over the others.
+    Where NICs keep ports on other leaves, what a link or a switch carried goes over these.
     """
     tiers = [levels(family, int(each)) for each in np.atleast_1d(uplinks)]
-    single_plane = family.nic_planes == 1
-    optics = [sum(2 * level.links for level in each) if single_plane else 0 for each in tiers]
-    switches = [sum(level.switches for level in each) if single_plane else 0 for each in tiers]
+    ends_runs = not family.keeps_ports
+    optics = [sum(2 * level.links for level in each) if ends_runs else 0 for each in tiers]
+    switches = [sum(level.switches for level in each) if ends_runs else 0 for each in tiers]
     whole = np.ndim(uplinks) > 0
     return PartCounts(
         gpus=family.gpus,

@@ -538,7 +538,7 @@ class Market:
             switch=leaf,
             core_end=offer.core_end,
             links=links_to_core(self.instance, int(islands.gpus[row])),
-            outages=outages_of(self.instance, 1),
+            outages=outages_of(self.instance, keeps_ports=False),
         )
         first, second, top = (
             leaf.model_copy(update={"radix": radix}) for radix in offer.box.ports[1]

@@ -58,12 +58,13 @@ def outages_of(
         part: rate.at(availability.at) / YEAR_S
         for part, rate in (*availability.rates.of_part.items(), ("flap", availability.rates.flap))
     }
-    if attachment.nic_planes == 1:
+    if not attachment.keeps_ports:
         waits = 1 - math.exp(-ends * per_s["flap"] * availability.flap_s)
         return OutageShares(0.0, 1.0, waits, 0.0) if waits else ALL_PORTS
     leaves_up = math.exp(-levels[0].switches * per_s["switch"] * repair_s)
     links_up = math.exp(-ends * (per_s["optic"] * repair_s + per_s["flap"] * availability.flap_s))
-    rates_left = 1 - 1 / attachment.nic_planes, 1 / slowdown_without(family, 1, 1)
+    of_nic = attachment.nic_planes * attachment.ports_in_plane
+    rates_left = 1 - attachment.ports_on_leaf / of_nic, 1 / slowdown_without(family, 1, 1)
     outages = OutageShares(1 - leaves_up, rates_left[0], leaves_up * (1 - links_up), rates_left[1])
     return outages if outages.share else ALL_PORTS
 

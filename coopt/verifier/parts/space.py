@@ -99,6 +99,13 @@ class NicAttachment(NamedTuple):
     """The switches of the second tier and of the third, where products may differ by tier."""
     ports_in_plane: int = 1
     """Ports of a NIC that lead to the same networks: `per_gpu` and the rate count each alone."""
+    ports_on_leaf: int = 1
+    """The most of these that lead to one leaf switch."""
+
+    @property
+    def keeps_ports(self) -> bool:
+        """Whether a NIC whose leaf is out has ports on others."""
+        return self.nic_planes * self.ports_in_plane > self.ports_on_leaf
 
     def at(self, tier: int) -> Switch:
         """The switch of a tier, from 1."""

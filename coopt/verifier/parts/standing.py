@@ -5,9 +5,10 @@ docs/designs.md alone, in cables of the rate of a NIC's port.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from coopt.instance.existing import Existing
@@ -100,6 +101,7 @@ def counted_network(
         stands.planes,
         above=tuple(switches[1:]),
         ports_in_plane=per_gpu // stands.nics_per_gpu,
+        ports_on_leaf=_ports_on_leaf(stands, tiers[0], ports),
     )
     optics = tuple(OpticPair(*(_laid(end, rate) for end in ends)) for ends in stands.ends)
     of_leaf = stands.gpus_per_domain * per_gpu // rails
@@ -166,6 +168,33 @@ def _tiers(stands: Existing, rate: Fraction) -> list[_Tier]:
 def _rails_of(stands: Existing) -> int:
     """Leaves that the end points of a domain in a plane lead to, if whole domains fill them."""
     return stands.rails or (1 if stands.fabric == "clos" else stands.gpus_per_domain)
+
+
+def _ports_on_leaf(stands: Existing, leaf: _Tier, ports: Ports) -> int:
+    """The most ports of a NIC in one plane that one leaf switch has, each port looked up."""
+    per_gpu, gpus, rails = (
+        stands.nic_ports // stands.planes,
+        stands.gpus_per_domain,
+        _rails_of(stands),
+    )
+    of_nic = per_gpu // stands.nics_per_gpu
+    if of_nic == 1:
+        return 1
+    together = leaf.most_down // ports.down if ports.tiers == 1 else 1
+
+    def leaf_of(domain: int, gpu: int, port: int) -> tuple[int, int]:
+        end = gpu * per_gpu + port
+        if stands.fabric == "clos" and ports.tiers > 1:
+            return (domain * gpus * per_gpu + end) // rails // ports.down, port % rails
+        if ports.tiers == 1:
+            return (end // together if stands.fabric == "rail-only" else 0), 0
+        return (end if rails > gpus else gpu % rails), 0
+
+    nics = product(range(stands.installed), range(gpus), range(0, per_gpu, of_nic))
+    return max(
+        max(Counter(leaf_of(domain, gpu, first + port) for port in range(of_nic)).values())
+        for domain, gpu, first in nics
+    )
 
 
 def _ports(stands: Existing, tiers: list[_Tier]) -> tuple[Ports, int]:

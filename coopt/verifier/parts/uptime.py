@@ -48,18 +48,19 @@ class Stoppages(NamedTuple):
 def failure_rate(
     availability: Availability, family: DesignFamily, levels: Sequence[SwitchLevel]
 ) -> float:
-    """Failures in a second of everything that trains and of the whole network, unless it is built
-    once for each port of a NIC: there other ports go on.
+    """Failures in a second of everything that trains and of the whole network, unless NICs have
+    ports on other leaves: there these go on.
     """
     rates, gpus = availability.rates, family.gpus
+    goes_on = family.attachment is not None and family.attachment.keeps_ports
     counts = {
         "gpu": gpus,
         "hbm": gpus,
         "software": gpus,
         "host": -(-gpus // rates.gpus_per_host),
         "nic": family.adapters_of(gpus),
-        "optic": 2 * sum(level.links for level in levels) if family.copies == 1 else 0,
-        "switch": sum(level.switches for level in levels) if family.copies == 1 else 0,
+        "optic": 0 if goes_on else 2 * sum(level.links for level in levels),
+        "switch": 0 if goes_on else sum(level.switches for level in levels),
         "domain": family.domains,
     }
     return (

@@ -58,12 +58,15 @@ def drawn(seed):
             row["rails"] = draw.choice([n for n in (1, 2, 4, 8) if in_plane % n == 0])
     if draw.random() < 0.5:
         row["leaf_domains"] = draw.choice([1, 2, domains])
+    failures = {"rates": {"extends": "llama-3", "name": "ours", "flap": {"per_year": 40.0}}}
+    days = {"train_tokens": 1e11, "train_days": 3650}
     return {
         **GIVEN,
         "cluster": {"gpu": "h100-sxm", "gpus": gpus_per_domain * domains},
-        "workload": {**GIVEN["workload"], "model": "gpt-22b", "global_batch": 192, "mapping": {}},
+        "workload": {**GIVEN["workload"], "model": "gpt-22b", "global_batch": 192, "mapping": {}}
+        | (days if seed % 2 else {}),
         "existing": row,
-    }
+    } | ({"availability": failures} if seed % 2 else {})
 
 
 def outcome(seed, folder):

@@ -1,5 +1,6 @@
 """NICs whose ports lead to one plane or several: one NIC in bills of plans and of designs, lists and verdicts."""
 
+import math
 import random
 from itertools import product
 
@@ -38,6 +39,39 @@ def test_two_ports_in_one_plane_are_one_nic():
     lost = {fault.part: fault for fault in coopt.faults(instance, plan).faults}
     assert (lost["NIC"].count, lost["NIC"].restarts) == (256, True)
     assert (lost["link from NIC to leaf"].count, lost["link from NIC to leaf"].restarts) == (512, False)
+
+
+DAYS = {"train_tokens": 1e12, "train_days": 60.0}
+
+
+@pytest.mark.parametrize(
+    ("keys", "on_leaf"),
+    [
+        ({}, 2),
+        ({"fabric": "clos", "leaf_domains": 2}, 2),
+        ({"fabric": "clos", "rails": 2, "leaf_domains": 4}, 1),
+        ({"fabric": "rail-optimized", "leaf_domains": None, "rails": 16}, 1),
+    ],
+)
+def test_ports_on_other_leaves_go_on_where_one_is_out(keys, on_leaf):
+    table = _two_ports(**keys).model_dump(mode="json", by_alias=True, exclude_none=True)
+    rates = {"extends": "llama-3", "name": "ours", "flap": {"per_year": 20.0}}
+    table |= {"availability": {"rates": rates, "repair_hours": 48.0, "flap_s": 60.0}}
+    table["workload"][0] |= DAYS
+    instance = coopt.load(table)
+    plan = coopt.solve(instance)
+    assert coopt.verify(instance, plan).accepted
+    year_s, part = 365 * 86400.0, {name: rate.per_year for name, rate in instance.availability.rates.of_part.items()}
+    ends = 2 * sum(tier.links for tier in plan.design.fabric.tier)
+    of_gpus = 256 * (part["gpu"] + part["hbm"] + part["software"] + part["nic"]) + 32 * part["host"]
+    of_links = ends * part["optic"] + plan.design.fabric.switch_count * part["switch"]
+    uptime, (leaf, *_) = plan.workloads[0].uptime, plan.design.fabric.tier
+    assert uptime.failure_s == pytest.approx(year_s / (of_gpus + (on_leaf - 1) * of_links), rel=1e-12)
+    flapping = 1 - math.exp(-2 * leaf.links * 20.0 * 60.0 / year_s)
+    up = math.exp(-leaf.switches * part["switch"] * 48 * 3600 / year_s)
+    broken = 1 - math.exp(-2 * leaf.links * (20.0 * 60.0 + part["optic"] * 48 * 3600) / year_s)
+    assert uptime.port_out == pytest.approx(flapping if on_leaf == 2 else 1 - up + up * broken, rel=1e-9)
+    assert plan.design.spare_domains == 0
 
 
 def test_every_port_in_a_plane_has_a_rail():
