@@ -88,17 +88,24 @@ class CableList:
                 f" cable: {len(uncabled)} of {counted(len(servers), 'HB domain')}), needs cables to"
                 " switches, or to be left out"
             )
-        self.hb_domain = self._single(servers, models, "HB domains")
+        need = "one product, and those with NICs of another rate as islands beside it"
+        self.hb_domain = self._single(servers, models, "HB domains", need)
         self.size, self.servers = hb_domains[self.hb_domain], servers
         self._check_ports()
         self.tiers: list[list[str]] = list(nx.bfs_layers(self.graph, servers))
         self.tier_of = {device: tier for tier, layer in enumerate(self.tiers) for device in layer}
         self.cables = self._by_tier()
 
-    def _single(self, devices: Iterable[str], of: Mapping[str, str], what: str) -> str:
+    def _single(
+        self,
+        devices: Iterable[str],
+        of: Mapping[str, str],
+        what: str,
+        need: str = "one product",
+    ) -> str:
         found = sorted({of[device] for device in devices})
         if len(found) > 1:
-            raise InstanceError(f"{self.origin}: {what} are {_told(found)}, needs one product")
+            raise InstanceError(f"{self.origin}: {what} are {_told(found)}, needs {need}")
         return found[0]
 
     def _check_ports(self) -> None:

@@ -354,6 +354,28 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert coopt.certify(instance, plan, coopt.prove(instance, plan)).ok
 
 
+def test_hosts_with_faster_nics_are_islands_beside_those_that_stand():
+    slow = {"name": "slow", "gbit_s": 200, "ports": [1], "usd": 800.0, "w": 15.0}
+    box = {"name": "box", "radix": 64, "port_gbit_s": 200, "usd": 15_000.0, "w": 400.0}
+    module = {"name": "module", "gbit_s": 200, "reach_m": 100, "usd": 100.0, "w": 4.0}
+    listed = {
+        key: [entry, *names]
+        for key, entry, names in (
+            ("nics", slow, ["cx7-400g"]),
+            ("switches", box, ["qm9700"]),
+            ("optics", module, ["400g-sr4", "400g-dr4"]),
+        )
+    }
+    tier = {"ports": 64, "switch": box, "optic": module}
+    stands = {**ISLANDS["existing"], "nic": slow, "tiers": [{**tier, "down": 16, "up": 18}, tier]}
+    instance = _islands_with(network={**ISLANDS["network"], **listed}, existing=stands)
+    plan = coopt.solve(instance)
+    rates = {part.name: part.design.fabric.nic.name for part in plan.parts}
+    assert rates == {"old": "slow", "new": "cx7-400g"}
+    assert not {"slow", "box", "module"} & {item.item for item in plan.cost.items if item.unit_usd}
+    assert coopt.verify(instance, plan).accepted
+
+
 def test_each_kind_of_gpus_is_a_question_where_memory_is_kept_free():
     instance = coopt.Instance.model_validate({**ISLANDS, "margin": {"memory": 0.1}})
     kinds = next(entries for entries in lists_of_choices(instance) if entries[0].part == "cluster.gpu")

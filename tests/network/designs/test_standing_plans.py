@@ -197,6 +197,10 @@ def _wired(*pairs):
             _wired("leaf a", "leaf b", "leaf2 c", "leaf2 d", "a e", "b e", "c e", "d f"),
             "the pod of 'a' has 2 cables to 'e' and 0 to 'f', needs an even spread",
         ),
+        (
+            [line.replace("s1,dgx", "s1,hgx-h200-8") for line in CABLES],
+            "HB domains are 'hgx-h100-8' and 'hgx-h200-8', needs one product, and those with NICs of another rate as",
+        ),
         ([line.replace("s0,dgx,nic1", "s0,other,nic1") for line in CABLES], "line 3: 's0' is of model 'other', and"),
         ([line.replace(",", ";") for line in CABLES], "has semicolons between columns, needs commas"),
         ([*CABLES, "s0,dgx,nic8,leaf,qm9700,3"], "line 18: port '3' of 'leaf' already has the cable of line 5"),
