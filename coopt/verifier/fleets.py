@@ -60,7 +60,6 @@ from coopt.verifier.couplings.scenarios import certain_question, check_fleet_val
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
 from coopt.verifier.parts.bills import bill, bill_total, owned_units
 from coopt.verifier.parts.design_checks import check_attachment, check_design, check_spare_domains
-from coopt.verifier.parts.halls import laid_stage
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
 from coopt.verifier.parts.part_checks import (
@@ -74,7 +73,6 @@ from coopt.verifier.parts.stages import (
     GrowthStage,
     graph_of_stage,
     grown_from,
-    last_stage,
     standing_by,
 )
 from coopt.verifier.parts.workload_checks import check_mappings, check_run, match_workloads
@@ -336,8 +334,7 @@ def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> Gr
         is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
         if not is_settled:
             uplinks = next(menu for _, menu in menus if ports.up in menu)
-    stage = last_stage(family, ports._replace(up=0), uplinks, part.optics, core_end)
-    return stage if part.laid is None else laid_stage(stage, ports.up, part.laid)
+    return part.stage(uplinks, core_end)
 
 
 def _sized_design(ledger: Ledger, fleet: Fleet, t: int, name: str, part: Part) -> Design:

@@ -169,7 +169,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
         own |= {"max_tiers": 2, "fabrics": draw(st.sampled_from(["clos", "rail-optimized"]))} if core else {}
         own["switch_cages"] = draw(st.sampled_from(["told", "kept"]))
-        return {"link_ends": "any", "hb_domains": domains, **own, **(_hall(draw, own) if "hall" in kind else {})}
+        return {"link_ends": "any", "hb_domains": domains, **own, **(hall(draw, own) if "hall" in kind else {})}
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
     if kind in ("bundles", "both"):
@@ -213,7 +213,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
     return found
 
 
-def _hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
+def hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
     """Rows of a hall, switches with or without heights, and a cable that reaches everywhere beside shorter ones."""
     first, *others = network["optics"]
     reaches = [draw(st.sampled_from([6, 10, 500])) for _ in others]

@@ -152,8 +152,8 @@ class Market:
 
     @cached_property
     def space(self) -> Space:
-        """The network families of the instance."""
-        return Space(instance=self.instance, measures=self.measures)
+        """The network families of the instance; cables that lengths choose are left to choose."""
+        return Space(instance=self.instance, measures=self.measures, unlaid=True)
 
     @cached_property
     def products(self) -> tuple[PricedProduct, ...]:

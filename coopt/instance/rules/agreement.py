@@ -77,7 +77,7 @@ def _cables(instance: Question) -> Iterator[str]:
         "network.link_reach_m": (
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
-        **dict.fromkeys(instance.asks("direct", "phases", "ring"), True),
+        **dict.fromkeys(instance.asks("direct", "phases"), True),
     }
     given = [key for key, is_given in others.items() if is_given]
     if given:

@@ -14,8 +14,8 @@ all: lines are looked at only from where none does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,12 +28,13 @@ from coopt.columns.islands.needs import fastest_byte_s, quick_mappings, rows_of
 from coopt.columns.islands.options import ListedIslands, SiteKey, windows
 from coopt.columns.islands.shapes import Sites, quick_degrees
 from coopt.columns.pools import beaten_options, place
-from coopt.instance.couplings import Losses
+from coopt.instance.couplings import BillKind, Losses
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.network.family import Family
 from coopt.network.growth import factors_paid
+from coopt.network.laying import laid_each, least_ends
 from coopt.network.optics import core_ports_of, links_to_core, measures_of
 from coopt.network.parts import racks
 from coopt.network.space import Space
@@ -307,17 +308,45 @@ class _IslandSearch:
             for nic_option, done in zip(market.space.nic_options, beaten, strict=True)
             if not done
         ]
-        every = market.space.families(gpus, hb, domains, nic_options)
-        listed = [family for family in every if family.core_links >= links]
-        least = self._taken([(family, family.uplink_choices[0]) for family in listed])
+        listed = list[Family]()
+        for family in market.space.families(gpus, hb, domains, nic_options):
+            self.check()
+            if family.core_links >= links:
+                listed.append(family)
+        least = self._least_taken([(family, family.uplink_choices[0]) for family in listed])
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
         self.found.families += len(listed)
         self.found.gated["dominated"] += len(listed) - len(few)
         served = served_on(
             self.question, [listed[n] for n in few], losses, self.check, self.found.gated
         )
-        # with more uplinks and as many spare domains there is no less of anything
-        new = [(family, family.uplink_choices[0]) for some in served.values() for family in some]
+        serving = [family for some in served.values() for family in some]
+        # those that are kept spare others their cables
+        groups = [[one] for one in serving] if self._by_length else [serving]
+        for group in groups:
+            self._keep(choice for family in group for choice in self._built(family))
+
+    def _built(self, family: Family) -> Iterator[Choice]:
+        """A network that serves with the fewest uplinks; where lengths choose its cables, with
+        each number of them, which may have cheaper ones.
+        """
+        if not family.choices:
+            # with more uplinks and as many spare domains there is no less of anything
+            yield family, family.uplink_choices[0]
+            return
+        least = self._least_taken([(family, uplinks) for uplinks in family.uplink_choices])
+        beaten = beaten_options(self.taken, least, self.coupling.slopes).tolist()
+        for uplinks, is_beaten in zip(family.uplink_choices, beaten, strict=True):
+            self.check()
+            values = self.coupling.market.space.optic_values
+            for laid in () if is_beaten else laid_each(self.question, family, uplinks, values):
+                yield laid, uplinks
+
+    def _keep(self, built: Iterable[Choice]) -> None:
+        """Keep those that nothing kept dominates."""
+        new = list(built)
+        if not new:
+            return
         choices = [*self.kept, *new]
         (uses, units, joins), rows = self.taken, self._taken(new)
         joined = (
@@ -331,6 +360,36 @@ class _IslandSearch:
             [choices[n] for n in left],
             (joined[0][left], joined[1][left], joined[2][left]),
         )
+
+    def _least_taken(self, choices: Sequence[Choice]) -> Usage:
+        """What networks take with their uplinks, at least where lengths are to choose their cables:
+        modules of the least sum for each sum that counts. Where prices differ from case to case, or
+        few products may be in use, none of their modules count.
+        """
+        if not self._by_length:
+            return self._taken(choices)
+        slopes, limits = self.coupling.slopes, self.question.sharing.most_products
+        kinds: tuple[BillKind, ...] = ("capex", "power")
+        rows = [
+            self._taken(
+                [
+                    (replace(family, optics=ends) if family.choices else family, uplinks)
+                    for family, uplinks in choices
+                    for ends in [least_ends(self.question, family.choices, kind)]
+                ]
+            )
+            for kind in kinds
+        ]
+        (uses, units, joins), (other_uses, *_) = rows
+        if limits.optics is not None or not np.array_equal(slopes.min_usd, slopes.max_usd):
+            goods = self._grid.goods
+            units = units * np.array([float(good.kind != "optics") for good in goods])
+            joins = self.coupling.joins(units)
+        return np.minimum(uses, other_uses), units, joins
+
+    @property
+    def _by_length(self) -> bool:
+        return self.question.network.cables == "hall"
 
     @cached_property
     def _grid(self) -> Grid:

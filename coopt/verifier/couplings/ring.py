@@ -52,7 +52,6 @@ from coopt.verifier.parts.part_checks import (
 )
 from coopt.verifier.parts.space import core_links_carried, core_switch, linkable
 from coopt.verifier.parts.spans import reach_of
-from coopt.verifier.parts.stages import last_stage
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
@@ -304,11 +303,12 @@ def _site(
             stands,
             "After the loss of a channel, the site misses even the longer bounds.",
         )
-    stage = last_stage(part.family, part.ports, (part.ports.up,), part.optics, core_end)
+    stage = part.stage((part.ports.up,), core_end)
     joint = None
     if question.sharing.core is not None:
         joint = joint_of(question, kind, stage, joining_nic(ledger, question, design))
-    lines = bill(question, part.family, part.levels, part.optics)
+    levels = stage.levels(part.ports.up) if part.laid else part.levels
+    lines = bill(question, part.family, levels, stage.optics)
     lines += counting(question, [] if joint is None else joint.lines())
     sums = bill_total(lines, objective_at(instance, site))
     check_bill(ledger, lines, sums, claim.part.cost)

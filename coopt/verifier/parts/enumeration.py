@@ -30,7 +30,7 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
-from coopt.verifier.parts.halls import laid_stages
+from coopt.verifier.parts.halls import laid_each, laid_stages
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
@@ -298,6 +298,11 @@ def design_chains(
             network, family, partial(optics_choices, instance, kind, family), chosen_later=chosen
         )
         for caged_family, (ports, uplinks), choices in groups:
+            if network.cables == "hall" and instance.several_networks:
+                yield from laid_each(
+                    instance, kind, caged_family, ports, uplinks, choices, core_end
+                )
+                continue
             if network.cables == "hall":
                 stage = last_stage(caged_family, ports, uplinks, ())
                 yield from laid_stages(instance, kind, stage, choices, answers)

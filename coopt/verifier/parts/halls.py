@@ -248,23 +248,31 @@ def every_laid_stage(
     optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
     core_end: Optic | None,
 ) -> Iterator[GrowthStage]:
-    """Every whole network of a family with every choice of cables that others do not beat, for each
-    number of uplinks.
-    """
+    """Every whole network of a family, as `laid_each` has them."""
     for caged_family, (ports, uplinks), choices in chain_groups(
         instance.network, family, optics_of
     ):
-        groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
-        for choice in choices:
-            groups[tuple(map(caged_family.network.carried, choice)) if choice else ()].append(
-                choice
-            )
-        for group, up in product(groups.values(), uplinks):
-            ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
-            stage = last_stage(caged_family, ports, (up,), (), core_end)
-            network = instance, kind, caged_family, stage.with_up(up), ends
-            laid_in = dict.fromkeys(_every_cabling(*network))
-            yield from (laid_stage(stage, up, laid) if laid else stage for laid in laid_in)
+        yield from laid_each(instance, kind, caged_family, ports, uplinks, choices, core_end)
+
+
+def laid_each(
+    instance: Instance,
+    kind: ObjectiveKind,
+    family: DesignFamily,
+    ports: Ports,
+    uplinks: Iterable[int],
+    choices: Iterable[tuple[OpticPair, ...]],
+    core_end: Optic | None,
+) -> Iterator[GrowthStage]:
+    """Networks with each number of uplinks and every choice of cables that others do not beat."""
+    groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
+    for choice in choices:
+        groups[tuple(map(family.network.carried, choice)) if choice else ()].append(choice)
+    for group, up in product(groups.values(), uplinks):
+        ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
+        stage = last_stage(family, ports, (up,), (), core_end)
+        laid_in = dict.fromkeys(_every_cabling(instance, kind, family, stage.with_up(up), ends))
+        yield from (laid_stage(stage, up, laid) if laid else stage for laid in laid_in)
 
 
 def named_cables(

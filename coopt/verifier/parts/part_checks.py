@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coopt.instance.hardware import Gpu
+from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
@@ -30,6 +30,7 @@ from coopt.verifier.parts.halls import (
     check_cables,
     check_one_kind,
     laid_cables,
+    laid_stage,
     named_cables,
 )
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
@@ -38,6 +39,7 @@ from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
+from coopt.verifier.parts.stages import GrowthStage, last_stage
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
@@ -65,6 +67,12 @@ class CountedPart(NamedTuple):
     optics: tuple[OpticPair, ...]
     runs: list[ClaimedRun]
     laid: Laid | None = None
+
+    def stage(self, uplinks: Sequence[int], core_end: Optic | None) -> GrowthStage:
+        """The part as the end of its growth, with its cables."""
+        ports = self.ports._replace(up=0)
+        stage = last_stage(self.family, ports, uplinks, self.optics, core_end)
+        return laid_stage(stage, self.ports.up, self.laid) if self.laid else stage
 
 
 def check_part(
@@ -96,7 +104,7 @@ def check_part(
         ends = [
             [
                 pair
-                for pair in allowed_ends(question, kind, caged_family.network, level)
+                for pair in allowed_ends(question, kind, family.network, level)
                 if caged_family.network.carried(pair) == caged_family.network.carried(claimed)
             ]
             for level, claimed in enumerate(optics, start=1)

@@ -23,6 +23,8 @@ from coopt.network.space import families
 from coopt.plan.parts import Item, line
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
+from tests.solving.fleet_oracle import every_cabling
+from tests.solving.fleets import hall
 from tests.solving.oracle import every_mapping
 from tests.solving.questions import modules, switch_of_cages
 
@@ -30,9 +32,11 @@ BYTES_OF_SMALL = 4.0 * (8 * (4 * 4096**2 + 2 * 4096 * 16384) + 51200 * 4096)  # 
 
 
 @st.composite
-def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False, losses: bool = False) -> Instance:
+def instances(
+    draw: st.DrawFn, *, own_ends: bool = False, halls: bool = False, borders: bool = False, losses: bool = False
+) -> Instance:
     """Up to three sites, up to four shares, whole prices; bounds and power from hopeless to loose. Links may have ends
-    of their own, channels may end in ports of a border, and any one may be lost."""
+    of their own, as long as in halls, channels may end in ports of a border, and any one may be lost."""
     shares, money = draw(st.integers(2, 4)), st.integers(0, 3000)
     gpus, names = 8 * shares * draw(st.sampled_from([1, 2])), ["a", "b", "c"][: draw(st.integers(2, 3))]
     pairs = [("a", "b"), ("b", "c"), ("a", "c")][: 1 if len(names) == 2 else draw(st.integers(2, 3))]
@@ -77,7 +81,7 @@ def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False,
             "switches": [switch(k, draw(money)) for k in (8, 16)],
             "optics": optics(draw, [400]),
             "oversubscription": draw(st.sampled_from([1.0, 2.0])),
-            **(_ends(draw) if own_ends else {}),
+            **(_ends(draw) if own_ends or halls else {}),
         },
         objective={
             "minimize": draw(st.sampled_from(["capex", "power", "tco"])),
@@ -88,6 +92,8 @@ def instances(draw: st.DrawFn, *, own_ends: bool = False, borders: bool = False,
     borders = borders or (losses and draw(st.booleans()))
     if losses:
         table["robust"] = {"survive": "channel", "slower": {"channel": draw(st.sampled_from([1, 1.02, 1.1, 1.4, 4]))}}
+    if halls:
+        table["network"] |= hall(draw, table["network"])
     return Instance.model_validate(_bordered(draw, table) if borders else table)
 
 
@@ -275,6 +281,8 @@ def _designs(
 def _networks(local: Instance) -> list[Family]:
     """Every network of a site, with each number of links into its border from what is asked to one for each GPU."""
     core, gpus = local.sharing.core, local.cluster.most_gpus
+    if core is None and local.network.cables == "hall":
+        return [laid for family in families(local, unlaid=True) for laid in every_cabling(local, family)]
     if core is None:
         return list(with_every_optic(local, families(local)))
     # half a link less than a number asks for just that number
