@@ -20,7 +20,7 @@ from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
-from coopt.network.optics import EndsByLevel, OpticValues, PerModule
+from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
 from coopt.plan.parts import Design
@@ -30,14 +30,20 @@ def least_ends(
     instance: Instance, choices: EndsByLevel, kind: ObjectiveKind | None = None
 ) -> tuple[LinkEnds, ...]:
     """Modules at both ends of each level that add no more to the objective, or to another `kind` of
-    bill, than those of any of its choices, whatever the lengths; they need not meet.
+    bill, than those of any of its choices, whatever the lengths; they need not meet, and what
+    stands has no price.
     """
+    stands = instance.stands
+    names = {optic.name for ends in stands.ends for optic in ends} if stands else set()
+
+    def free(optic: Optic) -> Optic:
+        return optic.model_copy(update={"usd": 0.0}) if optic.name in names else optic
 
     def added(optic: Optic) -> tuple[object, ...]:
         return weigh(instance.objective, optic.usd, optic.w, kind), optic.usd, optic.w, optic.name
 
     return tuple(
-        LinkEnds(*(min(optics, key=added) for optics in zip(*level, strict=True)))
+        LinkEnds(*(min(map(free, optics), key=added) for optics in zip(*level, strict=True)))
         for level in choices
     )
 
@@ -61,6 +67,12 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
 
     No length has more modules than the level as a whole, so that `least_ends` are a lower bound.
     """
+    if instance.stands is not None:  # of which some modules have no price
+        every = laid_each(instance, family, uplinks, values_of(instance))
+        costs = [(cost_of(instance, one, uplinks), one) for one in every]
+        costs.sort(key=lambda row: row[0].of(instance.objective.billed))
+        within = (one for cost, one in costs if within_limits(instance, one, cost))
+        return next(within, costs[0][1] if costs else None)
     bare, options = _options(instance, family, uplinks)
     if options is None or not family.choices:
         return None if options is None else bare

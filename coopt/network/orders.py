@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product, zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from coopt.instance.hardware import Switch
@@ -23,7 +23,7 @@ from coopt.network.halls import (
     placed_parts,
 )
 from coopt.network.laying import laid
-from coopt.network.optics import EndsByLevel, core_notes, own_ends
+from coopt.network.optics import core_notes, own_ends
 from coopt.network.parts import cage_note, cost_of, counted_units, splitting_notes
 from coopt.network.plan_networks import design_of, families_of_design
 from coopt.network.space import Space
@@ -246,8 +246,8 @@ class CostsByLength(NamedTuple):
 
 
 def costs_by_length(instance: Instance, design: Design) -> CostsByLength | None:
-    """What a network would cost with the cheapest cables for each length in its hall, or for the
-    longest of each tier beside what stands; None where lengths choose them already, or may not.
+    """What a network would cost with the cheapest cables for each length in its hall; None where
+    lengths choose them already, or may not.
     """
     network = instance.network
     if (
@@ -276,36 +276,12 @@ def costs_by_length(instance: Instance, design: Design) -> CostsByLength | None:
         )
         if len(choices) < family.tiers:
             return None
-        if instance.existing:
-            return _by_longest(instance, family, uplinks, choices, now)
         built = laid(question, replace(family, choices=choices), uplinks)
         if built is None:
             return None
         told = " in place of link_reach_m" * ("link_reach_m" in network.model_fields_set)
         return CostsByLength(now, cost_of(instance, built, uplinks), f"cables = 'hall'{told}")
     return None
-
-
-def _by_longest(
-    instance: Instance, family: Family, uplinks: int, choices: EndsByLevel, now: Cost
-) -> CostsByLength | None:
-    """The same with one kind of cables for each tier, which reaches its longest."""
-    hall = network_hall(instance, family, uplinks)
-    if hall is None:
-        return None
-    longest = [max(cables) for cables in hall.cables]
-    reaching = [
-        [ends for ends in level if ends.reach_m >= reach_m]
-        for level, reach_m in zip(choices, longest, strict=True)
-    ]
-    costs = [
-        cost_of(instance, replace(family, optics=optics), uplinks) for optics in product(*reaching)
-    ]
-    # tiers that are not built keep the lengths that they have
-    lengths = (*longest, *instance.network.link_reach_m[len(longest) :])
-    change = f"link_reach_m = [{', '.join(f'{reach_m:g}' for reach_m in lengths)}]"
-    kind = instance.objective.billed
-    return CostsByLength(now, min(costs, key=lambda cost: cost.of(kind)), change) if costs else None
 
 
 def is_rewired(instance: Instance, parts: Iterable[Part]) -> bool:

@@ -23,6 +23,7 @@ from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds
+from coopt.network.laying import least_ends
 from coopt.network.parts import (
     Affine,
     Key,
@@ -258,14 +259,19 @@ def repriced(instance: Instance, families: Iterable[Family]) -> Iterator[Family]
         return LinkEnds(*map(at_its_price, ends))
 
     for family in families:
+        choices = tuple(tuple(map(ends_at_price, level)) for level in family.choices)
         yield replace(
             family,
             hb=at_its_price(family.hb),
             nic=at_its_price(family.nic),
             switch=at_its_price(family.switch),
             upper=tuple(map(at_its_price, family.upper)),
-            optics=tuple(map(ends_at_price, family.optics)),
-            choices=tuple(tuple(map(ends_at_price, level)) for level in family.choices),
+            optics=(
+                least_ends(instance, choices)
+                if choices
+                else tuple(map(ends_at_price, family.optics))
+            ),
+            choices=choices,
             cables=tuple(
                 tuple(run._replace(ends=ends_at_price(run.ends)) for run in runs)
                 for runs in family.cables

@@ -305,10 +305,9 @@ def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
     grown = ask(**changes, existing=[stands])
     assert "(2 tiers, clos) is rewired" in _found(grown, "existing")[0]
     (note,) = _found(grown, "hall")
-    told = note.partition("network.link_reach_m = [")[2].partition("]")[0]
-    reach_m = [float(part) for part in told.split(",")]
+    assert "network.cables = 'hall'" in note
     plan = coopt.solve(grown)
-    shorter = coopt.solve(ask(**changes, existing=[stands], network__link_reach_m=reach_m))
+    shorter = coopt.solve(ask(**changes, existing=[stands], network__cables="hall"))
     assert plan.design is not None
     costs = costs_by_length(grown, plan.design)
     assert costs is not None

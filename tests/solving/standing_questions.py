@@ -38,8 +38,17 @@ from tests.solving.fleet_oracle import Job
 from tests.solving.fleets import SHAPE
 
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
-ASKED = ("one network", "another generation", "islands", "islands of two generations", "two NICs")
+ASKED = (
+    "one network",
+    "another generation",
+    "islands",
+    "islands of two generations",
+    "two NICs",
+    "one network in a hall",
+    "islands in a hall",
+)
 OLD, NEW = "h100-sxm", "b300"
+OF_ONE_GPU = ("islands", "islands in a hall")
 Network = tuple[Family, int, str]
 """A network with its uplinks, and its GPUs."""
 Bought = tuple[Floats, Floats]
@@ -58,8 +67,9 @@ def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
         for n, (usd, w) in enumerate(draw.sample([(100, 8), (180, 6), (400, 3)], 2))
     ]
     kinds = [_domain(draw, "old", size, OLD)]
-    if asked not in ("one network", "two NICs"):
-        kinds.append(_domain(draw, "new", draw.choice([2, 4, 8]), NEW if asked != "islands" else OLD))
+    if asked not in ("one network", "two NICs", "one network in a hall"):
+        kinds.append(_domain(draw, "new", draw.choice([2, 4, 8]), OLD if asked in OF_ONE_GPU else NEW))
+    by_length = _hall(draw, kinds, modules) if asked.endswith("hall") else {}
     parted, several = asked.startswith("islands"), asked in ("another generation", "islands of two generations")
     gpus = draw.sample([size * domains, 2 * size * domains, 16], 2)
     table = question(
@@ -72,6 +82,7 @@ def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
             "switches": boxes,
             "optics": modules,
             "oversubscription": draw.choice([1.0, 2.0]),
+            **by_length,
         },
         objective={
             "minimize": draw.choice(["capex", "tco", "power"]),
@@ -108,6 +119,15 @@ def _is_wired(table: dict[str, Any]) -> bool:
     except InstanceError:
         return False
     return True
+
+
+def _hall(draw: random.Random, kinds: list[dict[str, Any]], modules: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rows of a hall, with a module that is too short for some of its ways."""
+    modules[1]["reach_m"] = draw.choice([6, 8, 10])
+    for kind in kinds:
+        kind["racks"] = draw.choice([1, 2])
+    rows = {"racks_per_row": draw.choice([1, 2, 5]), "row_pitch_m": draw.choice([1.0, 3.0, 9.0])}
+    return {"cables": "hall", "link_ends": "any", "hall": rows}
 
 
 def _domain(draw: random.Random, name: str, size: int, gpu: str) -> dict[str, Any]:

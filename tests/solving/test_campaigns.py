@@ -33,7 +33,7 @@ LIMIT_JUST_MET = Path(__file__).parents[1] / "data" / "limit_just_met.json"
         (tightened.campaign, (2, 17), 1),
         (related.campaign, (2, 11), 4),
         (wider_cp.campaign, (4, 1), 4),
-        (standing_questions.campaign, (5, 0), 5),
+        (standing_questions.campaign, (7, 0), 7),
         (standing_questions.reasons, (3, 2), 3),
         (standing_questions.watts, (1, 0), 1),
     ],

@@ -71,7 +71,7 @@ def _cables(instance: Question) -> Iterator[str]:
         return
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
-        "[[existing]]": instance.existing,
+        "network.given = true": network.given,
         "network.link_ends = 'same'": network.link_ends == "same",
         # links into a core, whose lengths depend on all islands, keep its last number
         "network.link_reach_m": (

@@ -133,7 +133,7 @@ def _networks_by_shares(run: Run) -> dict[int, Networks]:
         ):  # and none of more shares, whose GPUs draw more
             break
         run.check_clock()
-        networks_of[shares] = networks(run.instance, shares, measures, run.listed)
+        networks_of[shares] = networks(run.instance, shares, measures, run.listed, run.check_clock)
     run.log.families = sum(len(of_shares.families) for of_shares in networks_of.values())
     run.log.model_s = run.elapsed_s()
     return networks_of

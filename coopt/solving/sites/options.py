@@ -139,6 +139,7 @@ def networks(
     shares: int,
     measures: tuple[ObjectiveKind, ...],
     listed: ListedIslands | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Networks:
     """Every network for so many shares, in time or not.
 
@@ -151,6 +152,8 @@ def networks(
         What optics are compared by in the question of all sites.
     listed
         What earlier questions listed; networks and their bills depend on no bound on time.
+    check
+        Called now and then; may raise.
     """
     local = local_question(instance, shares)
     unbound = tuple(map(without_bound, local.workload))
@@ -158,7 +161,7 @@ def networks(
     found = (listed or ListedIslands()).of_question(
         local,
         (shares, measures, unbound, links),
-        lambda: _every_network(local, shares, measures, links),
+        lambda: _every_network(local, shares, measures, links, check),
     )
     if "channel" in instance.losses:
         late = after_a_loss(local, instance.losses["channel"]).workload
@@ -167,13 +170,15 @@ def networks(
 
 
 def _every_network(
-    local: Instance, shares: int, measures: tuple[ObjectiveKind, ...], links: range
+    local: Instance,
+    shares: int,
+    measures: tuple[ObjectiveKind, ...],
+    links: range,
+    check: Callable[[], None],
 ) -> Networks:
     space = Space(instance=local, measures=measures, links=links)
     counted, units = counted_networks(space), list(listed_units(local))
-    listed = [
-        one for site in space.all_sites() for one in counted.families(space, *site, lambda: None)
-    ]
+    listed = [one for site in space.all_sites() for one in counted.families(space, *site, check)]
     all_families = tuple(repriced(local, (one.family for one in listed)))
     choices = [np.array(family.uplink_choices) for family in all_families]
     into_border = [link_items(local, family) for family in all_families]

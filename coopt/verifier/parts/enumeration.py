@@ -298,7 +298,7 @@ def design_chains(
             network, family, partial(optics_choices, instance, kind, family), chosen_later=chosen
         )
         for caged_family, (ports, uplinks), choices in groups:
-            if network.cables == "hall" and instance.several_networks:
+            if network.cables == "hall" and (instance.several_networks or instance.existing):
                 yield from laid_each(
                     instance, kind, caged_family, ports, uplinks, choices, core_end
                 )

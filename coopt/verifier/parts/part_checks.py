@@ -100,7 +100,7 @@ def check_part(
     if question.network.switch_cages == "kept":
         _check_cages(ledger, family, ports, levels, optics)
     laid = None
-    if question.network.cables == "hall":
+    if question.network.cables == "hall" and not family.stands:
         ends = [
             [
                 pair
@@ -111,7 +111,7 @@ def check_part(
         ]
         laid = (
             named_cables(question, caged_family, ports, ends, design.fabric)
-            if question.several_networks
+            if question.several_networks or question.existing
             else laid_cables(question, kind, caged_family, ports, ends)
         )
         check_cables(ledger, design.fabric, laid)
