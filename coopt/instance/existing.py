@@ -147,7 +147,7 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     single = isinstance(workloads, Mapping) or (
         isinstance(workloads, list | tuple) and len(workloads) == 1
     )
-    if single and isinstance(objective, Mapping):
+    if single and isinstance(objective, Mapping) and not table.get("robust"):
         objective = {"minimize": "time", **objective}
     # nothing is bought, so that no more domains stand by than are said to
     failures = table.get("availability")
@@ -244,6 +244,10 @@ def existing_complaints(question: Any) -> Iterator[str]:
     is_parted = question.sharing.mode == "partition"
     tables = further_tables(question) | {
         "[availability]": question.availability if not is_given else None,
+        "[robust]": question.robust if not is_given else None,
+        f"robust.prices or robust.efficiency beside {GIVEN}": is_given
+        and question.robust is not None
+        and question.robust != question.robust.certain,
         f"sharing.mode = 'partition' beside {GIVEN}": is_given and is_parted,
         "'direct' in network.fabrics": "direct" in network.fabrics,
         "cluster.idle_gpus": question.cluster.idle_gpus,

@@ -380,7 +380,7 @@ def _planes(family: Family, asked: Losses) -> Iterator[Loss]:
             count=family.planes * family.nic_planes,
             domain_slowdown=slower,
             forwarded=forwarded,
-            aborts=family.nic_planes == 1,
+            aborts=not family.keeps_ports,
         )
 
 

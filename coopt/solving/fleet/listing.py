@@ -244,7 +244,7 @@ def _standing_networks(run: Run, billed: Instance) -> Paths:
     for number, slot in enumerate(slots_of(billed)):
         ((asked),) = asked_in(billed, slot.workloads).values()
         networks = [one for gpus in sizes_of(asked) if (one := space.standing(gpus)) is not None]
-        served = served_on(asked, networks, {}, run.check_clock, Counter())
+        served = served_on(asked, networks, run.instance.losses, run.check_clock, Counter())
         for family in (one for some in served.values() for one in some):
             path = IslandPath(families=(family,), uplinks=(family.uplink_choices[0],))
             placed.append(Placed(slot=number, path=path, site=None))

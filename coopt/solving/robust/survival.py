@@ -121,9 +121,9 @@ def slowdown(family: Family, part: Lost) -> float:
     """How much longer traffic of a domain takes after a loss; infinite where the domain is cut
     off.
     """
-    return without_nics(family, nics_lost(family, part), family.nic_planes if part == "nic" else 1)[
-        0
-    ]
+    ports = family.nic_planes if part == "nic" else 1
+    of_gpu = family.nics_on_leaf if part == "leaf" else None
+    return without_nics(family, nics_lost(family, part), ports, of_gpu)[0]
 
 
 def nics_lost(family: Family, part: Lost) -> int:
@@ -131,7 +131,7 @@ def nics_lost(family: Family, part: Lost) -> int:
     several.
     """
     if part == "nic":
-        return 1
+        return family.ports_in_plane
     if part == "plane":
         return family.nics_of_domain // family.planes
     return min(family.planes_together, family.planes) * int(

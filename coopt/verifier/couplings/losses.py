@@ -20,7 +20,7 @@ from coopt.verifier.checks.claims import island_places
 from coopt.verifier.checks.verdict import LENIENT, STRICT, TOLERANCE, Ledger, agree
 from coopt.verifier.couplings.fleet import Fleet, FleetIsland
 from coopt.verifier.parts.enumeration import Condition
-from coopt.verifier.parts.layouts import Ports, planes_on_switch
+from coopt.verifier.parts.layouts import Ports, ceil_ratio, planes_on_switch
 from coopt.verifier.parts.outages import slowdown_without
 from coopt.verifier.parts.space import DesignFamily, domain_counts
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -33,7 +33,7 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
     """How many NICs one domain loses at most with a part (docs/faults.md)."""
     kind, rails = family.network.kind, family.rails
     if part == "nic":
-        return 1
+        return family.network.ports_in_plane
     if part == "domain":
         return rails
     if part == "plane":
@@ -48,7 +48,7 @@ def nics_lost(family: DesignFamily, ports: Ports, part: Lost) -> int:
     if ports.tiers == 1:
         return rails
     if kind == "rail-optimized":
-        return ports.down // family.domains if family.domains <= ports.down else 1
+        return family.leaf_block(ports.down)[0]
     return min(rails, ports.down)
 
 
@@ -60,7 +60,10 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     ports_off = (
         attachment.nic_planes if part == "nic" else 1
     )  # of each NIC; a leaf and a plane have one port of each
-    return slowdown_without(family, nics_off, ports_off)
+    of_gpu = None
+    if part == "leaf" and family.takes_turns(ports.down):
+        of_gpu = ceil_ratio(attachment.per_gpu, family.rails // family.leaf_block(ports.down)[0])
+    return slowdown_without(family, nics_off, ports_off, of_gpu)
 
 
 def loss_condition(question: Instance, margin: float = STRICT) -> Condition:

@@ -69,9 +69,11 @@ def outages_of(
     return outages if outages.share else ALL_PORTS
 
 
-def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> float:
+def slowdown_without(
+    family: DesignFamily, nics_off: int, ports_off: int, of_gpu: int | None = None
+) -> float:
     """How many times as long the traffic of a domain takes with so many ports off on some of its
-    NICs; infinite where none is left (docs/faults.md).
+    NICs, on at most `of_gpu` of each GPU; infinite where none is left (docs/faults.md).
     """
     attachment = family.network
     ports_of_gpu = attachment.per_gpu * attachment.nic_planes
@@ -82,8 +84,10 @@ def slowdown_without(family: DesignFamily, nics_off: int, ports_off: int) -> flo
         if ports_left > 0
         else math.inf
     )
-    if nics_off == 1:
-        own_left = ports_of_gpu - ports_off
+    if of_gpu is not None:
+        own_left = ports_of_gpu - of_gpu * ports_off
+    elif nics_off <= attachment.ports_in_plane:
+        own_left = ports_of_gpu - nics_off * ports_off
     else:  # without further planes the NICs may be all those of a GPU
         own_left = (
             ports_of_gpu - min(nics_off, attachment.per_gpu) * ports_off

@@ -241,6 +241,13 @@ class DesignFamily(NamedTuple):
         domains = self.leaf_domains or min(down, self.domains)
         return down // domains, domains
 
+    def takes_turns(self, down: int) -> bool:
+        """Whether leaves with `down` NICs have several rails of some domains, and neighbours are on
+        different ones.
+        """
+        of_leaf, domains = self.leaf_block(down)
+        return self.network.kind == "rail-optimized" and of_leaf > 1 and domains < self.domains
+
     @property
     def copies(self) -> int:
         """How many times these networks are built: once for each port of a NIC."""

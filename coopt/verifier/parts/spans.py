@@ -137,8 +137,8 @@ def _layout(family: DesignFamily, ports: Ports, pod_leaves: int) -> LeafLayout:
     """
     attachment = family.network
     kind, rails, sharers = attachment.kind, family.rails, attachment.gpus_per_nic
-    of_leaf, span = family.leaf_block(ports.down)
-    if kind == "rail-optimized" and of_leaf > 1 and span < family.domains:
+    if family.takes_turns(ports.down):
+        of_leaf, _ = family.leaf_block(ports.down)
         kind, rails, sharers = "clos", of_leaf, rails // of_leaf
     return LeafLayout(
         kind, family.domains, rails, attachment.per_gpu, ports.down, pod_leaves, sharers

@@ -297,13 +297,6 @@ def is_standing(standing: StandingNetwork, design: Design) -> bool:
     return same_domains and all(claim == stands for claim, stands in pairs)
 
 
-def _in_turn(family: DesignFamily, ports: Ports) -> int:
-    """Domains of which each leaf has several rails, but not all domains; 0 elsewhere."""
-    of_rails = family.leaf_domains and ports.down // family.leaf_domains
-    is_part = family.network.kind == "rail-optimized" and family.leaf_domains < family.domains
-    return family.leaf_domains if of_rails > 1 and is_part else 0
-
-
 def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object, object]]:
     """What a plan claims of a fabric, beside what stands."""
     network, ports, tiers = standing.family.network, standing.ports, fabric.tier
@@ -324,7 +317,10 @@ def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object
             tuple((tier.optic_below or tier.optic, tier.optic) for tier in tiers),
             tuple((ends.below.name, ends.above.name) for ends in standing.optics),
         ),
-        "leaf-domains": (fabric.leaf_domains, _in_turn(standing.family, ports)),
+        "leaf-domains": (
+            fabric.leaf_domains,
+            standing.family.leaf_domains if standing.family.takes_turns(ports.down) else 0,
+        ),
         "leaf-ports": (
             [(tier.down_ports, tier.uplinks_per_switch) for tier in tiers[:1]],
             [(ports.down, ports.up)],

@@ -163,8 +163,8 @@ def test_network_of_fewer_uplinks_is_refused_as_the_one_that_stands():
             "sharing.mode = 'partition' beside network.given = true, needs a question",
         ),
         (
-            {"robust": {}, "site": [{"name": "a", "power_mw": 1}]},
-            "with [[site]] and [robust], needs a question without them",
+            {"robust": {"prices": {"nic": [0.5, 2.0]}}, "site": [{"name": "a", "power_mw": 1}]},
+            "with [[site]] and robust.prices or robust.efficiency beside network.given = true, needs",
         ),
         ({"existing.gpus_per_cage": 2}, "gpus_per_cage = 2"),
     ],

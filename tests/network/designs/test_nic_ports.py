@@ -74,6 +74,34 @@ def test_ports_on_other_leaves_go_on_where_one_is_out(keys, on_leaf):
     assert plan.design.spare_domains == 0
 
 
+def _rack_tops(gbit_s, **tables):
+    """32 servers whose NICs have a port of this rate on each of two leaves."""
+    switch = {"name": "box", "radix": 64, "port_gbit_s": gbit_s, "usd": 1.0, "w": 1.0}
+    module = {"name": "module", "gbit_s": gbit_s, "reach_m": 50, "usd": 1.0, "w": 1.0}
+    row = {"fabric": "clos", "rails": 2, "leaf_domains": 4, "tiers": [{"ports": 64, "switch": switch, "optic": module}]}
+    nic = {**TWO_PORTS, "gbit_s": 2 * gbit_s}
+    row = {**GIVEN["existing"], "domains": 32, "nic_ports": 2, "nic": nic, **row, "tiers": row["tiers"] * 2}
+    workload = {**GIVEN["workload"], "global_batch": 256, **tables.pop("workload", {})}
+    table = {**GIVEN, "cluster": {"gpu": "h100-sxm", "gpus": 256}, "workload": workload, "existing": row}
+    return coopt.Instance.model_validate({**table, **tables})
+
+
+def test_what_stands_survives_a_leaf_as_with_nics_of_half_the_rate():
+    whole_s, half_s = (coopt.solve(_rack_tops(rate)).objective.value for rate in (400, 200))
+    assert whole_s < half_s
+    bound_s = (whole_s + half_s) / 2
+    for factor, status in ((1 + 1e-6, "optimal"), (1 - 1e-6, "infeasible")):
+        robust = {"survive": ["nic", "leaf"], "slower": {"nic": 4.0, "leaf": half_s / bound_s * factor}}
+        workload = {"max_iteration_time_s": bound_s}
+        instance = _rack_tops(400, workload=workload, robust=robust, objective={"minimize": "power"})
+        plan = coopt.solve(instance)
+        assert plan.status == status
+        assert coopt.verify(instance, plan).accepted
+    assert "robust.slower.leaf" in plan.explanation[0]
+    with pytest.raises(ValueError, match=r"robust.prices or robust.efficiency beside network.given"):
+        _rack_tops(400, robust={"prices": {"nic": [0.5, 2.0]}})
+
+
 def test_every_port_in_a_plane_has_a_rail():
     instance = _two_ports()
     lines = ranks_csv(instance, coopt.solve(instance)).splitlines()
