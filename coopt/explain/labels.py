@@ -49,6 +49,7 @@ MORE: dict[ItemKind, str] = {
     "nic": "NICs",
     "switch": "switches",
     "optics": "transceivers",
+    "fibre": "fibre",
     "gpu": "GPUs",
     "wan": "wide-area channels",
     "labour": "links added to existing switches",
@@ -260,5 +261,6 @@ def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:
 def _count_by_kind(cost: Cost) -> Counter[ItemKind]:
     total: Counter[ItemKind] = Counter()
     for item in cost.items:
-        total[item.kind] += item.count
+        # of cables, their metres and splitters together no number says anything
+        total[item.kind] += item.count if item.kind != "fibre" else 0
     return total

@@ -42,6 +42,7 @@ KINDS = {
     "nics": "nic",
     "switches": "switch",
     "optics": "optics",
+    "fibre": "fibre",
     "panels": "switch",
 }
 USD = {"hb_domains": "usd_per_gpu", "panels": "usd_per_port"}
@@ -104,7 +105,6 @@ def prices_of(instance: Instance) -> Iterator[Price]:
     does; products with volume prices in USD are left out.
     """
     watts = instance.objective.minimize == "power"
-    included = instance.objective.include
     at_once = not (instance.phase or instance.worst_prices)
     discounted = {
         (discount.kind, discount.item)
@@ -112,7 +112,11 @@ def prices_of(instance: Instance) -> Iterator[Price]:
         if discount.usd is not None
     }
     for product, now, with_price in _listed(instance, watts):
-        if product[0] in included and product not in discounted and (now > 0 or at_once):
+        if (
+            instance.objective.counts(product[0])
+            and product not in discounted
+            and (now > 0 or at_once)
+        ):
             yield Price(
                 item=product[1],
                 unit="W" if watts else "USD",

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
-from coopt.instance.hardware import Gpu, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Fibre, Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import REORDERED
 from coopt.instance.texts import InstanceError, alternatives, both, counted, cut, shortened
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
@@ -121,6 +121,7 @@ KINDS: dict[str, type[Entry]] = {
     "nic": Nic,
     "switch": Switch,
     "optic": Optic,
+    "fibre": Fibre,
     "panel": Panel,
     "model": Transformer,
     "software": Software,

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, Tag, ValidationError
 
-from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_series
+from coopt.instance.base import Count, Name, Positive, Table, Whole, one_or_many, one_or_series
 from coopt.instance.catalog import named, sentences
-from coopt.instance.hardware import Nic, Optic, Switch
+from coopt.instance.hardware import Fibre, Nic, Optic, Switch
 from coopt.instance.network import Hall, SpareRates, WorkRates
 from coopt.instance.quotes import CatalogFiles, validated
 from coopt.instance.texts import InstanceError, broken, counted, file_of, read_toml
@@ -155,6 +155,11 @@ class PublishedDesign(Table):
     hall: Annotated[Hall | None, Field(description="where racks stand, for cables by length")] = (
         None
     )
+    fibre: Annotated[
+        tuple[Annotated[Fibre, named("fibre")], ...],
+        one_or_many,
+        Field(description="cables and splitters, with a hall"),
+    ] = ()
     spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = (
         SpareRates()
     )
@@ -232,7 +237,15 @@ class PublishedDesign(Table):
             )
             for tier in self.tiers
         )
-        return self.model_copy(update={"nic": priced("nic", self.nic), "tiers": tuple(tiers)})
+        by = factors.get("optics", 1.0)  # a bill has fibre where it has optics
+        fibre = (one.having(usd=one.usd * by, usd_per_m=one.usd_per_m * by) for one in self.fibre)
+        return self.model_copy(
+            update={
+                "nic": priced("nic", self.nic),
+                "tiers": tuple(tiers),
+                "fibre": tuple(fibre),
+            }
+        )
 
 
 class DesignFile(Table):
@@ -350,6 +363,10 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
             f"leaf_domains = {leaf}: {leaf} HB domains take {(leaf or 0) * design.block:,} ports"
             f" of a leaf, but a whole unit of {unit} takes only {(unit or 0) * design.block:,},"
             f" needs at most unit_domains = {unit}",
+        ),
+        (
+            design.fibre and design.hall is None,
+            "fibre: is priced by lengths in a hall, needs `hall` or no fibre",
         ),
         (
             design.pod is not None and len(design.tiers) == 1,

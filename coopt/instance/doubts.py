@@ -58,6 +58,8 @@ def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
         "switch": (*network.switches, *network.panels),  # panels are billed as switches
         "gpu": instance.cluster.kinds,
     }
+    if kind == "fibre":
+        return next((one for one in network.fibre if name in (one.name, one.metre)), None)
     return next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
 
 

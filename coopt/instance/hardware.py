@@ -1,6 +1,7 @@
-"""Hardware of a cluster: GPUs, HB domains, NICs, switches, optics and panels."""
+"""Hardware of a cluster: GPUs, HB domains, NICs, switches, optics, fibre and panels."""
 
 import math
+import re
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -451,9 +452,9 @@ class Optic(Entry):
         Name | None,
         Field(
             description=(
-                "what each pair of its fibres carries, as '100gbase-dr': modules that say the same"
-                " may be two ends of a link; what says nothing, as a cable that comes with its"
-                " ends, is at both"
+                "what each pair of its fibres carries, as '100gbase-dr', from the rate of a pair"
+                " on (without one, a link has one pair): modules that say the same may be two ends"
+                " of a link; else both have it"
             )
         ),
     ] = None
@@ -475,6 +476,17 @@ class Optic(Entry):
         fibre and signal.
         """
         return self.name == optic.name or (self.fibre is not None and self.fibre == optic.fibre)
+
+    def pairs_of(self, gbit_s: float) -> int:
+        """Pairs of fibres of a link of a rate (Gbit/s); 0 without fibres of its own."""
+        if self.fibre is None or self.whole_cable:
+            return 0
+        number = re.match(r"[1-9]\d*", self.fibre)
+        return math.ceil(gbit_s / int(number[0]) * (1 - EQUAL)) if number else 1
+
+    def split_at(self, gbit_s: float) -> int:
+        """Links of a rate (Gbit/s) that one of its connectors serves."""
+        return -(-self.links_of(gbit_s) // self.connectors)
 
     def links_of(self, gbit_s: float) -> int:
         """Number of links of a rate (Gbit/s) that a fully used end carries; 0 if it carries
@@ -502,6 +514,34 @@ def mate(*parts: Nic | Optic | Switch) -> bool:
         if value_sets and not set.intersection(*value_sets):
             return False
     return True
+
+
+class Fibre(Entry):
+    """What joins modules: a cable, or what splits a connector."""
+
+    carries: Annotated[
+        tuple[Name, ...],
+        one_or_many,
+        Field(min_length=1, description="`fibre` of the optics it is for"),
+    ]
+    pairs: Annotated[Count, Field(description="pairs of fibres in its connector")]
+    links: Annotated[
+        Count, Field(description="links it splits a connector into; 1 for a cable")
+    ] = 1
+    usd: Annotated[Price, Field(description="price of one, with its ends (USD)")]
+    usd_per_m: Annotated[Price, Field(description="price of each metre besides (USD)")] = 0.0
+
+    def joins(self, fibre: str | None, links: int, pairs: int) -> bool:
+        """Whether it is a cable for a fibre, or splits a connector of so many pairs into so many
+        links of it.
+        """
+        fits = links == 1 or self.pairs >= pairs
+        return fits and self.links == links and fibre in self.carries
+
+    @property
+    def metre(self) -> str:
+        """What a bill calls a metre of it."""
+        return f"{self.name} (m)"
 
 
 class Panel(Entry):

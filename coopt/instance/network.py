@@ -18,7 +18,7 @@ from coopt.instance.base import (
     series_of,
 )
 from coopt.instance.catalog import find, named, ports_of_modules
-from coopt.instance.hardware import Cooling, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Cooling, Fibre, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.texts import both
 
@@ -202,10 +202,9 @@ class Network(Table):
         bool,
         Field(
             description=(
-                "whether networks can be bought and built as they are billed: what is linked"
-                " mates, and no switch has more modules than cages; false counts switches and"
-                " links alone, as studies do, and makes 'same', 'own' and 'told' the defaults of"
-                " tier_switches, link_ends and switch_cages"
+                "whether networks can be built as they are billed: what is linked mates, and no"
+                " switch has more modules than cages; false counts switches and links alone, with"
+                " 'same', 'own' and 'told' as defaults of tier_switches, link_ends and switch_cages"
             )
         ),
     ] = True
@@ -264,10 +263,9 @@ class Network(Table):
         Literal["same", "any"],
         Field(
             description=(
-                "whether all tiers have switches of one product (same), or each tier those of any"
-                " product of the list that mates with the tier below (any), over optics that mate"
-                " with both; 'same' if left out with cores, phases, sites or direct links, and"
-                " among islands"
+                "whether all tiers have one product (same), or each any that mates with the tier"
+                " below (any); 'same' if left out with cores, phases, sites, direct links and"
+                " islands"
             )
         ),
     ] = "any"
@@ -279,14 +277,20 @@ class Network(Table):
             min_length=1,
         ),
     ]
+    fibre: Annotated[
+        tuple[Annotated[Fibre, named("fibre")], ...],
+        one_or_many,
+        Field(
+            description=("cables and splitters of fibre to choose from; fibre is free if left out")
+        ),
+    ] = ()
     link_ends: Annotated[
         Literal["same", "own", "any"],
         Field(
             description=(
                 "whether both ends of a link have one product (same), or each end the best that"
-                " fits there and meets the other: of one network that is built at once (own), or of"
-                " islands and their core, of what grows, at several sites, at doubtful prices and"
-                " beside direct links, too (any)"
+                " fits there and meets the other: of one network that is built at once (own), or"
+                " everywhere (any)"
             )
         ),
     ] = "any"
@@ -294,8 +298,8 @@ class Network(Table):
         Literal["told", "kept"],
         Field(
             description=(
-                "whether a bill may have more modules for a switch than that has cages, which the"
-                " answer then tells (told), or a switch has ports for no more of them (kept)"
+                "whether a switch may have more modules than cages, which the answer then tells"
+                " (told), or has ports for no more of them (kept)"
             )
         ),
     ] = "kept"
@@ -343,7 +347,7 @@ class Network(Table):
         Literal["spray", "pinned", "ecmp"] | Annotated[float, Field(ge=1, le=1000)],
         Field(
             description=(
-                "how flows share the links above leaves: sprayed over all of them, each pinned to a"
+                "how flows share the links above leaves: sprayed, each pinned to a"
                 " path, at random (ecmp), or a factor by which the busiest link is fuller than the"
                 " mean"
             )
@@ -385,9 +389,8 @@ class Network(Table):
         Literal["ratio", "any"],
         Field(
             description=(
-                "three tiers: how many ports up aggregation switches have: as many as the whole"
-                " ratio asks for that their ports are split by, or more, or besides (any) as few as"
-                " the largest ratio allows"
+                "three tiers: ports up of aggregation switches: as the whole ratio asks for that"
+                " splits their ports, or more; any: or as few as the largest ratio allows"
             )
         ),
     ] = "ratio"
@@ -396,8 +399,8 @@ class Network(Table):
         Field(
             description=(
                 "whether as many GPUs train in every HB domain (even), or any number that keeps"
-                " groups of TP, CP and EP whole (any), or that where it takes fewer domains and"
-                " nothing asks for even ones (fewest)"
+                " groups of TP, CP and EP whole (any), or that where it takes fewer domains"
+                " (fewest)"
             )
         ),
     ] = "fewest"
@@ -424,18 +427,14 @@ class Network(Table):
         Field(
             description=(
                 "whether a tier has one kind of cables, which reaches link_reach_m (tier), or the"
-                " cheapest for each length in the hall (hall)"
+                " cheapest for each length in the hall (hall, the default with fibre)"
             )
         ),
     ] = "tier"
 
     hall: Annotated[
         DomainHallRows,
-        Field(
-            description=(
-                "how racks stand, for lengths of cables, racks of switches and the drawing"
-            )
-        ),
+        Field(description="how racks stand, for lengths of cables"),
     ] = DomainHallRows()
 
     given: Annotated[
@@ -450,7 +449,7 @@ class Network(Table):
 
     spares: Annotated[
         SpareRates,
-        Field(description="what `coopt bom` buys beside what is in use; no plan depends on it"),
+        Field(description="what `coopt bom` buys beside what is in use"),
     ] = SpareRates()
 
     @model_validator(mode="before")
@@ -461,6 +460,8 @@ class Network(Table):
         """
         if not isinstance(table, Mapping):
             return table
+        if table.get("fibre"):
+            table = {"cables": "hall", **table}
         if table.get("given") is True:
             table = {"buildable": False, **table}
         return table if table.get("buildable", True) else {**COUNTED_ALONE, **table}

@@ -219,8 +219,8 @@ class Objective(Table):
         one_or_many,
         Field(
             description=(
-                "what counts, in the objective, the limits and the bill alike; gpu adds the GPUs"
-                " that train, host the rest of servers and racks, which stands with HB domains"
+                "what counts in objective, limits and bill; gpu adds the GPUs that train, host the"
+                " rest of servers and racks, which stands with HB domains"
             ),
             min_length=1,
         ),
@@ -255,6 +255,10 @@ class Objective(Table):
         Positive | None,
         Field(description="carbon of electricity (kg of CO2 equivalent per kWh); for carbon only"),
     ] = None
+
+    def counts(self, kind: str) -> bool:
+        """Whether lines of a kind are in the bill; fibre is where optics are."""
+        return ("optics" if kind == "fibre" else kind) in self.include
 
     @property
     def billed(self) -> BillKind:
@@ -801,9 +805,9 @@ class Question(Table):
         for switch in tables["network"]["switches"] if self.network.cables == "tier" else ():
             _forget(switch, "rack_units")
         for optic in tables["network"]["optics"]:
-            for key in ("whole_cable", "connectors"):
+            for key in () if self.network.fibre else ("whole_cable", "connectors"):
                 _forget(optic, key)
-            if not self._mixes_ends:
+            if not (self._mixes_ends or self.network.fibre):
                 _forget(optic, "fibre")
         for nic in tables["network"]["nics"]:
             _forget(nic, "ethernet_port_gbit_s")  # which notes are about alone

@@ -161,13 +161,13 @@ def cables(
             ]
             for _ in range(links):
                 number += 1
-                ends = laying.ends(level, high, leaf, length_m)
+                ends, bought_m = laying.next(level, high, leaf, length_m)
                 yield Cable(
                     label=f"{prefix}{level}-{number:06}",
                     level=level,
                     gbit_s=family.link_gbit_s,
                     kind=kind_of(ends),
-                    length_m=length_m,
+                    length_m=bought_m,
                     reach_m=ends.reach_m,
                     lower=ports.lower(prefix, low, level, ends.below, racks[0]),
                     upper=ports.upper(prefix, high, level, ends.above, racks[1]),
@@ -175,7 +175,7 @@ def cables(
 
 
 class _Laying:
-    """The ends of each cable, taken one after the other."""
+    """The ends of each cable and the length it is bought in, taken one after the other."""
 
     def __init__(self, family: Family, spots: Spots | None) -> None:
         self._family, self._pods = family, {} if spots is None else spots.pods
@@ -185,11 +185,13 @@ class _Laying:
                 needs = zip(fan.numbers, fan.needs_m.tolist(), strict=True)
                 self._needs |= {(fan.level, at): m for at, m in needs}
 
-    def ends(self, level: int, high: str, leaf: int, length_m: int | None) -> LinkEnds:
-        """The ends of the next cable into a switch, from a leaf or a pod with this leaf."""
+    def next(
+        self, level: int, high: str, leaf: int, length_m: int | None
+    ) -> tuple[LinkEnds, int | None]:
+        """Those of the next cable into a switch, from a leaf or a pod with this leaf."""
         family = self._family
         if not family.cables or length_m is None:
-            return family.optics[level - 1]
+            return family.optics[level - 1], length_m
         if level == 1:
             module, self._taken[high] = (
                 self._taken[high] // family.per_module[0][1],
@@ -198,7 +200,8 @@ class _Laying:
             needed = self._needs.setdefault((0, f"{high}/{module}"), length_m)
         else:
             needed = self._needs[level - 1, leaf if level == 2 else self._pods[leaf]]
-        return next(run.ends for run in family.cables[level - 1] if run.length_m == needed)
+        run = next(run for run in family.cables[level - 1] if run.length_m == needed)
+        return run.ends, run.length_m
 
 
 def rack_name(hall: HallRows, rack: int) -> str:

@@ -8,12 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from coopt.instance.designs import PublishedDesign
-from coopt.instance.hardware import Nic, Optic, Switch, mate
+from coopt.instance.fibre_lists import missing_fibre
+from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import SpareRates, WorkRates, not_counted
 from coopt.instance.texts import InstanceError, alternatives, both, broken, counted
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
 from coopt.network.family import TierChain, TierLevel
+from coopt.network.fibres import FibreUnits, fibre_cables, splitters_of
+from coopt.network.optics import unmated_joint
 from coopt.network.parts import cage_note, nic_note, splitting_notes
 from coopt.network.placing import Lengths
 from coopt.plan.networks import (
@@ -49,7 +52,10 @@ def design_bill(design: PublishedDesign, file: str = "design") -> BilledNetwork:
     lengths = () if hall is None else hall.cables
     for end in ends if lengths else ():
         _check_reach(end, max(lengths[end.tier]), origin)
-    items = tuple(_items(design, tiers, ends))
+    uses = [(end.optic, end.optic.gbit_s / end.in_module) for end in ends if end.optic is not None]
+    for text in missing_fibre(design.fibre, uses):
+        raise InstanceError(f"{origin}: {text}")
+    items = tuple(_items(design, tiers, ends, lengths))
     racks = None if hall is None else hall.switch_racks
     if racks and design.hall is not None and design.hall.usd_per_switch_rack is not None:
         items += (line("rack", SWITCH_RACK, racks, design.hall.usd_per_switch_rack, 0.0),)
@@ -104,14 +110,16 @@ def _optics(ends: tuple[CableEnds, ...], tier: int) -> dict[str, None]:
 
 
 def _check_mates(design: PublishedDesign, origin: str) -> None:
-    """Refuse a tier whose switches, what is below them and the optics between have no lanes or
-    protocol in common.
+    """Refuse a tier whose optics have no lanes or protocol in common with the switch or NIC that
+    they are in, or these with each other.
     """
     lower: Nic | Switch | None = design.nic
     for tier, form in enumerate(design.tiers):
-        products = (lower, form.optic_below, form.optic, form.switch)
-        parts = [part for part in products if part is not None]
-        if not mate(*parts) or not _meet(form.optic, form.optic_below):
+        below = form.optic_below or form.optic
+        parts = [*unmated_joint(lower, below, form.optic, form.switch)]
+        if not _meet(form.optic, below):
+            parts = [part for part in (below, form.optic) if part is not None]
+        if parts:
             names = ", ".join(dict.fromkeys(part.name for part in parts))
             raise InstanceError(
                 f"{origin}: tiers[{tier}]: {names} do not mate, as {_differences(parts)}; needs"
@@ -166,10 +174,13 @@ def _check_reach(end: CableEnds, longest_m: int, origin: str) -> None:
 
 
 def _items(
-    design: PublishedDesign, tiers: tuple[TierLevel, ...], ends: tuple[CableEnds, ...]
+    design: PublishedDesign,
+    tiers: tuple[TierLevel, ...],
+    ends: tuple[CableEnds, ...],
+    lengths: Sequence[Lengths],
 ) -> Iterator[Item]:
-    """One NIC for each GPU, switches, modules of cables; products of several tiers on one line,
-    then spares.
+    """One NIC for each GPU, switches, modules of cables and fibre; products of several tiers on one
+    line, then spares.
     """
     counts = Counter[tuple[ItemKind, Nic | Switch | Optic]]()
     if design.nic is not None:
@@ -184,8 +195,24 @@ def _items(
     lines = [
         line(kind, product.name, count, product.usd, product.w) for (kind, product), count in order
     ]
+    fibre = [one.line for one in _fibre(design, ends, lengths)]
+    lines += [item for item in lines_by_product(fibre) if item.count]
     yield from lines
     yield from spare_lines(design.spares, lines, cables_of(design))
+
+
+def _fibre(
+    design: PublishedDesign, ends: tuple[CableEnds, ...], lengths: Sequence[Lengths]
+) -> Iterator[FibreUnits]:
+    """Fibre of the cables below each tier, and what splits the connectors of their modules."""
+    for end in ends if design.fibre else ():
+        if end.optic is None:
+            continue
+        rate = end.optic.gbit_s / end.in_module
+        yield from splitters_of(design.fibre, end.optic, rate, end.modules)
+        if not end.is_upper:
+            for length_m, links in sorted(lengths[end.tier].items()):
+                yield from fibre_cables(design.fibre, end.optic, rate, links, length_m)
 
 
 def cables_of(design: PublishedDesign) -> list[str]:
@@ -258,7 +285,8 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
     for end in ends:
         if end.optic is not None:
             modules[end.optic, end.in_module] += end.modules
-    yield from splitting_notes((*module, count) for module, count in modules.items())
+    if not design.fibre:
+        yield from splitting_notes((*module, count) for module, count in modules.items())
 
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:

@@ -19,6 +19,7 @@ from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.network import Discipline
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import SwitchedKind
+from coopt.network.fibres import FibreUnits
 
 Ints = NDArray[np.int64]
 Holders = tuple[tuple[int, int], ...]
@@ -303,7 +304,7 @@ class LinkEnds(NamedTuple):
 
 class CableRun(NamedTuple):
     """The cables of a level that need one length (m), all over, with the modules at their lower and
-    at their upper ends.
+    at their upper ends, and the fibre that is bought between these.
     """
 
     length_m: int
@@ -311,6 +312,7 @@ class CableRun(NamedTuple):
     links: int
     below: int
     above: int
+    fibre: tuple[FibreUnits, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -560,6 +562,11 @@ class Family(EquippedDomains, Wiring):
     def all_ends(self) -> tuple[LinkEnds, ...]:
         """The ends of links of each level, or of each length where lengths choose cables."""
         return tuple(run.ends for runs in self.cables for run in runs) or self.optics
+
+    @property
+    def fibre(self) -> tuple[FibreUnits, ...]:
+        """The fibre of all cables that their lengths choose."""
+        return tuple(units for runs in self.cables for run in runs for units in run.fibre)
 
     @property
     def per_module(self) -> tuple[tuple[int, int], ...]:

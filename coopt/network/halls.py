@@ -91,6 +91,13 @@ def network_hall(
     return island_hall(instance, family, uplinks, grown) if family.tiers else None
 
 
+def _bought(family: Family) -> tuple[Lengths, ...]:
+    """The cables of each level by the length they are bought in, where lengths choose them: those
+    of a module are as long as its longest.
+    """
+    return tuple(Lengths({run.length_m: run.links for run in runs}) for runs in family.cables)
+
+
 def island_hall(
     instance: Instance, family: Family, uplinks: int, grown: tuple[Family, int] | None = None
 ) -> NetworkHall | None:
@@ -118,7 +125,7 @@ def island_hall(
         rack_w=racks_w / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=racks_w + _network_w(instance, family, uplinks),
-        cables=placing.cables(end, becomes),
+        cables=_bought(family) or placing.cables(end, becomes),
         amid=(
             own_racks.spots
             if has_heights

@@ -20,6 +20,7 @@ from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
+from coopt.network.fibres import FibreUnits, fibre_cables, splitters_of
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
@@ -95,7 +96,7 @@ def laid_each(
     if not family.choices:
         yield bare
     elif options is not None:
-        rows = _unbeaten(options, lambda optic: (*map(Fraction, values(optic)),))
+        rows = _unbeaten(options, lambda run: _of_parts(run, values))
         yield from (_with_cables(bare, cables) for _, cables in rows)
 
 
@@ -134,7 +135,7 @@ def _options(instance: Instance, family: Family, uplinks: int) -> tuple[Family, 
     options = [
         [
             [
-                CableRun(length_m, ends, *counts)
+                _run(instance, family, length_m, ends, *counts)
                 for ends in ends_of_level
                 if ends.reach_m >= length_m
             ]
@@ -145,6 +146,25 @@ def _options(instance: Instance, family: Family, uplinks: int) -> tuple[Family, 
         )
     ]
     return family, options if all(runs for level in options for runs in level) else None
+
+
+def _run(
+    instance: Instance,
+    family: Family,
+    length_m: int,
+    ends: LinkEnds,
+    links: int,
+    below: int,
+    above: int,
+) -> CableRun:
+    """The cables of one length with some ends, and their fibre."""
+    listed, rate = instance.network.fibre, family.link_gbit_s
+    fibre = (
+        *fibre_cables(listed, ends.below, rate, links, length_m),
+        *splitters_of(listed, ends.below, rate, below),
+        *splitters_of(listed, ends.above, rate, above),
+    )
+    return CableRun(length_m, ends, links, below, above, fibre)
 
 
 def least_laid(
@@ -186,7 +206,7 @@ def _by_price_and_power(instance: Instance, options: Options) -> Iterator[list[l
     """The cables of all lengths, those that add least to the objective first, that no others beat
     in price and power.
     """
-    rows = _unbeaten(options, lambda optic: (Fraction(optic.usd), Fraction(optic.w)))
+    rows = _unbeaten(options, _costs)
     rows.sort(key=lambda row: weigh(instance.objective, float(row[0][0]), float(row[0][1])))
     return (cables for _, cables in rows)
 
@@ -195,26 +215,14 @@ Sums = tuple[Fraction, ...]
 
 
 def _unbeaten(
-    options: Options, measured: Callable[[Optic], Sums]
+    options: Options, measured: Callable[[CableRun], Sums]
 ) -> list[tuple[Sums, list[list[CableRun]]]]:
-    """The cables of all lengths that no others beat in what modules measure, with the sums; of
-    equal ones those that cost and draw least, then those whose names come first.
+    """The cables of all lengths that no others beat in what is measured, with the sums; of equal
+    ones those that cost and draw least, then those whose names come first.
     """
-
-    def measures(run: CableRun) -> tuple[Sums, Sums]:
-        whole = (
-            [run.below * one + run.above * other for one, other in zip(*of_ends, strict=True)]
-            for of_ends in (
-                map(measured, run.ends),
-                ((Fraction(optic.usd), Fraction(optic.w)) for optic in run.ends),
-            )
-        )
-        sums, costs = map(tuple, whole)
-        return sums, costs
-
     rows: list[tuple[Sums, Sums, tuple[str, ...], list[CableRun]]] = []
     for runs in chain.from_iterable(options):
-        steps = [(*measures(run), _names(run), run) for run in runs]
+        steps = [(measured(run), _costs(run), _names(run), run) for run in runs]
         longer = [
             (_sum(sums, more), _sum(costs, dearer), names + further, [*of, run])
             for sums, costs, names, of in rows or [((), (), (), [])]
@@ -239,6 +247,21 @@ def _by_level(cables: Iterable[CableRun], counts: Sequence[int]) -> list[list[Ca
     return [list(islice(remaining, count)) for count in counts]
 
 
+def _of_parts(run: CableRun, values: OpticValues) -> Sums:
+    """What the modules and the fibre of cables add to each measure."""
+    parts: list[tuple[Optic | FibreUnits, int]] = [
+        *zip(run.ends, (run.below, run.above), strict=True),
+        *((one, one.units) for one in run.fibre),
+    ]
+    each = [[count * Fraction(value) for value in values(part)] for part, count in parts]
+    return tuple(sum(column, Fraction(0)) for column in zip(*each, strict=True))
+
+
+def _costs(run: CableRun) -> Sums:
+    """What cables cost and draw, exactly."""
+    return _of_parts(run, lambda part: (part.usd, part.w))
+
+
 def _names(run: CableRun) -> tuple[str, str]:
     return run.ends.below.name, run.ends.above.name
 
@@ -252,6 +275,7 @@ def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
         run.below * lower + run.above * upper
         for lower, upper in ((below.usd, above.usd), (below.w, above.w))
     )
+    usd += math.fsum(count * each for _, count, each, _ in run.fibre)
     is_counted = "optics" in instance.objective.include
     value = weigh(instance.objective, usd, w) if is_counted else 0.0
     return value, usd, w, below.name != above.name, *_names(run)

@@ -35,19 +35,21 @@ from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import EndHolders, Family, LinkEnds, whole
+from coopt.network.fibres import FibreUnits
 from coopt.network.parts import end_holders, priced_products, weigh
 from coopt.plan.couplings import CoreLinks, CorePlan, SharedCore
 from coopt.plan.parts import Fabric, SwitchChoice
 
 T = TypeVar("T")
 K = TypeVar("K")
+Joined = Nic | Optic | Switch
 Levels = tuple[tuple[Optic, ...], ...]
 """The choices of each level, from the leaves up."""
 
 
 Values = tuple[float, ...]
-OpticValues = Callable[[Optic], Values]
-"""What a module adds to each measure."""
+OpticValues = Callable[[Optic | FibreUnits], Values]
+"""What a module, or a unit of fibre, adds to each measure."""
 EndsByLevel = tuple[tuple[LinkEnds, ...], ...]
 """The ends that links of each level may have, from the leaves up."""
 PerModule = tuple[tuple[int, int], ...]
@@ -82,7 +84,15 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
         )
         for optic in optics
     }
-    return lambda optic: values[optic.name]
+    values |= {
+        name: (
+            *(weigh(instance.objective, usd, 0.0, kind) for kind in kinds),
+            *(0.0 for _ in names),
+        )
+        for one in instance.network.fibre
+        for name, usd in ((one.name, one.usd), (one.metre, one.usd_per_m))
+    }
+    return lambda part: values[part.name]
 
 
 def _by_quantity(instance: Instance) -> set[str]:
@@ -179,13 +189,25 @@ def first_unmated(
         switch = part_of.get(tier.switch or fabric.switch.name)
         for names in (tier.ends, *(cables.ends for cables in tier.cables)):
             below, above = map(part_of.get, names)
-            joints = ((lower_part, below), (above, switch), (lower_part, switch))
-            for joint in [(lower_part, above, switch)] if below == above else joints:
-                ends = tuple(part for part in joint if part is not None)
-                if not mate(*ends):
-                    return tier.level, ends
+            if unmated := unmated_joint(lower_part, below, above, switch):
+                return tier.level, unmated
         lower_part = switch
     return None
+
+
+def unmated_joint(
+    lower_box: Joined | None, below: Joined | None, above: Joined | None, upper_box: Joined | None
+) -> tuple[Joined, ...]:
+    """Of what a link joins, by way of the products at its ends, the first parts that do not mate:
+    each product with the box it is in, and the boxes; all three where both ends have one. Nothing
+    where all do, as far as they are known.
+    """
+    joints = ((lower_box, below), (above, upper_box), (lower_box, upper_box))
+    for joint in [(lower_box, above, upper_box)] if below == above else joints:
+        parts = tuple(part for part in joint if part is not None)
+        if not mate(*parts):
+            return parts
+    return ()
 
 
 def _worth_having(

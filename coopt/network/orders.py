@@ -137,7 +137,7 @@ def order_notes(
     yield from splitting_notes(
         (optic, optic.links_of(rate), modules.get(optic.name))
         for optic in instance.network.optics
-        if rate and optic.name in names
+        if rate and optic.name in names and not instance.network.fibre
     )
 
 

@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from coopt.instance.catalog import box_of, entries, ports_of_modules
 from coopt.instance.couplings import Discount, Site
 from coopt.instance.existing import Existing
-from coopt.instance.hardware import IDLE, Gpu, HbDomain, Nic, Optic, Switch, mate
+from coopt.instance.hardware import IDLE, Fibre, Gpu, HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import Discipline
 from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
 from coopt.instance.texts import both, counted
 from coopt.network.family import EndHolders, Family, Holders, LinkEnds, TierChain, whole
 from coopt.network.standing import family_of
 from coopt.plan.couplings import SitePower
-from coopt.plan.parts import Cost, Item, line
+from coopt.plan.parts import Cost, Item, ItemKind, line
 
 
 class EndModules(NamedTuple):
@@ -192,13 +192,9 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
     return f" (in the catalog: {both(names)})" if names else ""
 
 
-SPLITTER = "$150 to $250"
-"""MTP-12 to 2 x MTP-4, and MTP-16 or MTP-24 to two, at a reseller in 2026."""
-
-
 def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterator[str]:
     """Which modules carry so many links that one connector has to serve several of them, and how
-    many there are, as far as that is known.
+    many there are, as far as that is known, where no fibre is listed that is in the bill.
     """
     ends = [
         (
@@ -211,9 +207,11 @@ def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterato
         if links > optic.connectors and not optic.whole_cable  # which are sold split
     ]
     if ends:
+        known = (one for one in entries("fibre").values() if isinstance(one, Fibre))
+        prices = [one.usd for one in known if one.links > 1]
         yield (
-            f"Fibres split, but the bill has no splitters: it takes {both(ends)}, at {SPLITTER}"
-            " each."
+            f"Fibres split, but the bill has no splitters: it takes {both(ends)}, at"
+            f" ${min(prices):g} to ${max(prices):g} each (set network.fibre)."
         )
 
 
@@ -358,7 +356,7 @@ def _brackets(discount: Discount, usd: float) -> tuple[tuple[int, ...], tuple[fl
 HOURS_PER_YEAR = 8760
 Key = tuple[str, str]  # kind and name of an item
 Shares = defaultdict[Key, float]
-Units = defaultdict[tuple[CostKind, str], int]
+Units = defaultdict[tuple[ItemKind, str], int]
 
 
 def weigh(objective: Objective, usd: Any, w: Any, kind: ObjectiveKind | None = None) -> Any:
@@ -421,7 +419,7 @@ class LineItem(NamedTuple):
     HB domains.
     """
 
-    kind: CostKind
+    kind: ItemKind
     name: str
     units: int
     unit_usd: float
@@ -451,6 +449,8 @@ def counted_units(family: Family, uplinks: int) -> Units:
     for ends, count in kinds_of_ends(family, chain):
         units["optics", ends.below.name] += count.below
         units["optics", ends.above.name] += count.above
+    for one in family.fibre:
+        units["fibre", one.name] += one.units
     return units
 
 
@@ -470,10 +470,12 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
     items = [
         *domain_items(instance.cluster.gpu, family.hb, family.gpus, family.installed_gpus),
         *(LineItem(*key, units[key], product.usd, product.w) for key, product in products.items()),
+        *(
+            LineItem("fibre", name, units["fibre", name], usd, 0.0)
+            for name, usd in {one.name: one.usd for one in family.fibre}.items()
+        ),
     ]
-    counted_items = [
-        item for item in items if item.units and item.kind in instance.objective.include
-    ]
+    counted_items = [item for item in items if item.units and instance.objective.counts(item.kind)]
     if instance.stands is None or instance.network.given:
         return counted_items
     return with_standing(counted_items, standing_units(instance))
@@ -619,6 +621,9 @@ def listed_units(instance: Instance) -> Iterator[LineItem]:
     yield from (LineItem("nic", nic.name, 1, nic.usd, nic.w) for nic in network.nics)
     yield from (LineItem("switch", box.name, 1, box.usd, box.w) for box in network.switches)
     yield from (LineItem("optics", optic.name, 1, optic.usd, optic.w) for optic in network.optics)
+    for one in network.fibre:
+        yield LineItem("fibre", one.name, 1, one.usd, 0.0)
+        yield LineItem("fibre", one.metre, 1, one.usd_per_m, 0.0)
 
 
 def open_bill(instance: Instance, family: Family) -> Quantities:

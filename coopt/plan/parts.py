@@ -20,7 +20,9 @@ from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.workload import LONGEST_S
 
-ItemKind = Literal["hb", "nic", "switch", "optics", "panel", "gpu", "wan", "labour", "rack"]
+ItemKind = Literal[
+    "hb", "nic", "switch", "optics", "fibre", "panel", "gpu", "wan", "labour", "rack"
+]
 Named = Annotated[str, Field(min_length=1)]
 
 

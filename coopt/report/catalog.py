@@ -14,7 +14,7 @@ from rich.text import Text
 from coopt.instance.base import Entry, Tag
 from coopt.instance.catalog import KINDS, entries
 from coopt.instance.doubts import basis_of, entry_of
-from coopt.instance.hardware import HbDomain, Panel
+from coopt.instance.hardware import Fibre, HbDomain, Panel
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, toml_text
 from coopt.instance.transformer import Transformer
@@ -180,6 +180,8 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
     entry = entry_of(instance, item.product)
     if entry is None:
         return UNKNOWN, UNKNOWN
+    if isinstance(entry, Fibre):
+        return _origin(entry, "usd" if item.name == entry.name else "usd_per_m"), NONE
     # A line of HB domains adds up their interconnect and their servers.
     hosted = kind == "hb" and "host" in instance.objective.include
     usd, w = (

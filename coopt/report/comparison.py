@@ -125,7 +125,7 @@ def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     no difference.
     """
     plan_usd, baseline_usd = (
-        sum(item.usd for item in c.items if item.kind in ("switch", "optics"))
+        sum(item.usd for item in c.items if item.kind in ("switch", "optics", "fibre"))
         for c in (cost, baseline_cost)
     )
     if not baseline_usd or plan_usd == baseline_usd:

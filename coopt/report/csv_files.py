@@ -36,6 +36,7 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "nic": "network adapter",
     "switch": "switch",
     "optics": "transceiver with half a cable",
+    "fibre": "cable of fibre, metre (m) of it, or splitter",
     "gpu": "GPU",
     "wan": "wide-area channel",
     "labour": "labour or support",
@@ -48,7 +49,7 @@ WHOLE = {
 }
 """What is bought whole, of so many pieces."""
 NO_PRICE = (0.0, 0.0, 0.0, 0.0)
-CABLE = "cable (its price is in that of the transceivers)"
+CABLE = "cable (its price is in other lines)"
 RANK_COLUMNS = ("rank", "tp", "cp", "dp", "pp", "ep", "domain", "local_gpu", "rails", "workload")
 Cells = dict[str, object]
 

@@ -672,6 +672,7 @@ def far_figures(instance: Instance) -> Iterator[str]:
         "network.nics": ("nic", network.nics),
         "network.switches": ("switch", network.switches),
         "network.optics": ("optic", network.optics),
+        "network.fibre": ("fibre", network.fibre),
         "network.panels": ("panel", network.panels),
     }
     for place, (kind, parts) in lists.items():

@@ -315,12 +315,11 @@ def _whole_bill(
     in_use = [item for item in cost.items if not item.spare]
     in_bill = {item.name for item in in_use if item.kind == "optics"}
     optics = entries("optic").values() if instance is None else instance.network.optics
-    # optics that come as cables with both ends, as the instance says, or the catalog without it
-    cables = tuple(
-        optic.name
-        for optic in optics
-        if isinstance(optic, Optic) and optic.whole_cable and optic.name in in_bill
-    )
+    # as the instance says, or the catalog without it
+    billed = [optic for optic in optics if isinstance(optic, Optic) and optic.name in in_bill]
+    cables = tuple(optic.name for optic in billed if optic.whole_cable)  # with both ends
+    if "fibre" not in kinds and any(optic.pairs_of(optic.gbit_s) for optic in billed):
+        omitted.append("fibre between modules")
     at_worst = WORST_PRICES if worst_prices else MAYBE_WORST_PRICES
     extras = (*racks, *spare_lines(spares, in_use, cables), *work_lines(work, cost.capex_usd))
     return NetworksBill(

@@ -196,7 +196,7 @@ class Outcome(Record):
 
 def network_of(cost: Cost) -> dict[str, float]:
     """Return purchase cost (USD) and power (W) of switches and optics."""
-    items = [item for item in cost.items if item.kind in ("switch", "optics")]
+    items = [item for item in cost.items if item.kind in ("switch", "optics", "fibre")]
     return {
         "network_usd": sum(item.usd for item in items),
         "network_w": sum(item.w for item in items),

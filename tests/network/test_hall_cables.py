@@ -36,7 +36,7 @@ def _hall_question(seed):
     rate = 400.0 / question(seed).network.nic_planes[0]
     reaches = [draw.choice([6.0, 8.0, 10.0]), draw.choice([15.0, 20.0]), 500.0]
     optics = [
-        {"name": f"{kind}{reach:g}", "gbit_s": rate * links, "breakout": breakout, "fibre": f"f{reach:g}"}
+        {"name": f"{kind}{reach:g}", "gbit_s": rate * links, "breakout": breakout, "fibre": f"100f{reach:g}"}
         | {"usd": draw.randint(1, 90) + reach, "w": draw.randint(1, 20), "reach_m": reach}
         for kind, links, breakout in (("single", 1, []), ("twin", 2, [2]))
         for reach in reaches
@@ -51,7 +51,30 @@ def _hall_question(seed):
     height = draw.choice([{}, {"rack_units": 1}])
     switches = [box.model_dump(include=kept, exclude_none=True) | height for box in question(seed).network.switches]
     hall = {key: value for key, value in hall.items() if value is not None}
-    return question(seed, cables="hall", optics=optics, hall=hall, switches=switches)
+    fibre = [
+        {"name": f"{name}{reach:g}", "carries": f"100f{reach:g}", "pairs": pairs, "links": links}
+        | {"usd": draw.randint(1, 40), "usd_per_m": draw.choice([0.0, 0.5, 3.0])}
+        for reach in reaches
+        for name, pairs, links in (("thin", draw.choice([1, 2]), 1), ("thick", 4, 1), ("split", 8, 2))
+    ]
+    fibre = fibre if draw.random() < 0.7 else []
+    return question(seed, cables="hall", optics=optics, hall=hall, switches=switches, fibre=fibre)
+
+
+def _cable_usd(instance, gbit_s, fibre, length_m):
+    """The cheapest cables of a link, of all that may be bought."""
+    offers = [
+        -(-int(gbit_s) // 100 // one.pairs) * (one.usd + one.usd_per_m * length_m)
+        for one in instance.network.fibre
+        if one.links == 1 and fibre in one.carries
+    ]
+    return min(offers, default=0.0)
+
+
+def _splitter_usd(instance, gbit_s, optic):
+    """What splits a module of one connector."""
+    prices = (one.usd for one in instance.network.fibre if one.links == 2 and optic.fibre in one.carries)
+    return min(prices, default=0.0) if optic.gbit_s == 2 * gbit_s else 0.0
 
 
 @pytest.mark.parametrize("seed", [*range(8), 47])
@@ -68,6 +91,12 @@ def test_list_of_cables_is_the_bill_of_the_hall(seed):
         check_list(family, uplinks, rows)
         lengths = sum(network_hall(instance, family, uplinks).cables, Counter())
         assert Counter(row.length_m for row in rows) == lengths
+        optic_of, rate = {optic.name: optic for optic in instance.network.optics}, family.link_gbit_s
+        ends = {(end.device, end.module, end.product) for row in rows for end in (row.lower, row.upper)}
+        usd = sum(_splitter_usd(instance, rate, optic_of[name]) for *_, name in ends)
+        usd += sum(_cable_usd(instance, rate, optic_of[row.lower.product].fibre, row.length_m) for row in rows)
+        items = cost_of(instance.having(objective={"include": ("optics",)}), family, uplinks).items
+        assert usd == pytest.approx(sum(item.usd for item in items if item.kind == "fibre"))
         assert all(row.length_m <= row.reach_m for row in rows)
         products = [(row.level, (row.lower.product, row.upper.product)) for row in rows]
         kinds = [(tier.level, kind) for tier in design_of(family, uplinks).fabric.tier for kind in tier.cables]
@@ -107,7 +136,17 @@ def _all_bills(instance):
             for level, pairs in zip(runs, family.choices, strict=True):
                 for length_m, run in level.items():
                     reaching = [pair for pair in pairs if pair.reach_m >= length_m]
-                    added = {tuple(_of_run(run, pair, key) for key in ("usd", "w")) for pair in reaching}
+                    rate = family.link_gbit_s
+                    added = {
+                        (
+                            _of_run(run, pair, "usd")
+                            + run["links"] * _cable_usd(instance, rate, pair.below.fibre, length_m)
+                            + run["below"] * _splitter_usd(instance, rate, pair.below)
+                            + run["above"] * _splitter_usd(instance, rate, pair.above),
+                            _of_run(run, pair, "w"),
+                        )
+                        for pair in reaching
+                    }
                     sums = {(usd + more_usd, w + more_w) for usd, w in sums for more_usd, more_w in added}
             yield from sums
 
@@ -200,7 +239,7 @@ def test_networks_in_days_are_those_of_all_with_their_cables(seed, limited, layi
 
 def test_cables_that_keep_a_limit_with_spares_serve():
     """Spares have NICs, with which other cables keep the limit than without."""
-    instance = _in_days(7, limited=False)
+    instance = _in_days(7, limited=False).having(network={"fibre": ()})
     (workload,) = instance.workload
     objective = {"minimize": "power", "include": ("nic", "switch", "optics")}
     days = workload.having(train_days=1.1 * workload.train_days)
@@ -298,6 +337,13 @@ def _units(kinds):
     return tuple(sorted((+units).items()))
 
 
+def _summed(bought):
+    units = Counter()
+    for name, count, usd in bought:
+        units[name, usd] += count
+    return tuple(sorted(units.items()))
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_verifier_lists_the_networks_and_cables_of_the_planner(seed):
     instance = _hall_question(seed)
@@ -305,6 +351,7 @@ def test_verifier_lists_the_networks_and_cables_of_the_planner(seed):
         (
             *(family.fabric, family.tiers, family.down, family.uplink_choices),
             _units((run.ends, run.below, run.above) for runs in family.cables for run in runs),
+            _summed(one[:3] for one in family.fibre),
         )
         for family in families(instance)
     }
@@ -312,7 +359,8 @@ def test_verifier_lists_the_networks_and_cables_of_the_planner(seed):
     for row in design_chains(instance, "power"):
         network, levels = row.family.network, row.levels(row.uplinks[0])
         counts = [(ends, *level.modules(network.carried(ends))) for level, ends in zip(levels, row.optics, strict=True)]
-        recounted.add((network.kind, row.ports.tiers, row.ports.down, tuple(row.uplinks), _units(counts)))
+        fibre = _summed(bought for level in levels for bought in level.fibre)
+        recounted.add((network.kind, row.ports.tiers, row.ports.down, tuple(row.uplinks), _units(counts), fibre))
     assert planned == recounted
 
 

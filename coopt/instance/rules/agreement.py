@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from coopt.instance.base import Entry
+from coopt.instance.fibre_lists import missing_fibre
 from coopt.instance.hardware import Nic, mate
 from coopt.instance.network import Network
 from coopt.instance.question import Question
@@ -68,7 +69,22 @@ def _cables(instance: Question) -> Iterator[str]:
     """Yield what lengths in the hall, where they choose cables, do not go with."""
     network = instance.network
     if network.cables == "tier":
+        if network.fibre:
+            yield (
+                "network.fibre: is priced by lengths in the hall, needs network.cables = 'hall' or"
+                " no fibre"
+            )
         return
+    rates = {
+        nic.gbit_s / planes
+        for nic, planes in product(network.nics, network.nic_planes)
+        if planes in nic.ports
+    }
+    for text in missing_fibre(network.fibre, product(network.optics, rates)):
+        yield f"network.{text}"
+    key, without = "network.cables = 'hall'", "cables = 'tier'"
+    if network.fibre:
+        key, without = "network.fibre", "no fibre"
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "network.given = true": network.given,
@@ -78,17 +94,19 @@ def _cables(instance: Question) -> Iterator[str]:
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
         **dict.fromkeys(instance.asks("direct", "phases"), True),
+        **dict.fromkeys(instance.several_networks if network.fibre else (), True),
+        "[[existing]]": network.fibre and instance.existing,
     }
     given = [key for key, is_given in others.items() if is_given]
     if given:
         yield (
-            f"network.cables = 'hall': is not supported with {both(given)}, needs a question"
-            f" without {'them' if len(given) > 1 else 'this'}, or cables = 'tier'"
+            f"{key}: is not supported with {both(given)}, needs a question without"
+            f" {'them' if len(given) > 1 else 'this'}, or {without}"
         )
     if unknown:
         yield (
-            f"network.cables = 'hall': the racks of {both(unknown)} are not stated, needs `racks`"
-            " in the table of each HB domain, or cables = 'tier'"
+            f"{key}: the racks of {both(unknown)} are not stated, needs `racks` in the table of"
+            f" each HB domain, or {without}"
         )
 
 
@@ -467,6 +485,7 @@ def _repeated_names(instance: Question) -> Iterator[str]:
         "network.nics": network.nics,
         "network.switches": network.switches,
         "network.optics": network.optics,
+        "network.fibre": network.fibre,
         "network.panels": network.panels,
     }
     names_by_key = {key: Counter(part.name for part in parts) for key, parts in lists.items()}

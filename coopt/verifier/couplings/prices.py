@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.question import CostKind
@@ -28,7 +28,7 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.timings import days_of
 
-ProductKey = tuple[CostKind, str]
+ProductKey = tuple[CostKind | Literal["fibre"], str]
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ def counts_of_island(
                 ends, level.modules(family.attachment.carried(ends)), strict=True
             ):
                 products["optics", optic.name] += count
+            for name, amount, _ in level.fibre:
+                products["fibre", name] += amount
     if joint is None:
         return UnitCounts(products, family.gpus, installed - family.gpus)
     if joint.nic is not None:
@@ -117,6 +119,9 @@ def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
         ("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches
     }
     prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
+    for one in network.fibre:
+        prices["fibre", one.name] = UnitPrice(one.usd, 0.0)
+        prices["fibre", one.metre] = UnitPrice(one.usd_per_m, 0.0)
     gpus = cluster.kinds
     return prices | {("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w) for gpu in gpus}
 
@@ -130,7 +135,8 @@ def gpu_of(instance: Instance, units: UnitCounts) -> str:
 def counted_units(instance: Instance, units: UnitCounts) -> dict[ProductKey, int]:
     """The products that `include` counts, idle GPUs among GPUs."""
     include, gpu = instance.objective.include, gpu_of(instance, units)
-    counts = {product: count for product, count in units.products.items() if product[0] in include}
+    counted = instance.objective.counts
+    counts = {product: count for product, count in units.products.items() if counted(product[0])}
     return {
         **counts,
         ("gpu", gpu): (
@@ -151,7 +157,7 @@ def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
 
 
 def check_products_in_use(
-    ledger: Ledger, instance: Instance, units: Mapping[tuple[CostKind, str], int]
+    ledger: Ledger, instance: Instance, units: Mapping[ProductKey, int]
 ) -> None:
     """Check that no more products of a kind are in use than allowed."""
     for kind, limit, products in product_counts(instance, units):
@@ -166,7 +172,7 @@ def check_products_in_use(
 
 
 def product_counts(
-    instance: Instance, units: Mapping[tuple[CostKind, str], int]
+    instance: Instance, units: Mapping[ProductKey, int]
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     """Kinds with a limit: the limit, and which products of the kind are in use."""
     for kind, limit in instance.sharing.most_products.given.items():

@@ -58,7 +58,7 @@ def key_of(item: Item) -> LineKey:
 class CountedItem(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
-    kind: CostKind | Literal["wan"]
+    kind: CostKind | Literal["wan", "fibre"]
     name: str
     amount: int
     unit_usd: float
@@ -251,12 +251,12 @@ def level_lines(
         for level, ends in zip(levels, optics, strict=True):
             for optic, count in zip(ends, level.modules(attachment.carried(ends)), strict=True):
                 lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
+            lines += [CountedItem("fibre", *bought, 0.0) for bought in level.fibre]
     return counting(instance, lines)
 
 
 def counting(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
-    include = instance.objective.include
-    return [line for line in lines if line.amount and line.kind in include]
+    return [line for line in lines if line.amount and instance.objective.counts(line.kind)]
 
 
 def domain_lines(instance: Instance, family: DesignFamily) -> list[CountedItem]:
@@ -330,13 +330,15 @@ class SwitchLevel(NamedTuple):
     """Switches of one level and links to the level below, over all planes.
 
     `below` and `above` count what stands at the lower and at the upper ends of the links by how
-    many of them it has: pairs of devices and links of each.
+    many of them it has: pairs of devices and links of each. `fibre` is what lies between the ends,
+    where lengths in the hall say it: name, amount and price of one.
     """
 
     switches: int
     links: int
     below: tuple[tuple[int, int], ...] = ()
     above: tuple[tuple[int, int], ...] = ()
+    fibre: tuple[tuple[str, int, float], ...] = ()
 
     def modules(self, links_of_module: tuple[int, int]) -> tuple[int, int]:
         """Modules at the lower and at the upper ends, of which each carries so many links of one

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import groupby, islice, product
-from math import ceil, inf
+from math import ceil, fsum, inf
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from coopt.verifier.parts.bills import (
     priced_total,
     within_limits,
 )
+from coopt.verifier.parts.fibres import Bought, fibre_between
 from coopt.verifier.parts.layouts import (
     Ports,
     ceil_ratio,
@@ -59,6 +60,7 @@ class LaidCables(NamedTuple):
     links: int
     below: int
     above: int
+    fibre: tuple[Bought, ...] = ()
 
 
 Laid = tuple[tuple[LaidCables, ...], ...]
@@ -104,8 +106,10 @@ def _every_cabling(
     ]
     if not all(ends for level in fitting for ends in level):
         return
-    worth = partial(_worth, instance, kind)
+    fibre = partial(_fibre, instance, family)
+    worth = partial(_worth, instance, kind, fibre)
     yield _kinds(
+        fibre,
         needs,
         [
             [min(pairs, key=partial(worth, need)) for pairs, need in zip(level, of, strict=True)]
@@ -113,8 +117,16 @@ def _every_cabling(
         ],
     )
     if "optics" in instance.objective.include:
-        for chosen in _by_worth(instance, kind, needs, fitting):
-            yield _kinds(needs, chosen)
+        for chosen in _by_worth(instance, kind, fibre, needs, fitting):
+            yield _kinds(fibre, needs, chosen)
+
+
+def _fibre(
+    instance: Instance, family: DesignFamily, need: Need, ends: OpticPair
+) -> tuple[Bought, ...]:
+    """The fibre between the modules of one length with some ends."""
+    modules, listed = (need.below, need.above), instance.network.fibre
+    return fibre_between(listed, family.network, ends, modules, need.links, need.length_m)
 
 
 def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: Laid) -> bool:
@@ -127,6 +139,7 @@ def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: 
 def _by_worth(
     instance: Instance,
     kind: ObjectiveKind,
+    fibre_of: FibreOf,
     needs: Sequence[Sequence[Need]],
     fitting: Sequence[Sequence[Sequence[OpticPair]]],
 ) -> Iterator[list[list[OpticPair]]]:
@@ -144,7 +157,8 @@ def _by_worth(
             for ends in pairs:
                 bought = list(zip((need.below, need.above), ends, strict=True))
                 added = [
-                    sum(n * Fraction(optic.usd) for n, optic in bought),
+                    sum(n * Fraction(optic.usd) for n, optic in bought)
+                    + sum(n * Fraction(each) for _, n, each in fibre_of(need, ends)),
                     sum(n * Fraction(optic.w) for n, optic in bought),
                     *(sum(n for n, optic in bought if optic.name == name) for name in by_number),
                 ]
@@ -181,7 +195,7 @@ def laid_stage(stage: GrowthStage, up: int, laid: Laid) -> GrowthStage:
         optics=tuple(kind.ends for _, kind in rows),
         # as if each module were in a device of its own, with a single link
         cabled=tuple(
-            SwitchLevel(switches, kind.links, ((kind.below, 1),), ((kind.above, 1),))
+            SwitchLevel(switches, kind.links, ((kind.below, 1),), ((kind.above, 1),), kind.fibre)
             for switches, kind in rows
         ),
     )
@@ -298,7 +312,7 @@ def named_cables(
                 return None
             named = (ends for ends in fitting if _names(ends) == names)
             chosen[-1].append(next(named, fitting[0]))
-    return _kinds(needs, chosen)
+    return _kinds(partial(_fibre, instance, family), needs, chosen)
 
 
 def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
@@ -371,23 +385,34 @@ class Need(NamedTuple):
 
 
 def _worth(
-    instance: Instance, kind: ObjectiveKind, need: Need, ends: OpticPair
+    instance: Instance, kind: ObjectiveKind, fibre_of: FibreOf, need: Need, ends: OpticPair
 ) -> tuple[object, ...]:
     """What ends for the modules of one length are worth, and what decides between equal ones."""
     bought = list(zip((need.below, need.above), ends, strict=True))
     usd = sum(count * optic.usd for count, optic in bought)
+    usd += fsum(amount * each for _, amount, each in fibre_of(need, ends))
     w = sum(count * optic.w for count, optic in bought)
     counted = "optics" in instance.objective.include
     value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
     return value, usd, w, ends.below.name != ends.above.name, _names(ends)
 
 
-def _kinds(needs: Sequence[Sequence[Need]], chosen: Sequence[Sequence[OpticPair]]) -> Laid:
+FibreOf = Callable[[Need, OpticPair], tuple[Bought, ...]]
+
+
+def _kinds(
+    fibre_of: FibreOf, needs: Sequence[Sequence[Need]], chosen: Sequence[Sequence[OpticPair]]
+) -> Laid:
     """The cables of each level by their ends, those of neighbouring lengths together."""
     return tuple(
         tuple(
             LaidCables(
-                ends, of[-1].length_m, *(sum(row) for row in list(zip(*of, strict=True))[1:])
+                ends,
+                of[-1].length_m,
+                links=sum(need.links for need in of),
+                below=sum(need.below for need in of),
+                above=sum(need.above for need in of),
+                fibre=tuple(bought for need in of for bought in fibre_of(need, ends)),
             )
             for ends, group in groupby(zip(pairs, level, strict=True), key=itemgetter(0))
             for of in [[need for _, need in group]]

@@ -249,6 +249,20 @@ def test_a_row_that_cannot_be_wired_leaves_the_others(written) -> None:
         coopt.reproduce(written(("published = { switches = [16, 8], links = [512, 512] }", "")))
 
 
+def test_a_module_of_other_lanes_mates_at_its_own_end(written) -> None:
+    """A module with a gearbox in a NIC, and one without in the switch."""
+    module = 'gbit_s = 400, reach_m = 500, usd = 1, w = 9, fibre = "pairs"'
+    nic = '{ name = "nic", gbit_s = 400, usd = 1, w = 1, lane_gbit_s = [100, 200] }'
+    gear, even = (f'{{ name = "{name}", lane_gbit_s = {rate}, {module} }}' for name, rate in (("g", 200), ("e", 100)))
+    told = {}
+    for below, above in ((gear, even), (gear, gear)):
+        tier = f'{{ ports = 64, switch = "qm9700", optic = {above}, optic_below = {below} }}'
+        file = written(("tiers = [{ ports = 64 }", f"nic = {nic}\ntiers = [{tier}"))
+        told[below, above] = coopt.reproduce(file).rows[0]
+    assert told[gear, even].ok
+    assert "tiers[0]: nic, g, qm9700 do not mate" in told[gear, gear].why
+
+
 @pytest.mark.parametrize(
     ("tier", "why"),
     [

@@ -1,0 +1,108 @@
+"""Fibre between modules: counted by hand in three designs, and lists of it that do not suffice."""
+
+import pytest
+
+import coopt
+from coopt.instance.texts import InstanceError
+from tests.network.test_cabling import question
+
+HALL = "hall = { racks_per_domain = 1, racks_per_row = 2, in_rack_m = 2, rise_m = 2.5, rack_pitch_m = 0.6 }"
+DESIGN = """\
+schema = 1
+[[design]]
+id = "counted"
+gpus_per_domain = 4
+"""
+
+
+def _units(tmp_path, design: str) -> dict[str, tuple[int, float]]:
+    """Units of fibre in the bill of a design, and their price."""
+    file = tmp_path / "design.toml"
+    file.write_text(f"{DESIGN}{HALL}\n{design}", "utf-8")
+    return {item.name: (item.count, item.usd) for item in coopt.bom(file).items if item.kind == "fibre"}
+
+
+def test_links_of_four_lanes_take_a_cable_each(tmp_path) -> None:
+    """Two racks side by side: the leaf stands at the first, and cables are 2 m and 5.6 m long, sold as 7 m."""
+    design = """
+    domains = 2
+    fabric = "clos"
+    nic = "cx7-400g"
+    fibre = ["om4-mtp-8", "os2-mtp-8"]
+    [[design.tiers]]
+    ports = 8
+    down = 8
+    switch = { name = "s", radix = 8, port_gbit_s = 400, usd = 1, w = 1 }
+    optic = "800g-sr8"
+    optic_below = "400g-sr4"
+    """
+    assert _units(tmp_path, design) == {"om4-mtp-8": (8, 8 * 78.0), "om4-mtp-8 (m)": (4 * 2 + 4 * 7, 7.0 * 36)}
+
+
+def test_links_of_one_lane_take_splitters_at_both_ends(tmp_path) -> None:
+    """Four NICs with a module each lead to eight switches, each of which has half a module's links."""
+    design = """
+    domains = 1
+    nic_ports = 8
+    planes = 8
+    fabric = "clos"
+    nic = "cx8-800g"
+    fibre = ["os2-lc", "os2-mtp-8", "os2-split-4"]
+    [[design.tiers]]
+    ports = 8
+    down = 8
+    switch = { name = "s", radix = 8, port_gbit_s = 100, cages = 1, usd = 1, w = 1 }
+    optic = "800g-dr8"
+    """
+    lanes, modules, connectors = 4 * 8, 4 + 8, 2
+    assert _units(tmp_path, design) == {
+        "os2-lc": (lanes, lanes * 10.0),
+        "os2-lc (m)": (lanes * 2, lanes * 2 * 0.75),
+        "os2-split-4": (connectors * modules, connectors * modules * 78.0),
+    }
+
+
+def test_links_of_eight_lanes_take_two_cables_of_four(tmp_path) -> None:
+    design = """
+    domains = 2
+    fabric = "clos"
+    nic = "cx8-800g"
+    fibre = "os2-mtp-8"
+    [[design.tiers]]
+    ports = 8
+    down = 8
+    switch = { name = "s", radix = 8, port_gbit_s = 800, usd = 1, w = 1 }
+    optic = "800g-dr8"
+    """
+    assert _units(tmp_path, design) == {"os2-mtp-8": (16, 16 * 102.0), "os2-mtp-8 (m)": (2 * 36, 3.0 * 72)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"cables": "tier"}, r"network\.fibre: is priced by lengths .* 'hall' or no fibre"),
+        ({"optics": ["400g-sr4", "400g-dr4"]}, r"nothing listed joins modules of 100gbase-sr1.*om4-mtp-8"),
+        (
+            {"nics": "cx8-800g", "nic_planes": 8, "optics": "800g-dr8"},
+            r"nothing listed splits 4 pairs into 4 links of 100gbase-dr, .*os2-split-4",
+        ),
+        ({"link_reach_m": [50, 50, 50]}, r"network\.fibre: is not supported with network\.link_reach_m.*no fibre"),
+    ],
+)
+def test_fibre_that_does_not_suffice_is_refused(changes, why) -> None:
+    asked = {
+        "fibre": "os2-mtp-8",
+        "optics": "400g-dr4",
+        "nics": "cx7-400g",
+        "nic_planes": 1,
+        "switches": "51t",
+    } | changes
+    with pytest.raises(ValueError, match=why):
+        question(0, **asked)
+
+
+def test_fibre_of_a_design_needs_a_hall(tmp_path) -> None:
+    file = tmp_path / "design.toml"
+    file.write_text(f'{DESIGN}domains = 2\nfabric = "clos"\nfibre = "os2-mtp-8"\ntiers = [{{ ports = 8 }}]\n', "utf-8")
+    with pytest.raises(InstanceError, match=r"design 'counted': fibre: .* needs `hall` or no fibre"):
+        coopt.bom(file)
