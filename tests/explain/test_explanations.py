@@ -35,7 +35,7 @@ HGX: dict[str, Any] = {"network__hb_domains": "hgx-h100-8"}
 PLAIN = {"micro_batch": [1], "zero": [0], "recompute": ["none"]}
 SHORTER = {"network__fabrics": ["direct", "clos"], "network__panels": ["patch-panel"], "workload__0__mapping": PLAIN}
 QUESTIONS = kinds.QUESTIONS | {
-    "sites": apart(**kinds.ALIKE, **HGX, network__fabrics=["rail-only", "clos"]),
+    "sites": apart(**kinds.ALIKE, **HGX, network__fabrics=["rail-only", "clos"], workload__0__mapping=PLAIN),
     "direct": linked(**kinds.ALIKE, **SHORTER),
     "rails": question(**kinds.PARTITION, **HGX, network__fabrics="rail-only"),
 }

@@ -40,7 +40,7 @@ from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains
 from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NicAttachment
 from coopt.verifier.training.iteration import model_flop_per_token
-from tests.conftest import FEW_MAPPINGS, ONE_NETWORK, SHIPPED, ask, on_fewer_gpus, question, small_model, switch
+from tests.conftest import FEW_MAPPINGS, ONE_NETWORK, SHIPPED, ask, question, shipped, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
 
 INSTANCES = Path(__file__).parents[2] / "instances"
@@ -123,21 +123,11 @@ def test_the_objective_is_the_one_the_plan_was_solved_for(objective: Any, tmp_pa
     check(instance, plan, "lp", tmp_path)
 
 
-FEWER_GPUS = {"llama3-405b-16k": 512, "shared-131k-w8": 512}
-"""Their files hold thousands of networks, which a search need not look at; so many GPUs still need two tiers. Three of
-eight workloads are asked about."""
-
-
 @pytest.mark.parametrize("file", ONE_NETWORK, ids=lambda file: file.stem)
 def test_shipped_instances_have_the_same_optimum(
     file: Path, shipped_plan: Callable[[Path], Path], tmp_path: Path
 ) -> None:
-    if file.stem in FEWER_GPUS:
-        fewer = on_fewer_gpus(file, FEWER_GPUS[file.stem])
-        fewer = fewer.model_copy(update={"workload": fewer.workload[:3]})
-        check(fewer, coopt.solve(fewer), "mps", tmp_path)
-        return
-    instance, plan = coopt.load(file), read_plan(shipped_plan(file))
+    instance, plan = shipped(file), read_plan(shipped_plan(file))
     if plan.status == "optimal" and not instance.beyond_one_network:
         check(instance, plan, "mps", tmp_path)
         return
@@ -192,7 +182,7 @@ def test_where_nothing_serves_no_program_of_any_kind_is_written(kind: str) -> No
     for workload in table["workload"]:
         workload["max_iteration_time_s"] = 1e-6
     instance = Instance.model_validate(table)
-    plan = coopt.solve(instance)
+    plan = coopt.solve(instance, reasons=False)
     assert plan.status == "infeasible"
     with pytest.raises(InstanceError, match="no network serves"):
         model_lp(instance, plan)

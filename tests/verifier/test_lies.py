@@ -16,7 +16,7 @@ QUESTIONS = example_count(8, 3)
 
 def test_no_lie_is_taken_for_proven_and_no_honest_plan_is_refused() -> None:
     """A few of those that `python -m tests.verifier.lies COUNT` goes through."""
-    found = lies.campaign(4, 1)
+    found = lies.campaign(2, 0) + lies.campaign(2, 5)
     assert found["lies refused for its bound alone"] >= 2
     assert found["lies not proven by certify"] >= 2
     assert found["honest plans accepted"] >= 2
@@ -27,7 +27,7 @@ def test_no_lie_is_taken_for_proven_and_no_honest_plan_is_refused() -> None:
 
 def test_no_forged_proof_carries_a_claim_that_is_not_so() -> None:
     """A few of those that `python -m tests.verifier.forgeries COUNT` goes through."""
-    found = forgeries.campaign(12, 3, each=3)
+    found = forgeries.campaign(6, 2, each=3)
     assert found["still a proof"] >= 2
     assert found["proves less"] >= 2
     assert not found["carries a lie"]

@@ -25,7 +25,6 @@ EVERY: dict[str, tuple[Any, ...]] = {
     "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3),
 }
-GPUS = example_count(48, usual=12)
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
@@ -34,14 +33,18 @@ CASES: dict[str, dict[str, Any]] = {
     "experts": {
         "model": EXPERTS,
         "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3], "recompute": ["none", "act"]},
+        "gpus": 12,
     },
-    "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}},
+    "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}, "gpus": 12},
     "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
     "on the host": {
         "mapping": {"cp": 1, "recompute": "none", "zero": [0, 1], "offload_percent": [0, 100]},
         "away": (0, 100),
     },
-    "narrow": {"mapping": {"tp": [2, 4], "dp": [1, 2, 3, 6], "sequence_parallel": True, "recompute": ["none", "full"]}},
+    "narrow": {
+        "mapping": {"tp": [2, 4], "dp": [1, 2, 3, 6], "sequence_parallel": True, "recompute": ["none", "full"]},
+        "gpus": 12,
+    },
     "by module": {"mapping": {"cp": 1}, "software": {"recompute_modules": True}},
 }
 
@@ -64,11 +67,12 @@ def judged(here: Workload, gpus: int, away: tuple[int, ...] = (0,)) -> set[Scala
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_mappings_listed_and_mappings_judged_are_the_same(case: dict[str, Any]) -> None:
-    away, asked = case.get("away", (0,)), {key: value for key, value in case.items() if key != "away"}
+    away, gpus = case.get("away", (0,)), example_count(48, usual=case.get("gpus", 6))
+    asked = {key: value for key, value in case.items() if key not in ("away", "gpus")}
     here = workload(**asked | {"mapping": OPEN | case.get("mapping", {}), "global_batch": 48})
-    listed = list(splits(here, GPUS))
+    listed = list(splits(here, gpus))
     assert len(set(listed)) == len(listed) > 50
-    assert set(listed) == judged(here, GPUS, away)
+    assert set(listed) == judged(here, gpus, away)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_core_whose_optic_another_one_beats_has_cases_as_well(changes: dict[st
 @pytest.mark.parametrize(("name", "whose"), [("partition", "one"), ("worst-case", "one"), ("everything", "all")])
 def test_that_a_workload_has_no_island_is_proven_with_a_proof_and_without(name: str, whose: str) -> None:
     instance = hurried(solved("partition")[0] if name == "partition" else FLEETS[name](), whose)
-    plan = solve(instance)
+    plan = solve(instance, reasons=False)
     assert plan.status == "infeasible"
     assert certify(instance, plan, prove(instance, plan)).ok
     found = certify(instance, plan)
@@ -166,7 +166,7 @@ def test_that_every_workload_has_islands_is_no_answer_that_nothing_is_feasible(n
         update={"status": "infeasible", "objective": plan.objective.model_copy(update={"bound": None})}
     )
     late = hurried(instance, "all")
-    for one in (None, proof, prove(late, solve(late)).model_copy(update={"instance": proof.instance})):
+    for one in (None, proof, prove(late, solve(late, reasons=False)).model_copy(update={"instance": proof.instance})):
         assert not certify(instance, none, one).ok
     told = certify(instance, plan).missing
     assert told.startswith("no proof is given, and a plan of islands")
@@ -190,7 +190,7 @@ def test_that_limits_leave_nothing_is_proven(name: str, limit: dict[str, float])
     """Of everything the regret is minimised."""
     instance = FLEETS[name]()
     hopeless = instance.model_copy(update={"limits": instance.limits.model_copy(update=limit)})
-    plan = solve(hopeless)
+    plan = solve(hopeless, reasons=False)
     assert plan.status == "infeasible"
     assert not certify(hopeless, plan).ok
     found = certify(hopeless, plan, prove(hopeless, plan))
