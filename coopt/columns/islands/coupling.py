@@ -9,7 +9,7 @@ import numpy as np
 
 from coopt.columns.islands.listing import Equipment, Islands, Market
 from coopt.columns.islands.shapes import Sites
-from coopt.columns.pools import Slopes, beaten_options, needed_options
+from coopt.columns.pools import Slopes, beaten_options, needed_options, undominated
 from coopt.instance.schema import Instance
 from coopt.network.parts import caps_of, priced_products
 from coopt.perf.mapping import Bools, Floats, Ints
@@ -22,6 +22,7 @@ products are in use (n, limited).
 # share of the remaining networks that are searched together with the undominated ones, the
 # cheapest first
 BATCH = 0.1
+ROUNDS = 12  # of the sieve at any prices, which may keep networks that are not needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,15 +97,14 @@ class Coupling:
             columns.append(racks)
         return np.stack(columns, axis=1), units, self.joins(units)
 
+    def usage_on(self, sites: Sites, units: Floats, links: Ints) -> Usage:
+        """Return the usage of networks of sites with so many links into a core (n rows)."""
+        racks = self.racks(sites.hb, sites.domains)
+        return self.usage(units, sites.gpus, racks, self.market.core_ports(links))
+
     def of_islands(self, islands: Islands) -> Usage:
         """Return the usage of islands, as `usage` does for options."""
-        sites = Sites(gpus=islands.gpus, hb=islands.hb, domains=islands.domains)
-        return self.usage(
-            islands.units,
-            islands.gpus,
-            self.racks(sites.hb, sites.domains),
-            self.market.core_ports(islands.core_links),
-        )
+        return self.usage_on(islands.sites, islands.units, islands.core_links)
 
     def undominated(self, usage: Usage) -> Ints:
         """Return the positions of options that include an optimum if there is one."""
@@ -118,10 +118,7 @@ class Coupling:
         Networks whose rails are joined are preferred to equal ones, so a network with separate
         rails must be cheaper to dominate.
         """
-        rail_only = np.array(
-            [kind == "rail-only" for kind in self.market.instance.network.switched]
-        )
-        has_apart_rails = rail_only[rivals.fabric] & (rivals.uplinks > 0)
+        has_apart_rails = self.market.rail_only[rivals.fabric] & (rivals.uplinks > 0)
         is_beaten = beaten_options(
             self.of_islands(rivals.take(~has_apart_rails)), usage, self.slopes
         )
@@ -161,13 +158,9 @@ class Coupling:
         sites of the first equipment first.
         """
         units = self.market.least_units(sites, equipment)
-        gpus = np.tile(sites.gpus, len(equipment))
-        return self.usage(
-            units.reshape(len(gpus), units.shape[2]),
-            gpus,
-            np.tile(self.racks(sites.hb, sites.domains), len(equipment)),
-            self.market.core_ports(self.market.least_links(gpus)),
-        )
+        sites = sites.take(np.tile(np.arange(len(sites)), len(equipment)))
+        links = self.market.least_links(sites.gpus)
+        return self.usage_on(sites, units.reshape(len(sites), units.shape[2]), links)
 
     def closed_domains(self, gpus: int, rivals: Usage) -> Bools:
         """HB domains on which every site with at least `gpus` GPUs is dominated (HB domains).
@@ -183,3 +176,41 @@ class Coupling:
         least_sites = Sites(gpus=domains * sizes[candidates], hb=candidates, domains=domains)
         is_closed[candidates] = self.wholly_beaten(least_sites, rivals)
         return is_closed
+
+
+class AtAnyPrices(Coupling):
+    """Comparison of the islands of one site at any prices at which no unit more makes a bill
+    smaller: one dominates another only where it has no more units of any product and no more links
+    into a core.
+
+    By `coopt.columns.pools` it does so whatever is limited: both have the same GPUs and racks, sums
+    over products are of weights that are never negative, and no product is in use that the
+    dominated one does not use.
+    """
+
+    @cached_property
+    def slopes(self) -> Slopes:
+        """Any price may be anything."""
+        return Slopes(min_usd=np.zeros(1), max_usd=np.ones(1))
+
+    def usage_on(self, sites: Sites, units: Floats, links: Ints) -> Usage:
+        """Return columns of which none is larger only at the same site and with no more links, and
+        units.
+        """
+        site = self.market.site_numbers(sites)
+        columns = np.stack([site, -site, links], axis=1)
+        return columns.astype(np.float64), units, np.zeros((len(units), 0), dtype=np.bool_)
+
+    def undominated(self, usage: Usage, rounds: int = 4 * ROUNDS) -> Ints:
+        """Return the positions of options that some prices may need, and a few others."""
+        uses, units, _ = usage
+        amounts = np.column_stack([units, uses[:, -1]])
+        return np.flatnonzero(undominated(amounts, uses[:, 0].astype(np.int64), rounds=rounds))
+
+    def dominated(self, rivals: Islands, usage: Usage) -> Bools:
+        """Return which options are dominated by a kept island, rails joined or not."""
+        return beaten_options(self.of_islands(rivals), usage, self.slopes)
+
+    def promising(self, usage: Usage) -> Ints:
+        """Return the positions of options that hardly any other dominates."""
+        return self.undominated(usage, ROUNDS)

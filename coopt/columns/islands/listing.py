@@ -65,6 +65,11 @@ class Islands(RowArrays):
     core_links: Ints
     units: Floats
 
+    @property
+    def sites(self) -> Sites:
+        """The site of each."""
+        return Sites(gpus=self.gpus, hb=self.hb, domains=self.domains)
+
     def followed_by(self, islands: Islands) -> Islands:
         """Append other islands."""
         pairs = {f.name: (getattr(self, f.name), getattr(islands, f.name)) for f in fields(self)}
@@ -169,6 +174,16 @@ class Market:
     def sizes(self) -> Ints:
         """Number of GPUs in a domain, per HB domain."""
         return np.array([hb.size for hb in self.instance.network.hb_domains])
+
+    def site_numbers(self, sites: Sites) -> Ints:
+        """A number of each site of domains filled alike, in the order of `sites_of` (n,)."""
+        sizes = int(self.sizes.max()) + 1
+        return (sites.gpus * len(self.sizes) + sites.hb) * sizes + sites.active
+
+    @cached_property
+    def rail_only(self) -> Bools:
+        """Whether the rails of each fabric are not joined above the leaves."""
+        return np.array([kind == "rail-only" for kind in self.instance.network.switched])
 
     @cached_property
     def offers(self) -> list[Hardware]:
@@ -413,8 +428,7 @@ class Market:
             shape_parts.append(rows)
             offer_parts.append(np.full_like(rows, number))
         shape, offers = np.concatenate(shape_parts), np.concatenate(offer_parts)
-        rails = np.array([kind == "rail-only" for kind in self.instance.network.switched])
-        rails_apart = (rails[shapes.fabric] & (shapes.tiers > 1))[shape]
+        rails_apart = (self.rail_only[shapes.fabric] & (shapes.tiers > 1))[shape]
         # `lexsort` sorts by its last key first
         order = np.lexsort(
             (shapes.site[shape], offers, shapes.wiring[shape], shapes.form[shape], rails_apart)

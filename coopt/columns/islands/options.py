@@ -17,16 +17,13 @@ from coopt.columns.feasible import without_bound
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import RowsOnSites, fastest_byte_s, quick_mappings, rows_of
-from coopt.columns.islands.shapes import Sites, quick_degrees, shapes_of, sites_of
+from coopt.columns.islands.shapes import Sites, quick_degrees, sites_of
 from coopt.columns.islands.tables import (
-    NEVER,
-    UNKNOWN,
     SiteNetworks,
+    further_networks,
     network_key,
     passes,
     priced,
-    served_at_full_rate,
-    uplinks_of,
 )
 from coopt.columns.pools import Rows
 from coopt.instance.schema import Instance
@@ -270,7 +267,7 @@ def islands_of(
     looked_into = 0
     for sites, rows in by_size.served(lambda: coupling.of_islands(kept[-1]), on_step, listings):
         looked_into += len(sites)
-        if table is None or not table.has_room(sites, rows):
+        if table is None or not table.has_room(market, sites, rows):
             kept.append(_networks(coupling, sites, rows, kept[-1], gated))
         else:
             networks = table.of(market, sites, rows)
@@ -399,86 +396,9 @@ def windows(sizes: Ints) -> Iterator[Ints]:
 def _networks(
     coupling: Coupling, sites: Sites, rows: RowsOnSites, rivals: Islands, gated: Counter[str]
 ) -> Islands:
-    """Return the islands kept and all further networks that may be needed, each with the minimum
-    number of uplinks that meets the bound.
-
-    Networks of few tiers and NICs are listed first: what is kept of these dominates most of the
-    others by what they take at least, so that only few are listed.
-    """
+    """Return the islands kept and all further networks of sites that may be needed."""
     served = np.flatnonzero(rows.of >= 0)
-    row_sites, rows = sites.take(served), rows.take(served)
-    survivors, market = rivals, coupling.market
-    for tiers, nics_per_gpu in passes(market):
-        survivors = _of_tiers(coupling, row_sites, rows, survivors, tiers, nics_per_gpu, gated)
-    return survivors
-
-
-def _of_tiers(
-    coupling: Coupling,
-    sites: Sites,
-    rows: RowsOnSites,
-    rivals: Islands,
-    tiers: int,
-    nics_per_gpu: int,
-    gated: Counter[str],
-) -> Islands:
-    """Return the islands kept and all further networks of so many tiers that may be needed.
-
-    Finding the minimum number of uplinks is slow. With the minimum number that its switches allow,
-    a network uses no more than with the number it needs, so a network is dropped if a kept island
-    dominates even that. Undominated and cheapest networks are searched first, since most others are
-    dropped then.
-    """
-    market, joined = coupling.market, np.flatnonzero((sites.domains > 1) == (tiers > 0))
-    offers, equipment = market.of_tiers(tiers, nics_per_gpu)
-    is_open = np.zeros((len(offers), len(sites)), dtype=np.bool_)
-    is_open[:, joined] = served_at_full_rate(rows, equipment)[:, joined]
-    gated["communication"] += len(offers) * len(joined) - int(is_open.sum())
-    offer, site = np.nonzero(is_open)
-    least = coupling.least_usage(sites, equipment)
-    is_open[offer, site] = ~coupling.dominated(rivals, _of_rows(least, np.flatnonzero(is_open)))
-    gated["dominated"] += len(offer) - int(is_open.sum())
-    offered = {
-        int(number): is_offered
-        for number, is_offered in zip(offers, is_open, strict=True)
-        if is_offered.any()
-    }
-    if not offered:
-        return rivals
-    shapes = shapes_of(
-        sites,
-        market.sizes[sites.hb],
-        market.instance.network,
-        nics_per_gpu,
-        market.least_links(sites.gpus),
-        market.sites_of_boxes(offered),
-        market.wirings,
-    )
-    builds = market.builds(sites, shapes, offered)
-    least_usage = coupling.of_islands(market.islands(builds, builds.minimum_uplinks))
-    nics = len(market.instance.network.nics)
-    uplinks_of_pairs = np.full((nics, len(shapes)), UNKNOWN)
-    uplinks = np.full(len(builds), UNKNOWN)
-    survivors, undecided = rivals, np.arange(len(builds))
-    while len(
-        undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]
-    ):
-        batch = builds.take(undecided[coupling.promising(_of_rows(least_usage, undecided))])
-        pairs = np.zeros(uplinks_of_pairs.shape, dtype=np.bool_)
-        # builds that differ in switches or optics alone need the same uplinks
-        pairs[batch.nic, batch.shape] = True
-        uplinks_of_pairs[pairs] = uplinks_of(market, rows, shapes, *np.nonzero(pairs))
-        uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
-        undecided = undecided[uplinks[undecided] == UNKNOWN]
-        served = np.flatnonzero(uplinks >= 0)
-        networks = market.islands(builds.take(served), uplinks[served])
-        survivors = priced(coupling, rivals, networks)
-    late_builds = int((uplinks == NEVER).sum())
-    gated["communication"] += late_builds
-    gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
-    return survivors
-
-
-def _of_rows(usage: Usage, rows: Ints) -> Usage:
-    uses, units, joins = usage
-    return uses[rows], units[rows], joins[rows]
+    sites, rows = sites.take(served), rows.take(served)
+    for of in passes(coupling.market):
+        rivals = further_networks(coupling, sites, rows, rivals, of, gated)
+    return rivals

@@ -1,33 +1,27 @@
-"""Networks of sites that some prices may need, listed once and priced afterwards.
+"""Networks that may be needed on sites: at the prices of a question, or, listed once and priced
+afterwards, at any prices.
 
-Neither the units of a network nor the uplinks it needs depend on prices. So a network is dropped
-here only where another one of the same site has no more units of any product and no more links into
-a core. By `coopt.columns.pools` that one dominates it at any prices at which no unit more makes a
-bill smaller: both have the same GPUs and racks, sums over products are of weights that are never
-negative, and no product is in use that the dropped one does not use.
+Neither the units of a network nor the uplinks it needs depend on prices.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
-from coopt.columns.islands.coupling import Coupling
-from coopt.columns.islands.listing import Builds, Equipment, Hardware, Islands, Market
+from coopt.columns.islands.coupling import AtAnyPrices, Coupling, Usage
+from coopt.columns.islands.listing import Equipment, Hardware, Islands, Market
 from coopt.columns.islands.needs import RowsOnSites
 from coopt.columns.islands.shapes import Shapes, Sites, shapes_of
-from coopt.columns.pools import Slopes, beaten_options, undominated
-from coopt.perf.mapping import Bools, Floats, Ints
+from coopt.perf.mapping import Bools, Ints
 
 UNKNOWN = -2  # number of uplinks not computed yet
 NEVER = -1  # infeasible at any number of uplinks
-ROUNDS = 12  # of the sieve, which may keep networks that are not needed
 MOST_SITES = 64  # of a workload: networks of many sites take longer than they save
-ANY_PRICES = Slopes(min_usd=np.zeros(1), max_usd=np.ones(1))
-"""Slopes at which an option dominates another one only where it has no more of anything."""
 
 
 def network_key(market: Market) -> Hashable:
@@ -55,23 +49,21 @@ class SiteNetworks:
     """The networks of a workload that some prices may need, of the sites and the offers that were
     asked for so far.
 
-    `islands` have numbers of offers in the order in which these were met; `site` and `tiers` of
-    each are beside them (n,). `known` are pairs of offer and site.
+    `islands` have numbers of offers in the order in which these were met. `known` are pairs of
+    offer and site, by the number of either.
     """
 
     islands: Islands
-    site: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    tiers: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     known: Bools = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_))
     sites: dict[Hashable, int] = field(default_factory=dict)
     offers: dict[Hashable, int] = field(default_factory=dict)
 
-    def has_room(self, sites: Sites, rows: RowsOnSites) -> bool:
+    def has_room(self, market: Market, sites: Sites, rows: RowsOnSites) -> bool:
         """Whether some sites are few enough, with those that are known: at prices at which sizes
         far apart may win, listing at these prices is quicker.
         """
-        served = sites.take(np.flatnonzero(rows.of >= 0))
-        return len({*_site_keys(served), *self.sites}) <= MOST_SITES
+        served = market.site_numbers(sites)[rows.of >= 0].tolist()
+        return len({*served, *self.sites}) <= MOST_SITES
 
     def of(self, market: Market, sites: Sites, rows: RowsOnSites) -> Islands:
         """Return the networks of some sites from what a market offers, in the order in which
@@ -79,146 +71,131 @@ class SiteNetworks:
         """
         served = np.flatnonzero(rows.of >= 0)
         sites, rows = sites.take(served), rows.take(served)
-        at = [self.sites.setdefault(key, len(self.sites)) for key in _site_keys(sites)]
-        site = np.array(at, dtype=np.int64)
-        keys = [_offer_key(offer) for offer in market.offers]
-        offer = np.array([self.offers.setdefault(key, len(self.offers)) for key in keys], np.int64)
+        numbers = market.site_numbers(sites)
+        site, offer = (
+            np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+            for known, keys in (
+                (self.sites, list[Hashable](numbers.tolist())),
+                (self.offers, list(map(_offer_key, market.offers))),
+            )
+        )
         grown = (len(self.offers) - self.known.shape[0], len(self.sites) - self.known.shape[1])
         self.known = np.pad(self.known, ((0, grown[0]), (0, grown[1])))
-        for tiers, per_gpu in passes(market):
-            self._extend(market, tiers, per_gpu, (offer, site), sites, rows)
+        fresh, coupling = ~self.known[np.ix_(offer, site)], AtAnyPrices(market=market)
+        if fresh.any():
+            for tiers, per_gpu in passes(market):
+                self.islands = further_networks(
+                    coupling, sites, rows, self.islands, (tiers, per_gpu), Counter(), offer, fresh
+                )
         self.known[np.ix_(offer, site)] = True
         of_offer = np.full(len(self.offers), -1)
         # offers whose hardware has the same names have the same networks: the first has them
         of_offer[offer[::-1]] = np.arange(len(offer))[::-1]
-        place = np.full(len(self.sites), -1)
-        place[site] = np.arange(len(site))
-        rows_here = np.flatnonzero((of_offer[self.islands.offer] >= 0) & (place[self.site] >= 0))
-        here = self.islands.take(rows_here)
+        place = market.site_numbers(self.islands.sites)
+        rows_here = np.flatnonzero((of_offer[self.islands.offer] >= 0) & np.isin(place, numbers))
+        here, place = self.islands.take(rows_here), place[rows_here]
         here = replace(here, offer=of_offer[here.offer])
-        box = np.array([market.boxes[one.box] for one in market.offers], dtype=np.int64)
-        of_tiers = self.tiers[rows_here]
-        rail_only = np.array([kind == "rail-only" for kind in market.instance.network.switched])
-        order = np.lexsort(
-            (
-                place[self.site[rows_here]],
-                here.offer,
-                here.wiring,
-                box[here.offer],
-                here.fabric,
-                rail_only[here.fabric] & (of_tiers > 1),
-                here.nics_per_gpu,
-                of_tiers,
-            )
-        )
-        return here.take(order)
-
-    def _extend(
-        self,
-        market: Market,
-        tiers: int,
-        per_gpu: int,
-        numbers: tuple[Ints, Ints],
-        sites: Sites,
-        rows: RowsOnSites,
-    ) -> None:
-        """Add the networks of so many tiers and NICs of those pairs that are not known."""
-        offers, equipment = market.of_tiers(tiers, per_gpu)
-        offer, site = numbers
-        is_new = ~self.known[np.ix_(offer[offers], site)] & ((sites.domains > 1) == (tiers > 0))
-        if not is_new.any():
-            return
-        is_new &= served_at_full_rate(rows, equipment)
-        of_pair, at = np.nonzero(is_new)
-        least, links = market.least_units(sites, equipment), market.least_links(sites.gpus)
-        is_beaten = self._beaten(least[of_pair, at], links[at], site[at])
-        is_new[of_pair[is_beaten], at[is_beaten]] = False
-        offered = {
-            int(number): is_offered
-            for number, is_offered in zip(offers, is_new, strict=True)
-            if is_offered.any()
-        }
-        if not offered:
-            return
-        shapes = shapes_of(
-            sites,
-            market.sizes[sites.hb],
-            market.instance.network,
-            per_gpu,
-            links,
-            market.sites_of_boxes(offered),
-            market.wirings,
-        )
-        builds = market.builds(sites, shapes, offered)
-        self._add(market, tiers, builds, (offer, site), rows)
-
-    def _add(
-        self,
-        market: Market,
-        tiers: int,
-        builds: Builds,
-        numbers: tuple[Ints, Ints],
-        rows: RowsOnSites,
-    ) -> None:
-        """Add those of some builds that some prices may need, at the uplinks they need."""
-        offer, site = numbers
-        shapes = builds.shapes
-        least = market.islands(builds, builds.minimum_uplinks)
-        of_site = site[shapes.site[builds.shape]]
-        pair_uplinks = np.full((len(market.instance.network.nics), len(shapes)), UNKNOWN)
-        undecided = np.arange(len(builds))
-        while len(undecided):
-            is_beaten = self._beaten(
-                least.units[undecided], least.core_links[undecided], of_site[undecided]
-            )
-            undecided = undecided[~is_beaten]
-            if not len(undecided):
-                return
-            first = undominated(_amounts(least.take(undecided)), of_site[undecided], rounds=ROUNDS)
-            batch = builds.take(undecided[first])
-            pairs = np.zeros(pair_uplinks.shape, dtype=np.bool_)
-            pairs[batch.nic, batch.shape] = True
-            pair_uplinks[pairs] = uplinks_of(market, rows, shapes, *np.nonzero(pairs))
-            uplinks = pair_uplinks[builds.nic[undecided], builds.shape[undecided]]
-            served = uplinks >= 0
-            found = market.islands(builds.take(undecided[served]), uplinks[served])
-            found = replace(found, offer=offer[found.offer])
-            self.islands = self.islands.followed_by(found)
-            self.site = np.concatenate([self.site, of_site[undecided[served]]])
-            self.tiers = np.concatenate([self.tiers, np.full(len(found), tiers)])
-            kept = np.flatnonzero(undominated(_amounts(self.islands), self.site, rounds=4 * ROUNDS))
-            self.islands = self.islands.take(kept)
-            self.site, self.tiers = self.site[kept], self.tiers[kept]
-            undecided = undecided[uplinks == UNKNOWN]
-
-    def _beaten(self, units: Floats, links: Ints, site: Ints) -> Bools:
-        """Whether a network of the same site has no more of anything (n,)."""
-        rivals = _uses(self.islands.core_links, self.site), self.islands.units
-        options = _uses(links, site), units
-        no_joins = (np.zeros((len(one[0]), 0), dtype=np.bool_) for one in (rivals, options))
-        rival_joins, joins = no_joins
-        return beaten_options((*rivals, rival_joins), (*options, joins), ANY_PRICES)
-
-
-def _site_keys(sites: Sites) -> list[tuple[int, int, int]]:
-    columns = sites.gpus.tolist(), sites.hb.tolist(), sites.domains.tolist()
-    return list(zip(*columns, strict=True))
-
-
-def _amounts(islands: Islands) -> Floats:
-    """Units of every product and links into a core (n, P + 1)."""
-    return np.column_stack([islands.units, islands.core_links])
-
-
-def _uses(links: Ints, site: Ints) -> Floats:
-    """Columns of which none is larger only at the same site and with no more links."""
-    return np.column_stack([site, -site, links]).astype(np.float64)
+        boxes = [(market.boxes[one.box], one.box.tiers) for one in market.offers]
+        box, tiers_of = np.array(boxes, dtype=np.int64).reshape(-1, 2)[here.offer].T
+        rails_apart = market.rail_only[here.fabric] & (tiers_of > 1)
+        parts = (place, here.offer, here.wiring, box, here.fabric, rails_apart)
+        return here.take(np.lexsort((*parts, here.nics_per_gpu, tiers_of)))
 
 
 def passes(market: Market) -> list[tuple[int, int]]:
-    """Numbers of tiers and of NICs for each GPU, in the order in which networks are listed."""
+    """Numbers of tiers and of NICs for each GPU, in the order in which networks are listed: what is
+    kept of few dominates most of the others by what they take at least, so that only few are
+    wired.
+    """
     tiers = sorted({box.tiers for box in market.boxes})
     return list(product(tiers, sorted(market.instance.network.nics_per_gpu)))
+
+
+def further_networks(
+    coupling: Coupling,
+    sites: Sites,
+    rows: RowsOnSites,
+    rivals: Islands,
+    of: tuple[int, int],
+    gated: Counter[str],
+    number: Ints | None = None,
+    asked: Bools | None = None,
+) -> Islands:
+    """Return the islands kept and all further networks of so many tiers and NICs that may be
+    needed, each with the minimum number of uplinks that meets the bound.
+
+    Finding the minimum number of uplinks is slow. With the minimum number that its switches allow,
+    a network uses no more than with the number it needs, so a network is dropped if a kept island
+    dominates even that. Undominated and cheapest networks are searched first, since most others are
+    dropped then.
+
+    Parameters
+    ----------
+    gated
+        Counts of dropped networks by cause, which grow.
+    number
+        The number that islands have of each offer of the market.
+    asked
+        Which offers are asked for on which sites; all if left out (offers, sites).
+    """
+    market, (tiers, nics_per_gpu) = coupling.market, of
+    offers, equipment = market.of_tiers(tiers, nics_per_gpu)
+    wanted = np.ones((len(offers), len(sites)), dtype=np.bool_) if asked is None else asked[offers]
+    wanted = wanted & ((sites.domains > 1) == (tiers > 0))
+    is_open = wanted & served_at_full_rate(rows, equipment) if wanted.any() else wanted
+    gated["communication"] += int(wanted.sum()) - int(is_open.sum())
+    offer, site = np.nonzero(is_open)
+    if not len(offer):
+        return rivals
+    least = coupling.least_usage(sites, equipment)
+    is_open[offer, site] = ~coupling.dominated(rivals, _of_rows(least, np.flatnonzero(is_open)))
+    gated["dominated"] += len(offer) - int(is_open.sum())
+    offered = {
+        int(number): is_offered
+        for number, is_offered in zip(offers, is_open, strict=True)
+        if is_offered.any()
+    }
+    if not offered:
+        return rivals
+    shapes = shapes_of(
+        sites,
+        market.sizes[sites.hb],
+        market.instance.network,
+        nics_per_gpu,
+        market.least_links(sites.gpus),
+        market.sites_of_boxes(offered),
+        market.wirings,
+    )
+    builds = market.builds(sites, shapes, offered)
+    least_usage = coupling.of_islands(market.islands(builds, builds.minimum_uplinks))
+    nics = len(market.instance.network.nics)
+    uplinks_of_pairs = np.full((nics, len(shapes)), UNKNOWN)
+    uplinks = np.full(len(builds), UNKNOWN)
+    survivors, undecided = rivals, np.arange(len(builds))
+    while len(
+        undecided := undecided[~coupling.dominated(survivors, _of_rows(least_usage, undecided))]
+    ):
+        batch = builds.take(undecided[coupling.promising(_of_rows(least_usage, undecided))])
+        pairs = np.zeros(uplinks_of_pairs.shape, dtype=np.bool_)
+        # builds that differ in switches or optics alone need the same uplinks
+        pairs[batch.nic, batch.shape] = True
+        uplinks_of_pairs[pairs] = uplinks_of(market, rows, shapes, *np.nonzero(pairs))
+        uplinks[undecided] = uplinks_of_pairs[builds.nic[undecided], builds.shape[undecided]]
+        undecided = undecided[uplinks[undecided] == UNKNOWN]
+        served = np.flatnonzero(uplinks >= 0)
+        networks = market.islands(builds.take(served), uplinks[served])
+        if number is not None:
+            networks = replace(networks, offer=number[networks.offer])
+        survivors = priced(coupling, rivals, networks)
+    late_builds = int((uplinks == NEVER).sum())
+    gated["communication"] += late_builds
+    gated["dominated"] += len(rivals) + len(builds) - late_builds - len(survivors)
+    return survivors
+
+
+def _of_rows(usage: Usage, rows: Ints) -> Usage:
+    uses, units, joins = usage
+    return uses[rows], units[rows], joins[rows]
 
 
 def served_at_full_rate(rows: RowsOnSites, equipment: Equipment) -> Bools:
