@@ -24,7 +24,7 @@ from coopt.network.fibres import FibreUnits, fibre_cables, splitters_of
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
-from coopt.plan.parts import Design
+from coopt.plan.parts import Cost, Design
 
 
 def least_ends(
@@ -165,6 +165,17 @@ def _run(
         *splitters_of(listed, ends.above, rate, above),
     )
     return CableRun(length_m, ends, links, below, above, fibre)
+
+
+def laid_within(instance: Instance, family: Family, uplinks: int) -> tuple[Family, Cost] | None:
+    """A family at one number of uplinks with its cables, and its bill; None where some cable is
+    longer than any kind reaches, or where it is beyond a limit.
+    """
+    built = laid(instance, family, uplinks)
+    cost = None if built is None else cost_of(instance, built, uplinks)
+    if built is None or cost is None or not within_limits(instance, built, cost):
+        return None
+    return built, cost
 
 
 def least_laid(

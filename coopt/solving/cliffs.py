@@ -24,7 +24,7 @@ from coopt.columns.table import Columns, columns, needs
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family
-from coopt.network.laying import laid
+from coopt.network.laying import least_laid
 from coopt.network.parts import cost_of, least_worth, within_limits
 from coopt.network.space import Space, one_by_one
 from coopt.perf.mapping import Floats
@@ -221,11 +221,21 @@ class _Near:
         """Families with those of their uplinks with which they are in time, within the limits."""
         question = self.question
         table = columns(question, tuple(some), lambda site: None, lambda: None)
+
+        def worth(built: Family, uplinks: int) -> float:
+            is_within = within_limits(question, built, cost_of(question, built, uplinks))
+            return least_worth(question, built, kind) if is_within else math.inf
+
         for family in in_days(question, _quick(question, some, table), table, lambda: None):
-            for built in _with_cables(question, family, kind):
+            # more uplinks may have cheaper cables
+            floors = (
+                (least_worth(question, one, kind), one.uplink_choices[0], one)
+                for one in one_by_one(family)
+            )
+            built = least_laid(question, floors, worth)
+            if built is not None:
                 cost = cost_of(question, built, built.uplink_choices[0])
-                if within_limits(question, built, cost):
-                    yield _Billed(built, least_worth(question, built, kind), cost, table)
+                yield _Billed(built, least_worth(question, built, kind), cost, table)
 
 
 class _Billed(NamedTuple):
@@ -237,25 +247,6 @@ class _Billed(NamedTuple):
     worth: float
     cost: Cost
     table: Columns
-
-
-def _with_cables(question: Instance, family: Family, kind: ObjectiveKind) -> Iterator[Family]:
-    """A family, or where lengths choose its cables those of its designs that may be the cheapest;
-    more uplinks may have cheaper cables.
-    """
-    if not family.choices:
-        yield family
-        return
-    least = math.inf
-    for listed in one_by_one(family):
-        if least_worth(question, listed, kind) > least:
-            return
-        built = laid(question, listed, listed.uplink_choices[0])
-        if built is not None:
-            cost = cost_of(question, built, built.uplink_choices[0])
-            if within_limits(question, built, cost):
-                least = min(least, least_worth(question, built, kind))
-            yield built
 
 
 def _quick(question: Instance, some: Iterable[Family], table: Columns) -> tuple[Family, ...]:

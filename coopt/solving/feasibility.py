@@ -20,7 +20,7 @@ from coopt.instance.numerics import EQUAL, REORDERED
 from coopt.instance.schema import Instance, Limits, days_in_turn
 from coopt.instance.workload import Workload
 from coopt.network.family import Family, NicOption
-from coopt.network.laying import laid, least_resources
+from coopt.network.laying import laid_within, least_resources
 from coopt.network.optics import values_of
 from coopt.network.parts import (
     cost_of,
@@ -258,9 +258,9 @@ def _with_cables(instance: Instance, family: Family, fewest: int) -> Iterator[tu
             if not _within(instance, family, uplinks):
                 return
             for spare_domains in spares:
-                built = laid(instance, replace(family, spare_domains=spare_domains), uplinks)
-                if built is not None:
-                    yield built, uplinks
+                spared = replace(family, spare_domains=spare_domains)
+                if found := laid_within(instance, spared, uplinks):
+                    yield found[0], uplinks
 
 
 def _trains(

@@ -40,11 +40,10 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.texts import counted
 from coopt.network.family import Family, NicOption, next_even
-from coopt.network.laying import laid
+from coopt.network.laying import laid_within
 from coopt.network.optics import measures_of
 from coopt.network.parts import (
     Affine,
-    cost_of,
     domain_lines,
     included_lines,
     total,
@@ -151,12 +150,11 @@ class Cheapest:
         key, kind = (id(family), uplinks), self._instance.objective.minimize
         if key not in self._built:
             [family_now] = repriced(self._instance, [family])
-            with_cables, self._built[key] = laid(self._instance, family_now, uplinks), None
-            if with_cables is not None:
-                cost = cost_of(self._instance, with_cables, uplinks)
-                if within_limits(self._instance, with_cables, cost):
-                    self._built[key] = with_cables, cost.of(kind)
-                    self._found((*identity(with_cables), uplinks), cost.of(kind))
+            found, self._built[key] = laid_within(self._instance, family_now, uplinks), None
+            if found is not None:
+                with_cables, cost = found
+                self._built[key] = with_cables, cost.of(kind)
+                self._found((*identity(with_cables), uplinks), cost.of(kind))
         return self._built[key]
 
     def _found(self, design: tuple[object, ...], worth: float) -> None:

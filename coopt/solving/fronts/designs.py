@@ -33,7 +33,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.network.family import Family
-from coopt.network.laying import laid, least_resources
+from coopt.network.laying import laid_within, least_resources
 from coopt.network.parts import HOURS_PER_YEAR, Affine, cost_of, price, within_limits
 from coopt.network.space import families
 from coopt.perf.mapping import Floats, Ints
@@ -115,12 +115,11 @@ def _laid_front(
         if designs.value[at] > least * (1.0 + EQUAL):
             continue
         check()
-        family = laid(instance, designs.families[designs.family[at]], uplinks)
-        cost = None if family is None else cost_of(instance, family, uplinks)
-        if family is None or cost is None or not within_limits(instance, family, cost):
+        found = laid_within(instance, designs.families[designs.family[at]], uplinks)
+        if found is None:
             continue
-        value = cost.of(kind)
-        laid_designs.append((at, family, value))
+        value = found[1].of(kind)
+        laid_designs.append((at, found[0], value))
         if value < least:
             last = bisect_left(least_values, -value, lo=first, key=neg)
             paces[first:last], least_values[first:last] = [pace], [value]
