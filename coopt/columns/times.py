@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings, recalled
+from coopt.columns.feasible import FeasibleMappings
 from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominated_rows
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
@@ -329,9 +329,6 @@ class DelayTolerance:
 
     undelayed: Pool
     delayed: Pool
-    waits_s: dict[tuple[Context, bytes], Floats] = field(
-        default_factory=dict, compare=False, repr=False
-    )
 
     def of(self, workload: Workload) -> DelayTolerance:
         """Return the same for a workload with an equal bound, without the cached link loads, which
@@ -349,17 +346,6 @@ class DelayTolerance:
 
         It is -inf where no row meets its bound even without a delay.
         """
-        return recalled(
-            self.waits_s,
-            (context, uplinks.tobytes()),
-            lambda: self._longest_s(context, uplinks),
-        )
-
-    def knows(self, context: Context, uplinks: Ints) -> bool:
-        """Whether the result is cached, so that link loads are not needed for it."""
-        return (context, uplinks.tobytes()) in self.waits_s
-
-    def _longest_s(self, context: Context, uplinks: Ints) -> Floats:
         r = self.undelayed.reciprocals(context, uplinks[:, None])
         bound_s = self.undelayed.workload.bound_s
         pieces, delayed_pieces = self.undelayed.pieces, self.delayed.pieces

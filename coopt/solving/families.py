@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,6 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.columns.grid import Context, context_of
+from coopt.columns.islands.listing import Market
+from coopt.columns.islands.tables import network_key
+from coopt.columns.times import uplinks_by_context
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -36,8 +39,10 @@ from coopt.network.space import EndsByModule, Parts, Space
 
 Product = TypeVar("Product", bound=Entry)
 
-MOST_COUNTED = 50_000
-"""Networks of a question that are kept at different prices of optics, of 2.5 kB each."""
+MOST_COUNTED, MOST_TABLES = 50_000, 256
+"""Networks of a question that are kept at different prices of optics, of 2.5 kB each, and tables of
+them.
+"""
 
 
 class PricedFamily(NamedTuple):
@@ -75,6 +80,52 @@ class CountedFamily(NamedTuple):
         )
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CountedTable:
+    """Networks with their bills, whatever these cost; of each row a family, by number, with so
+    many uplinks.
+    """
+
+    networks: tuple[CountedFamily, ...]
+
+    @cached_property
+    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The family, the uplinks and the spines of each row (N,)."""
+        choices = [np.array(one.family.uplink_choices) for one in self.networks]
+        counts = [len(uplinks) for uplinks in choices]
+        spines = [
+            np.broadcast_to(one.family.spines(uplinks), uplinks.shape)
+            for one, uplinks in zip(self.networks, choices, strict=True)
+        ]
+        nothing = np.zeros(0, dtype=np.int64)
+        number = np.repeat(np.arange(len(choices)), counts)
+        return number, np.concatenate([nothing, *choices]), np.concatenate([nothing, *spines])
+
+    @cached_property
+    def uplinks(self) -> dict[Context, NDArray[np.int64]]:
+        """The numbers of uplinks of the families in each context, in rising order."""
+        return uplinks_by_context(one.family for one in self.networks)
+
+    @cached_property
+    def _units(self) -> tuple[list[Key], NDArray[np.float64]]:
+        """Keys of bills, and the units of each: fixed, by uplink and by spine (3, F, keys)."""
+        keys = dict.fromkeys(key for one in self.networks for key, _ in one.bill)
+        place = {key: k for k, key in enumerate(keys)}
+        units = np.zeros((3, len(self.networks), len(place)))
+        for number, one in enumerate(self.networks):
+            for key, each in one.bill:
+                units[:, number, place[key]] = each
+        return list(place), units
+
+    def worth(self, unit: Mapping[Key, float]) -> NDArray[np.float64]:
+        """What each row is worth where a unit of each product is worth so much (N,)."""
+        keys, units = self._units
+        each = units * np.array([unit[key] for key in keys])
+        fixed, uplink, spine = (np.array([*map(math.fsum, of.tolist())]) for of in each)
+        number, uplinks, spines = self.rows
+        return np.asarray(fixed[number] + uplink[number] * uplinks + spine[number] * spines)
+
+
 def counted_networks(space: Space) -> CountedNetworks:
     """The networks that this process has counted for a question, or for one that differs in its
     workloads, limits, objective and prices alone.
@@ -109,6 +160,21 @@ class CountedNetworks:
         self._unpriced: dict[Entry, int] = {}
         self._rivals: dict[Hashable, int] = {}
         self._counted: dict[Hashable, tuple[CountedFamily, ...]] = {}
+        self._tables: dict[Hashable, CountedTable] = {}
+
+    def table(self, space: Space, check: Callable[[], None]) -> CountedTable:
+        """Every family of all sites of a question; `check` is called for each that is listed."""
+        key = network_key(Market(instance=space.instance)), space.links, values_at(space)
+        if key not in self._tables:
+            networks = tuple(
+                one
+                for site in space.all_sites()
+                for one in self.families(space, *site, check)
+            )
+            if len(self._tables) == MOST_TABLES:
+                self._tables.clear()
+            self._tables[key] = CountedTable(networks=networks)
+        return self._tables[key]
 
     def families(
         self, space: Space, gpus: int, hb: HbDomain, domains: int, check: Callable[[], None]
@@ -136,6 +202,7 @@ class CountedNetworks:
         if sum(map(len, list(self._counted.values()))) > MOST_COUNTED:
             self._counted.clear()
             self._products.clear()
+            self._tables.clear()
         self._counted[key] = found
         return found
 
@@ -180,6 +247,11 @@ class CountedNetworks:
 @lru_cache(maxsize=4)  # each may be long
 def _networks_of(unpriced: Hashable) -> CountedNetworks:
     return CountedNetworks()
+
+
+def values_at(space: Space) -> Hashable:
+    """What prices decide of which networks there are: what optics are compared by."""
+    return space.measures, tuple(map(space.optic_values, space.instance.network.optics))
 
 
 def every_family(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from coopt.columns.feasible import without_bound
+from coopt.columns.feasible import recalled, without_bound
 from coopt.columns.islands.coupling import Coupling, Usage
 from coopt.columns.islands.listing import Islands, Market
 from coopt.columns.islands.needs import RowsOnSites, fastest_byte_s, quick_mappings, rows_of
@@ -81,12 +81,12 @@ class ListedIslands:
         listed once, which takes as long as several listings at known prices.
     """
 
-    MAX_ENTRIES = 64
-    MAX_NETWORKS = 4  # lists of networks, each of which may be long
+    MAX_ENTRIES = 32
+    MAX_NETWORKS = 8  # lists of networks, each of which may be long
 
     def __init__(self, *, prices_vary: bool = False) -> None:
         self._prices_vary = prices_vary
-        self._found: dict[Hashable, Any] = {}
+        self._found: dict[Hashable, dict[Hashable, Any]] = {}
         self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
@@ -107,15 +107,25 @@ class ListedIslands:
         """Return what a question lists `of` something, which names all that counts of its
         workloads, computing it by `listing` if it is not cached.
         """
-        found: dict[Hashable, Answer] = self._found
-        return self._recall(found, (question_key(instance), of), listing)
+        found: dict[Hashable, Answer] = self.of_listed(question_key(instance))
+        return recalled(found, of, listing)
+
+    def of_listed(self, key: Hashable) -> dict[Hashable, Any]:
+        """Return what was listed of a question, or of what its key names; callers add to it."""
+        return self._recall(self._found, key, dict)
 
     def networks(self, instance: Instance, of: Hashable, listing: Callable[[], Answer]) -> Answer:
         """Return the networks that a question lists, whatever bounds its workloads have, computing
         them by `listing` if they are not cached.
         """
-        found: dict[Hashable, Answer] = self._networks
         key = question_key(instance), of, tuple(map(without_bound, instance.workload))
+        return self.long_list(key, listing)
+
+    def long_list(self, key: Hashable, listing: Callable[[], Answer]) -> Answer:
+        """Return networks by all that they depend on, computing them by `listing` if they are not
+        cached.
+        """
+        found: dict[Hashable, Answer] = self._networks
         return self._recall(found, key, listing, self.MAX_NETWORKS)
 
     def rows(
@@ -198,11 +208,13 @@ class ListedIslands:
         return answer
 
 
-def question_key(instance: Instance) -> Hashable:
+def question_key(instance: Instance, *, priced: bool = True) -> Hashable:
     """Return all of a question but its workloads, its solver, and the numbers of its limits: what
-    is limited decides which islands are compared, and not by how much.
+    is limited decides which islands are compared, and not by how much. Where it is not `priced`,
+    prices are left out, and with them the objective.
     """
     unlisted = {"workload", "name", "description", "solver", "limits"}
+    unlisted |= set() if priced else {"objective", "network", "cluster", "existing"}
     question = instance.model_dump(mode="json", exclude=unlisted)
     for site in question["site"]:
         site["power_mw"] = None
@@ -210,7 +222,8 @@ def question_key(instance: Instance) -> Hashable:
         phase["workloads"] = None
     question["sharing"]["most_products"] = [*instance.sharing.most_products.given]
     # the GPU itself, since JSON omits its margin of memory
-    return json.dumps(question), (*instance.limits.given,), instance.cluster.gpu
+    rest = instance.cluster.gpu if priced else network_key(Market(instance=instance))
+    return json.dumps(question), (*instance.limits.given,), rest
 
 
 def list_options(

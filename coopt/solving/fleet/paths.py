@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from coopt.columns.grid import context_of
+from coopt.columns.islands.options import ListedIslands, question_key
 from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
 from coopt.instance.couplings import Losses
@@ -29,8 +30,9 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.optics import links_to_core
-from coopt.network.space import families
+from coopt.network.space import Space, families
 from coopt.solving.days import in_days
+from coopt.solving.families import values_at
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
@@ -94,9 +96,12 @@ def list_paths(
     losses: Losses,
     measures: tuple[ObjectiveKind, ...],
     check: Check,
+    listed: ListedIslands,
     prune: Prune | None = None,
 ) -> Listing:
     """Every island that meets the bounds of some workloads in all phases, also after each loss.
+
+    Networks are those of questions at other prices, with products at the prices of the first.
 
     Parameters
     ----------
@@ -108,10 +113,27 @@ def list_paths(
         What optics are compared by.
     check
         Called now and then; may raise.
+    listed
+        What was listed before, and this adds to.
     prune
         The paths that may win of some chains; none where every path may.
     """
-    asked = asked_in(instance, names)
+    asked, labour = asked_in(instance, names), _pays_labour(instance)
+    trained = tuple((t, question.workload) for t, question in asked.items())
+    values = values_at(Space(instance=instance, measures=measures))
+    key = question_key(instance, priced=False), trained, tuple(losses.items()), values, labour
+    served = listed.long_list(key, lambda: _served(instance, asked, losses, measures, check))
+    return _with_paths(instance, served, check, prune)
+
+
+def _served(
+    instance: Instance,
+    asked: Mapping[int, Instance],
+    losses: Losses,
+    measures: tuple[ObjectiveKind, ...],
+    check: Check,
+) -> Served:
+    """The networks of all lines that serve in every phase, as `list_paths` has them."""
     sizes = {t: sizes_of(question) for t, question in asked.items()}
     *earlier, final = asked
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
@@ -134,7 +156,7 @@ def list_paths(
     whole = [n for n in range(len(lines)) if all(some[n] for some in trained.values())]
     lines = [lines[n] for n in whole]
     trained = {t: [some[n] for n in whole] for t, some in trained.items()}
-    return paths_on(instance, asked, lines, trained, losses, check, prune)
+    return _served_on_lines(instance, asked, lines, trained, losses, check)
 
 
 def paths_on(
@@ -144,7 +166,6 @@ def paths_on(
     trained: Mapping[int, Sequence[Collection[int]]],
     losses: Losses,
     check: Check,
-    prune: Prune | None = None,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
 
@@ -155,9 +176,32 @@ def paths_on(
     trained
         For each of these phases the numbers of GPUs that may train on each line.
     """
+    served = _served_on_lines(instance, asked, lines, trained, losses, check)
+    return _with_paths(instance, served, check, None)
+
+
+def _pays_labour(instance: Instance) -> bool:
+    """Whether links that are added later cost labour in some phase."""
+    return any(link_labour_usd(instance, t) for t in range(len(instance.years)))
+
+
+Served = tuple[Listing, list[Chain]]
+"""What is known of the islands on some lines but their uplinks, and their networks in the phases
+that train.
+"""
+
+
+def _served_on_lines(
+    instance: Instance,
+    asked: Mapping[int, Instance],
+    lines: Sequence[Stages],
+    trained: Mapping[int, Sequence[Collection[int]]],
+    losses: Losses,
+    check: Check,
+) -> Served:
+    """The networks on some lines that serve in every phase, as `paths_on` has them."""
     found = Listing(families=len(lines))
     served: dict[int, list[list[Family]]] = {}
-    interrupted = instance.availability is not None
     phases_alike = dict[tuple[Workload, ...], list[int]]()
     for t, question in asked.items():
         phases_alike.setdefault(question.workload, []).append(t)
@@ -175,18 +219,24 @@ def paths_on(
                 [one for g in some for one in by_line.get((n, g), ())]
                 for n, some in enumerate(trained[t])
             ]
-    phases = len(instance.years)
-    labour = any(link_labour_usd(instance, t) for t in range(phases))
+    every = _pays_labour(instance) or instance.availability is not None
     found.begun = [{t: served[t][n][0] for t in asked if served[t][n]} for n in range(len(lines))]
     chains = [
         _standing_by(chosen)
         for n in range(len(lines))
-        for chosen in _growing({t: served[t][n] for t in asked}, every=labour or interrupted)
+        for chosen in _growing({t: served[t][n] for t in asked}, every=every)
     ]
-    found.paths = prune(chains) if prune is not None else []
+    return found, chains
+
+
+def _with_paths(instance: Instance, served: Served, check: Check, prune: Prune | None) -> Listing:
+    """The islands on networks that serve, each with its uplinks over the phases."""
+    known, chains = served
+    found = replace(known, gated=known.gated.copy(), paths=prune(chains) if prune else [])
+    labour, uninterrupted = _pays_labour(instance), instance.availability is None
     for chosen in chains if not found.paths else ():
         check()
-        found.paths += _paths(chosen, phases, every=labour, from_least=not interrupted)
+        found.paths += _paths(chosen, len(instance.years), every=labour, from_least=uninterrupted)
     return found
 
 

@@ -88,7 +88,7 @@ def list_islands(
     if later and (
         instance.sharing.mode == "time" or any(one.workload != first.workload for one in later)
     ):
-        return list_paths(instance, names, losses, measures, check, prune)
+        return list_paths(instance, names, losses, measures, check, listed, prune)
     start = min(asked)
     factors = original.price_scenarios
     if paid := factors_paid(instance, start):

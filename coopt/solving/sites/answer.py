@@ -134,7 +134,7 @@ def _networks_by_shares(run: Run) -> dict[int, Networks]:
             break
         run.check_clock()
         networks_of[shares] = networks(run.instance, shares, measures, run.listed, run.check_clock)
-    run.log.families = sum(len(of_shares.families) for of_shares in networks_of.values())
+    run.log.families = sum(len(of_shares.table.networks) for of_shares in networks_of.values())
     run.log.model_s = run.elapsed_s()
     return networks_of
 
@@ -150,7 +150,7 @@ def _options_of(
         offer = offers_of[of_shares.shares] = listed.of_question(
             local,
             ("offers", measures, of_shares.links, local.workload, local.cluster.gpu),
-            partial(offers, of_shares, run.check_clock),
+            partial(offers, of_shares, run.check_clock, listed),
         )
         count = len(offer.options)
         place = f"{of_shares.shares} of {run.instance.cluster.shares} shares"

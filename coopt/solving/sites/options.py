@@ -8,14 +8,14 @@ takes its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from coopt.columns.feasible import feasible_mappings, without_bound
-from coopt.columns.grid import Context, DomainSet, context_of
+from coopt.columns.feasible import feasible_mappings, recalled, without_bound
+from coopt.columns.grid import Context, DomainSet
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.pools import Pool
 from coopt.columns.table import full_bandwidth
@@ -23,7 +23,6 @@ from coopt.columns.times import (
     DelayTolerance,
     delay_tolerance,
     of_sites,
-    uplinks_by_context,
     waiting,
 )
 from coopt.instance.schema import Instance, ObjectiveKind
@@ -35,7 +34,8 @@ from coopt.network.optics import core_ports_of
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
-from coopt.solving.families import counted_networks, repriced
+from coopt.plan.parts import Item
+from coopt.solving.families import CountedTable, counted_networks, repriced
 
 
 def gpus_w(instance: Instance, shares: int) -> float:
@@ -56,7 +56,6 @@ def gradient_bytes(workload: Workload) -> float:
 
 
 SUMS: tuple[tuple[ObjectiveKind, str], ...] = (("capex", "usd"), ("power", "w"))
-LOOK = 256  # networks between two looks at the clock
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -117,6 +116,13 @@ class _SitePlace:
     patience: tuple[DelayTolerance, ...]
     roof_s: tuple[float, ...]
 
+    @property
+    def unloaded(self) -> _SitePlace:
+        """The same without link loads, which take much memory."""
+        patience = tuple(waits.of(waits.undelayed.workload) for waits in self.patience)
+        pools = tuple(waits.undelayed for waits in patience)
+        return replace(self, patience=patience, pools=pools)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Networks:
@@ -127,7 +133,7 @@ class Networks:
     shares: int
     links: range
     local: Instance
-    families: tuple[Family, ...]
+    table: CountedTable
     usd: Floats
     w: Floats
     family: Ints
@@ -177,107 +183,118 @@ def _every_network(
     check: Callable[[], None],
 ) -> Networks:
     space = Space(instance=local, measures=measures, links=links)
-    counted, units = counted_networks(space), list(listed_units(local))
-    listed = [one for site in space.all_sites() for one in counted.families(space, *site, check)]
-    all_families = tuple(repriced(local, (one.family for one in listed)))
-    choices = [np.array(family.uplink_choices) for family in all_families]
-    into_border = [link_items(local, family) for family in all_families]
+    table, units = counted_networks(space).table(space, check), list(listed_units(local))
+    into_border = _Modules(local)
+    items = [into_border.of(one.family) for one in table.networks]
+    number, uplinks, _ = table.rows
     usd, w = (
-        _joined(
-            one.worth(unit).at(family, uplinks) + sum(getattr(item, key) for item in items)
-            for one, family, uplinks, items in zip(
-                listed, all_families, choices, into_border, strict=True
-            )
-        )
+        table.worth(unit_worth(local.objective, kind, units))
+        + np.array([sum(getattr(item, key) for item in some) for some in items])[number]
         for kind, key in SUMS
-        for unit in [unit_worth(local.objective, kind, units)]
     )
-    numbers = np.repeat(np.arange(len(choices)), [len(uplinks) for uplinks in choices])
     order = np.lexsort((w, usd))
     return Networks(
         shares=shares,
         links=links,
         local=local,
-        families=all_families,
+        table=table,
         usd=usd[order],
         w=w[order],
-        family=numbers[order],
-        uplinks=_joined(choices)[order].astype(np.int64),
+        family=number[order],
+        uplinks=uplinks[order],
     )
 
 
-def _joined(arrays: Iterable[Floats | Ints]) -> Floats:
-    return np.concatenate([np.zeros(0), *arrays])
+class _Modules:
+    """Modules at the ends of links into a border, which many families have alike."""
+
+    def __init__(self, local: Instance) -> None:
+        self._local, self._known = local, dict[Hashable, tuple[Item, ...]]()
+
+    def of(self, family: Family) -> tuple[Item, ...]:
+        """Those of a family as lines of a bill, at the prices of the question."""
+        end = family.core_end and family.core_end.name
+
+        def listed() -> tuple[Item, ...]:
+            return link_items(self._local, *repriced(self._local, [family]))
+
+        return recalled(self._known, (family.core_links, family.core_modules, end), listed)
 
 
-def offers(networks: Networks, check: Callable[[], None]) -> Offers:
+def offers(
+    networks: Networks, check: Callable[[], None], listed: ListedIslands | None = None
+) -> Offers:
     """The options that some networks are, which may be in time.
 
     Parameters
     ----------
     check
         Called now and then; may raise.
+    listed
+        What earlier questions listed: how long a network can wait does not depend on prices.
     """
-    local, all_families = networks.local, networks.families
-    options, kept = [], np.zeros((0, 4 + len(local.workload)))
-    of_family = [
-        (context_of(family), (racks(family) or 0, core_ports_of(local, links), -links))
-        for family in all_families
-        for links in [family.core_links]
-    ]
-    uplinks_of = uplinks_by_context(all_families)
-    contexts_of = of_sites(uplinks_of)
-    places = _places(local, contexts_of, check)
+    local, table = networks.local, networks.table
+    options, kept = list[Option](), np.zeros((0, 4 + len(local.workload)))
+    contexts, contexts_of = [one.context for one in table.networks], of_sites(table.uplinks)
+    gpu, rates = local.cluster.gpu.unpriced, tuple(hb.rates for hb in local.network.hb_domains)
+    uplinks_of = tuple((context, uplinks.tobytes()) for context, uplinks in table.uplinks.items())
+    found = (listed or ListedIslands()).of_listed((local.workload, gpu, rates, uplinks_of))
+    known = recalled(found, "places", lambda: _places(local, contexts_of, check))
+    places = {site: place.unloaded for site, place in known.items()}
+    waits: dict[Context, dict[int, tuple[float, ...]]] = recalled(found, "waits", dict)
 
     @cache
     def load(site: DomainSet) -> None:
         for pool in places[site].pools:
             pool.load([context for context in contexts_of[site] if not context.layout.is_flat])
 
-    @cache
     def longest(context: Context) -> dict[int, tuple[float, ...]]:
-        uplinks, patience = uplinks_of[context], places[context.site].patience
-        if not all(workload_waits.knows(context, uplinks) for workload_waits in patience):
-            load(context.site)
-        waits = np.stack(
-            [workload_waits.longest_s(context, uplinks) for workload_waits in patience], axis=1
-        )
-        return dict(zip(uplinks.tolist(), map(tuple, waits.tolist()), strict=True))
+        load(context.site)
+        uplinks, patience = table.uplinks[context], places[context.site].patience
+        each = [one.longest_s(context, uplinks).tolist() for one in patience]
+        return dict(zip(uplinks.tolist(), zip(*each, strict=True), strict=True))
 
-    rows = zip(
-        *(column.tolist() for column in (networks.usd, networks.w, networks.family)),
-        networks.uplinks.tolist(),
-        strict=True,
-    )
-    for row, (usd, watts, number, uplinks) in enumerate(rows):
-        if row % LOOK == 0:
-            check()
-        context, measures = of_family[number]
-        place = places[context.site]
-        # full bandwidth allows the longest waits: what loses with these need not be timed with its
-        # own
-        roof = np.array([watts, *measures, *(-s for s in place.roof_s)])
-        if min(place.roof_s) < 0 or (kept <= roof).all(axis=1).any():
-            continue
-        longest_s = longest(context)[uplinks]
-        offered = np.array([watts, *measures, *(-s for s in longest_s)])
+    traits = np.array(
+        [
+            (racks(one.family) or 0, core_ports_of(local, links), -links)
+            for one in table.networks
+            for links in [one.family.core_links]
+        ],
+        dtype=np.float64,
+    ).reshape(-1, 3)
+    roofs = [places[context.site].roof_s for context in contexts]
+    roof_s = np.array(roofs).reshape(len(contexts), len(local.workload))
+    # full bandwidth allows the longest waits: what loses with these need not be timed with its own
+    roof = np.column_stack([networks.w, traits[networks.family], -roof_s[networks.family]])
+    left = np.flatnonzero((roof_s.min(axis=1) >= 0)[networks.family])
+    while len(left):
+        check()
+        row, left = left[0], left[1:]
+        number, uplinks = int(networks.family[row]), int(networks.uplinks[row])
+        context = contexts[number]
+        longest_s = recalled(waits, context, partial(longest, context))[uplinks]
+        offered = np.append(roof[row, :4], [-s for s in longest_s])
         # all that are kept are no dearer
-        if min(longest_s) >= 0 and not (kept <= offered).all(axis=1).any():
-            kept = np.vstack([kept, offered])
-            options.append(
-                Option(
-                    shares=networks.shares,
-                    family=all_families[number],
-                    uplinks=uplinks,
-                    usd=usd,
-                    w=watts,
-                    racks=measures[0],
-                    border_ports=measures[1],
-                    longest_s=longest_s,
-                    context=context,
-                    pools=place.pools,
-                )
+        if min(longest_s) < 0 or (kept <= offered).all(axis=1).any():
+            continue
+        kept = np.vstack([kept, offered])
+        left = left[~(offered <= roof[left]).all(axis=1)]
+        place = places[context.site]
+        (family,) = repriced(local, [table.networks[number].family])
+        options.append(
+            Option(
+                shares=networks.shares,
+                family=family,
+                uplinks=uplinks,
+                usd=float(networks.usd[row]),
+                w=float(networks.w[row]),
+                racks=int(traits[number, 0]),
+                border_ports=int(traits[number, 1]),
+                longest_s=longest_s,
+                context=context,
+                pools=place.pools,
             )
+        )
     mappings = sum(len(pool) for place in places.values() for pool in place.pools)
     gated = sum((place.gated for place in places.values()), Counter[str]())
     return Offers(options=tuple(options), mappings=mappings, gated=gated)
