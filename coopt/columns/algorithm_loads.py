@@ -23,7 +23,6 @@ from coopt.columns.flows import (
     Count,
     Groups,
     NicLayout,
-    PodParts,
     busiest,
     most_senders,
     pod_parts,
@@ -81,36 +80,28 @@ def loads_by_algorithms(
     """
     patterns = list(algorithm_patterns(groups, algorithms))
     leaf, pod = (np.zeros((len(patterns), len(groups.tp))) for _ in range(2))
-    after_loss = rows.room >= 0
-    all_domains = rows.domains + after_loss
-    leaves = (rows.span > 0) & (rows.span < all_domains)
-    podded = (rows.pods > 1) & (rows.pod_span < all_domains)
-    rails = np.where(rows.ends > 1, rows.nics, 1)
-    mixed = np.flatnonzero(podded & (rows.pod_span == 0) & ~after_loss)
-    parts, cut = pod_parts(rows.take(mixed)) if len(mixed) else None, np.flatnonzero(rows.span == 0)
-    cut_rows, steady = rows.take(cut), cut[~after_loss[cut]]
+    rails, cut = np.where(rows.ends > 1, rows.nics, 1), np.flatnonzero(rows.span == 0)
+    cut_rows, steady = rows.take(cut), cut[~rows.after_loss[cut]]
     all_senders = (
         most_senders(cut_rows, (np.zeros_like(cut_rows.nics), cut_rows.nics)) if len(cut) else 0
     )
     for k, pattern in enumerate(patterns):
-        for table, span, applies in (
-            (leaf, rows.span, leaves),
-            (pod, rows.pod_span, podded & (rows.pod_span > 0)),
-        ):
-            _fill(table[k], pattern, rows.domains, span, rails, applies & ~after_loss)
-            if after_loss.any():
+        for table, span, applies in rows.switches(leaf, pod):
+            _fill(table[k], pattern, rows.domains, span, rails, applies & ~rows.after_loss)
+            if rows.after_loss.any():
                 anywhere = _of_windows(rows, groups, pattern, span, rails)
-                table[k] = np.where(applies & after_loss, anywhere, table[k])
+                table[k] = np.where(applies & rows.after_loss, anywhere, table[k])
         leaf[k, cut] = all_senders
         # after a loss groups begin anywhere: all senders may have all edges
         if pattern.flows == "trees" and len(steady):
             leaf[k, steady] = most_edges(
                 rows.take(steady), *(column[steady] for column in pattern.columns)
             )
-        if parts is not None:
-            pod[k, mixed] = _of_mixed_pods(parts, pattern, rows.nics[mixed], mixed)
-    unlike = podded & (rows.pod_span == 0) & after_loss
-    pod[:, unlike] = leaf[:, unlike] * rows.pod_leaves[unlike]
+    if len(mixed := rows.fill_unlike(leaf, pod)):
+        parts, row_layouts = pod_parts(rows.take(mixed))
+        for k, pattern in enumerate(patterns):
+            columns = (column[mixed] for column in pattern.columns)
+            pod[k, mixed] = parts.busiest(pattern.count, row_layouts, rows.nics[mixed], *columns)
     shares = np.array([pattern.share for pattern in patterns]).reshape(leaf.shape)
     leaf[shares == 0], pod[shares == 0] = 0.0, 0.0
     return AlgorithmLoads(
@@ -143,14 +134,6 @@ def _of_windows(
     holds = (span >= rows.domains) | (span % pattern.block == 0)
     still = (span > rows.domains) | ((shift <= rows.room) & holds) | (pattern.columns[1] == 1)
     return np.where(still, 0.0, rails * np.minimum(span, 2 * pattern.most_at_an_end))
-
-
-def _of_mixed_pods(
-    parts: tuple[PodParts, Ints], pattern: AlgorithmPattern, nics: Ints, at: Ints
-) -> Floats:
-    return parts[0].busiest(
-        pattern.count, parts[1], nics, *(column[at] for column in pattern.columns)
-    )
 
 
 class AlgorithmPattern(NamedTuple):

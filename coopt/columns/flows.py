@@ -26,6 +26,12 @@ INTERVALS = 6  # first, middle and last ones: others hold as much of a pipeline 
 Count = Callable[..., Any]
 
 
+def ranges(count: Ints, start: Any = 0) -> tuple[Ints, Ints]:
+    """Pair every i with each of `count[i]` numbers from its `start` on."""
+    row = np.repeat(np.arange(len(count)), count)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count - start, count)
+
+
 def ring(a: Ints, b: Ints, stride: Ints, members: Ints, far: Any = 1) -> Ints:
     """Number of domains in [a, b) that send outside, where each sends to the member `far` places
     ahead in its ring.
@@ -424,8 +430,7 @@ def busiest(count: Count, domains: Ints, span: Ints, block: Ints | None, *column
         # the one too many
         repeats = np.minimum(full_intervals, arguments[0] // np.gcd(width, arguments[0])) + 1
         arguments = arguments[1:]
-        row, starts = np.repeat(np.arange(len(all_domains)), repeats), np.cumsum(repeats) - repeats
-        number = np.arange(len(row)) - starts[row]
+        starts, (row, number) = np.cumsum(repeats) - repeats, ranges(repeats)
         number = np.where(number == repeats[row] - 1, total[row] - 1, number)
     a = number * width[row]
     leaving = count(
@@ -500,6 +505,34 @@ class NicLayout:
     def is_flat(self) -> bool:
         """Whether no traffic leaves a leaf; for a layout of numbers only."""
         return bool(self.span >= self.domains + (self.room >= 0) and not self.pods)
+
+    @property
+    def after_loss(self) -> Bools:
+        """Whether a domain is lost; for a layout of arrays."""
+        return np.asarray(self.room >= 0)
+
+    @property
+    def podded(self) -> Bools:
+        """Whether traffic leaves pods."""
+        # a job that fills all that its pod holds does not fit there any more after a loss
+        return np.asarray((self.pods > 1) & (self.pod_span < self.domains + self.after_loss))
+
+    def switches(self, leaf: Floats, pod: Floats) -> Iterator[tuple[Floats, Ints, Bools]]:
+        """The table of leaves and that of pods, each with the domains that one holds of a rail, and
+        whether traffic leaves it.
+        """
+        leaves = (self.span > 0) & (self.span < self.domains + self.after_loss)
+        yield leaf, self.span, leaves
+        yield pod, self.pod_span, self.podded & (self.pod_span > 0)
+
+    def fill_unlike(self, leaf: Floats, pod: Floats) -> Ints:
+        """Fill in pods that hold parts of rails or domains after a loss: no more leaves one than
+        leaves its leaves. The rows of such pods before one are returned.
+        """
+        mixed = self.podded & (self.pod_span == 0)
+        unlike = mixed & self.after_loss
+        pod[:, unlike] = leaf[:, unlike] * self.pod_leaves[unlike]
+        return np.flatnonzero(mixed & ~self.after_loss)
 
     def take(self, rows: Any) -> NicLayout:
         """Select rows of a layout of arrays."""
@@ -607,7 +640,7 @@ class PodParts:
     def busiest(self, count: Any, row_layouts: Ints, nics: Ints, *columns: Ints) -> Floats:
         """Maximum flows of all sending rails out of a pod, for rows with a layout each."""
         (layout, send, *arguments), position = distinct_rows(row_layouts, nics, *columns)
-        row, segment = self._spread(layout)
+        row, segment = ranges(self.count[layout], self.start[layout])
         flows = self._rails(segment, 0, send[row]) * count(
             self.a[segment], self.b[segment], *(column[row] for column in arguments)
         )
@@ -622,7 +655,7 @@ class PodParts:
         (layout, send, stages, *arguments), position = distinct_rows(
             row_layouts, nics, inside, *line
         )
-        row, segment = self._spread(layout)
+        row, segment = ranges(self.count[layout], self.start[layout])
         nic, single = send[row], -(-send // stages)[row]
         ends = count_ends(self.a[segment], self.b[segment], *(column[row] for column in arguments))
         first_rails, last_rails = (
@@ -634,16 +667,6 @@ class PodParts:
         return np.maximum(self._busiest(row, segment, out), self._busiest(row, segment, into))[
             position
         ]
-
-    def _spread(self, layout: Ints) -> tuple[Ints, Ints]:
-        """Pair every row with each segment of its layout; return the indices of rows and
-        segments.
-        """
-        count = self.count[layout]
-        row = np.repeat(np.arange(len(layout)), count)
-        return row, np.arange(len(row)) - np.repeat(
-            np.cumsum(count) - count - self.start[layout], count
-        )
 
     def _rails(self, segment: Ints, start: Any, stop: Any) -> Ints:
         return np.asarray(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coopt.columns.flows import Groups, NicLayout
+from coopt.columns.flows import Groups, NicLayout, ranges
 from coopt.instance.hardware import HbDomain
 from coopt.instance.layouts import chunks_of_stage
 from coopt.instance.network import Discipline
@@ -397,13 +397,9 @@ def _spread(
     # many rows have the same degrees: each list is made once
     lists = [np.array(list_placements(*key), dtype=np.int64).reshape(-1, width) for key in keys]
     list_lengths = np.array([len(placements) for placements in lists], dtype=np.int64)
-    counts, starts = list_lengths[position], (np.cumsum(list_lengths) - list_lengths)[position]
-    rows = np.repeat(np.arange(len(position)), counts)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return (
-        rows,
-        np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[starts[rows] + within],
-    )
+    starts = np.cumsum(list_lengths) - list_lengths
+    rows, number = ranges(list_lengths[position], starts[position])
+    return rows, np.concatenate([np.zeros((0, width), dtype=np.int64), *lists])[number]
 
 
 def _degrees(degrees: tuple[Ints, ...]) -> tuple[list[tuple[int, ...]], Ints]:
@@ -521,9 +517,7 @@ def whole_mappings(
     # all numbers of ranks above one allow the same stages, so that two stand for any
     alone_stages, shared_stages = (np.array(_zero_stages(workload, ranks)) for ranks in (1, 2))
     is_shared = rows.dp * rows.cp > 1
-    count = np.where(is_shared, len(shared_stages), len(alone_stages))
-    row = np.repeat(np.arange(len(rows)), count)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    row, place = ranges(np.where(is_shared, len(shared_stages), len(alone_stages)))
     stages = np.concatenate([alone_stages, shared_stages]).astype(np.int64)
     return replace(
         rows.take(row), zero=stages[place + np.where(is_shared[row], len(alone_stages), 0)]

@@ -401,31 +401,17 @@ def _by_flows(
     rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool
 ) -> None:
     """Fill in the flows out of leaves and pods."""
-    after_loss = rows.room >= 0
-    all_domains = (
-        rows.domains + after_loss
-    )  # a job that fills all that its leaf holds does not fit there any more
-    leaves = (rows.span > 0) & (rows.span < all_domains)
-    podded = (rows.pods > 1) & (rows.pod_span < all_domains)
-    for table, span, applies in (
-        (leaf, rows.span, leaves),
-        (pod, rows.pod_span, podded & (rows.pod_span > 0)),
-    ):
+    for table, span, applies in rows.switches(leaf, pod):
         for count, counted in (
-            (_of_spans, applies & ~after_loss),
-            (_of_windows, applies & after_loss),
+            (_of_spans, applies & ~rows.after_loss),
+            (_of_windows, applies & rows.after_loss),
         ):
             if counted.any():
                 at = slice(None) if counted.all() else np.flatnonzero(counted)
                 table[:, at] = count(rows.take(at), groups.take(at), span[at], kinds)
     if len(cut := np.flatnonzero(rows.span == 0)):
         leaf[:, cut] = _of_parts(rows.take(cut), groups.take(cut), kinds)
-    mixed = podded & (rows.pod_span == 0)
-    unlike = mixed & after_loss
-    pod[:, unlike] = (
-        leaf[:, unlike] * rows.pod_leaves[unlike]
-    )  # no more leaves a pod than leaves its leaves
-    mixed_rows = np.flatnonzero(mixed & ~after_loss)
+    mixed_rows = rows.fill_unlike(leaf, pod)
     if not exact and len(mixed_rows):
         # examining pods is slow: they matter only where their uplinks carry more than those of
         # their leaves

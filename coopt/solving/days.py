@@ -177,7 +177,7 @@ def fastest_on(
 ) -> WorkloadPlan:
     """The fastest mapping of a workload on its island, recomputed from what was decided."""
     run, pace = _fastest_run(
-        workload, instance.cluster.gpu.unpriced, family.hb, context_of(family), uplinks
+        workload, instance.cluster.gpu.unpriced, family.hb.unpriced, context_of(family), uplinks
     )
     return _with_uptime(instance, family, uplinks, workload, run, pace)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coopt.columns.feasible import possibly_in_time
-from coopt.columns.flows import NicLayout
+from coopt.columns.flows import NicLayout, ranges
 from coopt.columns.grid import groups_of, keeping_groups, placements_of
 from coopt.columns.islands.shapes import Shapes, Sites
 from coopt.columns.loads import MAX_UPLINKS
@@ -265,7 +265,7 @@ def _least_on(
     where none does. It need not be exact outside the `limits`.
     """
     starts, ends = (np.searchsorted(rows.site, site, side=side) for side in ("left", "right"))
-    of_view, row = _pairs(starts, ends)
+    of_view, row = ranges(ends - starts, starts)
     rates, rate = np.unique(byte_s, return_inverse=True)
     is_in_time = np.stack([rows.in_time_alone(byte_rate) for byte_rate in rates.tolist()])[
         rate.reshape(-1)[of_view], row
@@ -289,13 +289,6 @@ def _next_offered(uplinks: Ints, shapes: Shapes) -> Ints:
         if np.array_equal(even, uplinks):
             return uplinks
         uplinks = even
-
-
-def _pairs(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
-    """Pair every i with each number from `starts[i]` up to, but excluding, `ends[i]`."""
-    count = ends - starts
-    number = np.repeat(np.arange(len(starts)), count)
-    return number, np.arange(len(number)) - np.repeat(np.cumsum(count) - count - starts, count)
 
 
 def _least_in_orders(stages_apart: Trials, layout: NicLayout, fewest: Ints, limit: Ints) -> Ints:

@@ -117,19 +117,20 @@ class Grid:
         )
 
     @cached_property
-    def support_usd(self) -> Floats:
-        """What the support of a unit that stands takes in each phase (T, G), at its price in the
-        phase before volume prices.
-        """
-        phases = range(self.phases)
-        usd = np.array(
+    def usd(self) -> Floats:
+        """The price of each product in each phase before volume prices (T, G)."""
+        return np.array(
             [
                 [good.usd[0] * factor(self.instance, t, good.kind) for good in self.goods]
-                for t in phases
+                for t in range(self.phases)
             ]
         )
-        share = np.array([[support_share(self.instance, t)] for t in phases])
-        return np.asarray(usd * share, dtype=np.float64)
+
+    @cached_property
+    def support_usd(self) -> Floats:
+        """What the support of a unit that stands takes in each phase (T, G)."""
+        share = np.array([[support_share(self.instance, t)] for t in range(self.phases)])
+        return np.asarray(self.usd * share, dtype=np.float64)
 
     @property
     def support(self) -> Floats:

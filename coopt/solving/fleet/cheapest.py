@@ -22,7 +22,7 @@ import numpy as np
 from coopt.instance.schema import Instance
 from coopt.instance.variants import workloads_of
 from coopt.network.family import Family
-from coopt.network.growth import factor, link_labour_usd, retrofit
+from coopt.network.growth import link_labour_usd, retrofit
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
 from coopt.plan.couplings import Myopic, MyopicStep
@@ -172,10 +172,7 @@ def standing_charges(grid: Grid) -> Floats:
     again: what is left is the price in the phase that needs it first.
     """
     phases = range(grid.phases)
-    usd = np.array(
-        [[good.usd[0] * factor(grid.instance, t, good.kind) for good in grid.goods] for t in phases]
-    )
-    usd = np.minimum.accumulate(usd, axis=0)
+    usd = np.minimum.accumulate(grid.usd, axis=0)
     left = usd - np.vstack([usd[1:], np.zeros_like(usd[:1])])
     watts = np.outer([grid.per_w(t, None) for t in phases], [good.w for good in grid.goods])
     return np.asarray(grid.weight * left + watts + grid.support, dtype=np.float64)
@@ -243,7 +240,6 @@ def _added(grid: Grid, chain: Chain, uplinks: tuple[int, ...]) -> float:
     t = len(uplinks) - 1
     units = units_at(grid, chain[t], uplinks[t])
     new = units - (units_at(grid, chain[t - 1], uplinks[t - 1]) if t else 0.0)
-    prices = [good.usd[0] * factor(grid.instance, t, good.kind) for good in grid.goods]
     labour = (
         link_labour_usd(grid.instance, t)
         * retrofit(chain[t - 1], chain[t]).links(uplinks[t - 1], uplinks[t])
@@ -251,7 +247,7 @@ def _added(grid: Grid, chain: Chain, uplinks: tuple[int, ...]) -> float:
         else 0.0
     )
     running = float(units @ grid.support[t]) + grid.per_w(t, None) * float(grid.watts(units))
-    return grid.weight * float(new @ prices) + labour + running
+    return grid.weight * float(new @ grid.usd[t]) + labour + running
 
 
 def _in_place(
