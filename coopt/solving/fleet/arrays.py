@@ -315,18 +315,39 @@ def _limits(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Worth:
-    """Objective, capex, units of each product needed (P,), use of each limited resource; whether
-    all limits hold.
+    """Objective, capex and units of each product needed (P,) of options, one for each workload."""
 
-    Limits hold here up to rounding: whoever has bills written out asks these.
-    """
-
+    data: ChoiceData
+    rows: Ints
     objective: float
     capex_usd: float
     quantity: Floats
     core_switches: tuple[int, ...]
-    uses: dict[str, float]
-    is_within: bool
+
+    @cached_property
+    def uses(self) -> dict[str, float]:
+        """Use of each limited resource."""
+        return {
+            limit.name: (
+                float(limit.use[self.rows].sum())
+                + sum(a * n for a, n in zip(limit.core, self.core_switches, strict=False))
+            )
+            for limit in self.data.limits
+        }
+
+    @property
+    def is_within(self) -> bool:
+        """Whether all limits hold, up to rounding: whoever has bills written out asks these."""
+        data, budget = self.data, self.data.budget
+        return (
+            (budget is None or self.capex_usd <= budget * (1 + REORDERED))
+            and all(self.uses[limit.name] <= limit.cap * (1 + REORDERED) for limit in data.limits)
+            and all(
+                sum(bool(data.uses(p, self.rows).any()) for p in kind.products.tolist())
+                <= kind.max_products
+                for kind in data.kinds
+            )
+        )
 
 
 def worth(data: ChoiceData, rows: Ints) -> Worth:
@@ -346,27 +367,13 @@ def worth(data: ChoiceData, rows: Ints) -> Worth:
         objective = max(
             0.0, *(_regret(data, n, rows, switches, quantity) for n in range(len(data.scenarios)))
         )
-    uses = {
-        limit.name: (
-            float(limit.use[rows].sum())
-            + sum(a * n for a, n in zip(limit.core, switches, strict=False))
-        )
-        for limit in data.limits
-    }
-    in_use = {
-        int(p): bool(data.uses(int(p), rows).any()) for kind in data.kinds for p in kind.products
-    }
     return Worth(
+        data=data,
+        rows=rows,
         objective=objective,
         capex_usd=capex,
         quantity=quantity,
         core_switches=switches,
-        uses=uses,
-        is_within=(data.budget is None or capex <= data.budget * (1 + REORDERED))
-        and all(uses[limit.name] <= limit.cap * (1 + REORDERED) for limit in data.limits)
-        and all(
-            sum(in_use[int(p)] for p in kind.products) <= kind.max_products for kind in data.kinds
-        ),
     )
 
 

@@ -8,7 +8,7 @@ takes its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -34,7 +34,6 @@ from coopt.network.optics import core_ports_of
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
-from coopt.plan.parts import Item
 from coopt.solving.families import CountedTable, counted_networks, repriced
 
 
@@ -184,12 +183,24 @@ def _every_network(
 ) -> Networks:
     space = Space(instance=local, measures=measures, links=links)
     table, units = counted_networks(space).table(space, check), list(listed_units(local))
-    into_border = _Modules(local)
-    items = [into_border.of(one.family) for one in table.networks]
+    # modules of links into a border, which many families have alike
+    ends = [
+        (
+            one.family.core_links,
+            one.family.core_modules,
+            one.family.core_end and one.family.core_end.name,
+        )
+        for one in table.networks
+    ]
+    of_ends = dict(zip(ends, (one.family for one in table.networks), strict=True))
+    items = {
+        end: link_items(local, family)
+        for end, family in zip(of_ends, repriced(local, of_ends.values()), strict=True)
+    }
     number, uplinks, _ = table.rows
     usd, w = (
         table.worth(unit_worth(local.objective, kind, units))
-        + np.array([sum(getattr(item, key) for item in some) for some in items])[number]
+        + np.array([sum(getattr(item, key) for item in items[end]) for end in ends])[number]
         for kind, key in SUMS
     )
     order = np.lexsort((w, usd))
@@ -203,22 +214,6 @@ def _every_network(
         family=number[order],
         uplinks=uplinks[order],
     )
-
-
-class _Modules:
-    """Modules at the ends of links into a border, which many families have alike."""
-
-    def __init__(self, local: Instance) -> None:
-        self._local, self._known = local, dict[Hashable, tuple[Item, ...]]()
-
-    def of(self, family: Family) -> tuple[Item, ...]:
-        """Those of a family as lines of a bill, at the prices of the question."""
-        end = family.core_end and family.core_end.name
-
-        def listed() -> tuple[Item, ...]:
-            return link_items(self._local, *repriced(self._local, [family]))
-
-        return recalled(self._known, (family.core_links, family.core_modules, end), listed)
 
 
 def offers(
