@@ -121,7 +121,9 @@ def list_paths(
     asked, labour = asked_in(instance, names), _pays_labour(instance)
     trained = tuple((t, question.workload) for t, question in asked.items())
     values = values_at(Space(instance=instance, measures=measures))
-    key = question_key(instance, priced=False), trained, tuple(losses.items()), values, labour
+    # where racks have power decides how long cables are
+    question = question_key(instance, priced=instance.network.cables == "hall")
+    key = question, trained, tuple(losses.items()), values, labour
     served = listed.long_list(key, lambda: _served(instance, asked, losses, measures, check))
     return _with_paths(instance, served, check, prune)
 
