@@ -167,9 +167,7 @@ class CountedNetworks:
         key = network_key(Market(instance=space.instance)), space.links, values_at(space)
         if key not in self._tables:
             networks = tuple(
-                one
-                for site in space.all_sites()
-                for one in self.families(space, *site, check)
+                one for site in space.all_sites() for one in self.families(space, *site, check)
             )
             if len(self._tables) == MOST_TABLES:
                 self._tables.clear()
