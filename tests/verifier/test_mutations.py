@@ -105,22 +105,22 @@ MAY_BE_LOWER = "parts.0.links.links_bound"
 CROSSING = (1004, 1010, 1011, 1029, 1115)
 """Random questions on direct links whose TP, context or expert groups cross domains."""
 MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
-    **{name: (case, 12) for name, case in CASES.items()},
-    **{f"partition, {name}": (case, 36) for name, case in PARTITIONS.items()},
+    **{name: (case, 18) for name, case in CASES.items()},
+    **{f"partition, {name}": (case, 54) for name, case in PARTITIONS.items()},
     **{f"phases, {name}": (case, 48) for name, case in PHASED.items()},
-    **{f"fleet, {name}": (case, 50) for name, case in FLEETS.items()},
-    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 20),
-    "sites with borders": (lambda: Instance.model_validate(bordered()), 20),
-    "a lost channel": (lambda: Instance.model_validate(bordered(robust=LOST_CHANNEL)), 20),
-    "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 10),
+    **{f"fleet, {name}": (case, 75) for name, case in FLEETS.items()},
+    "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 30),
+    "sites with borders": (lambda: Instance.model_validate(bordered()), 30),
+    "a lost channel": (lambda: Instance.model_validate(bordered(robust=LOST_CHANNEL)), 30),
+    "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 15),
     "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 12),
     "a lost domain": (lambda: small(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 12),
     "regret": (lambda: Instance.model_validate(QUESTIONS["regret"]), 12),
-    "interruptions": (lambda: days(fastest_days() * 1.02), 6),
+    "interruptions": (lambda: days(fastest_days() * 1.02), 9),
     "a fleet with interruptions": (lambda: fleet(0.4), 36),
     "a fleet with interruptions that grows": (lambda: fleet(0.4, phase=GROWING), 72),
     "a fleet with interruptions in doubt": (lambda: fleet(0.4, robust={"prices": {"gpu": [0.5, 2.0]}}), 36),
-    **{f"direct {seed}": (lambda seed=seed: random_question(seed), 16) for seed in CROSSING},
+    **{f"direct {seed}": (lambda seed=seed: random_question(seed), 24) for seed in CROSSING},
 }
 """Questions, and of how many mutants of their plans one is tried in a usual run. A campaign tries all."""
 
