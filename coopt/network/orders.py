@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
+from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Switch
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
@@ -25,7 +26,7 @@ from coopt.network.halls import (
 from coopt.network.laying import laid
 from coopt.network.optics import core_notes, own_ends
 from coopt.network.parts import cage_note, cost_of, counted_units, splitting_notes
-from coopt.network.plan_networks import design_of, families_of_design
+from coopt.network.plan_networks import design_of, families_of_design, part_network
 from coopt.network.space import Space
 from coopt.plan.couplings import Part
 from coopt.plan.parts import Cost, Design, Fabric, Tier
@@ -236,17 +237,45 @@ def placed_optics(instance: Instance, design: Design) -> Iterator[PlacedOptics]:
 
 
 class CostsByLength(NamedTuple):
-    """What a network costs, and what it would with cables that are as long as in its hall; `change`
-    is the key that plans it so.
+    """What networks cost, and what they would with cables that are as long as in their halls;
+    `change` is the key that plans them so.
     """
 
-    now: Cost
-    then: Cost
+    now: tuple[Cost, ...]
+    then: tuple[Cost, ...]
     change: str
 
+    def saved(self, kind: BillKind) -> float:
+        """What they would cost, or draw, less."""
+        return sum(
+            now.of(kind) - then.of(kind) for now, then in zip(self.now, self.then, strict=True)
+        )
 
-def costs_by_length(instance: Instance, design: Design) -> CostsByLength | None:
-    """What a network would cost with the cheapest cables for each length in its hall; None where
+
+Networks = Iterable[tuple[Instance, Family, int]]
+"""Networks with the questions that they answer, and the uplinks of a leaf."""
+
+
+def networks_of_plan(instance: Instance, plan: Plan) -> Networks:
+    """The networks of a plan that have switches."""
+    if instance.several_networks:
+        for part in plan.parts:
+            if part.design is not None:
+                network = part_network(instance, plan, "bom", part.name)
+                yield network.question, network.family, network.uplinks
+    elif plan.design is not None and not instance.open_keys:
+        yield from networks_of_design(instance, plan.design)
+
+
+def networks_of_design(instance: Instance, design: Design) -> Networks:
+    """The network of a design, where it is the only one."""
+    if not instance.beyond_one_network:
+        families = islice(families_of_design(instance, design), 1)
+        yield from ((instance, family, uplinks) for family, uplinks in families)
+
+
+def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | None:
+    """What networks would cost with the cheapest cables for each length in their halls; None where
     lengths choose them already, or may not.
     """
     network = instance.network
@@ -254,34 +283,44 @@ def costs_by_length(instance: Instance, design: Design) -> CostsByLength | None:
         network.cables == "hall"
         or not (network.buildable and network.has_own_ends)
         or network.given
-        or instance.beyond_one_network
+        or instance.asks("direct", "phases")
         or "optics" not in instance.objective.include
+        or any(discount.kind == "optics" for discount in instance.sharing.discount)
     ):
         return None
-    question = instance.having(network={"cables": "hall"})
-    for family, uplinks in islice(families_of_design(instance, design), 1):
-        if family.hb.racks is None or not family.tiers:
-            return None
-        now = cost_of(instance, family, uplinks)
-        pairs = own_ends(
-            question.network, family.nic, family.nic_planes, family.switches, lambda _: ()
-        )
-        choices = tuple(
-            tuple(
-                ends
-                for ends in level
-                if tuple(end.links_of(family.link_gbit_s) for end in ends) == of_module
-            )
-            for level, of_module in zip(pairs, family.per_module, strict=False)
-        )
-        if len(choices) < family.tiers:
-            return None
-        built = laid(question, replace(family, choices=choices), uplinks)
+    costs_now, costs_then = list[Cost](), list[Cost]()
+    for question, family, uplinks in networks:
+        built = _by_length(question, family, uplinks) if family.tiers else family
         if built is None:
             return None
-        told = " in place of link_reach_m" * ("link_reach_m" in network.model_fields_set)
-        return CostsByLength(now, cost_of(instance, built, uplinks), f"cables = 'hall'{told}")
-    return None
+        costs_now.append(cost_of(question, family, uplinks))
+        costs_then.append(cost_of(question, built, uplinks))
+    told = "link_reach_m" in network.model_fields_set and not instance.asks("core")
+    change = f"cables = 'hall'{' in place of link_reach_m' * told}"
+    return CostsByLength(tuple(costs_now), tuple(costs_then), change)
+
+
+def _by_length(question: Instance, family: Family, uplinks: int) -> Family | None:
+    """A network with the cheapest cables for each length in its hall; None where nobody knows the
+    lengths, or one is longer than any reach.
+    """
+    if family.hb.racks is None:
+        return None
+    by_length = question.having(network={"cables": "hall"})
+    pairs = own_ends(
+        by_length.network, family.nic, family.nic_planes, family.switches, lambda _: ()
+    )
+    choices = tuple(
+        tuple(
+            ends
+            for ends in level
+            if tuple(end.links_of(family.link_gbit_s) for end in ends) == of_module
+        )
+        for level, of_module in zip(pairs, family.per_module, strict=False)
+    )
+    if len(choices) < family.tiers:
+        return None
+    return laid(by_length, replace(family, choices=choices), uplinks)
 
 
 def is_rewired(instance: Instance, parts: Iterable[Part]) -> bool:

@@ -11,9 +11,11 @@ from coopt.instance.schema import Instance, question_on
 from coopt.network.halls import NetworkHall
 from coopt.network.optics import first_unmated
 from coopt.network.orders import (
+    Networks,
     costs_by_length,
     is_rewired,
     link_gbit_s,
+    networks_of_design,
     notes_by_part,
     order_notes,
     placed_optics,
@@ -32,7 +34,7 @@ def building_notes(instance: Instance, design: Design) -> list[str]:
     halls = [*placed_optics(instance, design)]
     return [
         *order_notes(instance, design, halls),
-        *length_notes(instance, design),
+        *length_notes(instance, networks_of_design(instance, design)),
         *(sentence for placed in halls for sentence in hall_sentences(instance, placed.hall)),
         *_other_notes(instance, design),
     ]
@@ -242,15 +244,17 @@ def _leaf_note(design: Design) -> str:
     return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
 
 
-def length_notes(instance: Instance, design: Design) -> Iterator[str]:
+def length_notes(instance: Instance, networks: Networks) -> Iterator[str]:
     """What cables as long as in the hall would save."""
-    costs = costs_by_length(instance, design)
+    costs, kind = costs_by_length(instance, networks), instance.objective.billed
     if costs is None:
         return
-    kind, now, then = instance.objective.billed, costs.now, costs.then
-    if now.of(kind) - then.of(kind) > LEAST_SAVED * now.of(kind):
-        usd, w = now.capex_usd - then.capex_usd, now.power_w - then.power_w
-        change = words.power(w) if kind == "power" else words.money(usd)
+    if costs.saved(kind) > LEAST_SAVED * sum(cost.of(kind) for cost in costs.now):
+        change = (
+            words.power(costs.saved("power"))
+            if kind == "power"
+            else words.money(costs.saved("capex"))
+        )
         yield (
             "Some cables of the hall are shorter than network.link_reach_m. Chosen by their"
             f" lengths, all cables take {change} less (network.{costs.change})."

@@ -25,6 +25,7 @@ from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
 from coopt.network.orders import (
+    networks_of_plan,
     notes_by_part,
     plan_order_notes,
 )
@@ -121,7 +122,7 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
         *plan_order_notes(instance, plan),
         *standing_notes(instance, plan.parts),
         *dict.fromkeys(note for design in designs for note in nic_notes(instance, design)),
-        *(note for design in designs[:1] for note in length_notes(instance, design)),
+        *length_notes(instance, networks_of_plan(instance, plan)),
         *choice_notes(instance, plan),
         *leaf_notes(designs),
         *tp_across(instance, plan.runs, none_inside=plan.tp_across),

@@ -14,7 +14,7 @@ from coopt.instance.couplings import Robust
 from coopt.instance.evidence import longer
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.schema import Instance
-from coopt.network.orders import costs_by_length, order_notes_of_parts
+from coopt.network.orders import costs_by_length, networks_of_design, networks_of_plan, order_notes_of_parts
 from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
@@ -264,17 +264,34 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
     instance, laid = ask(**changes), ask(**changes, network__cables="hall")
     plan, best = coopt.solve(instance), coopt.solve(laid)
     assert plan.design is not None
-    costs = costs_by_length(instance, plan.design)
+    costs = costs_by_length(instance, networks_of_design(instance, plan.design))
     assert costs is not None
-    assert costs.now == plan.cost
+    (now,), (then,) = costs.now, costs.then
+    assert now == plan.cost
     # spines are 800g-dr8 at both ends, though near enough for 800g-sr8
-    assert costs.then.capex_usd == plan.cost.capex_usd - 512 * 400
-    assert best.cost.capex_usd <= costs.then.capex_usd
+    assert then.capex_usd == plan.cost.capex_usd - 512 * 400
+    assert best.cost.capex_usd <= then.capex_usd
     (note,) = _found(instance, "hall")
     assert "take $205 k less (network.cables = 'hall')" in note
     assert not _found(laid, "hall")
     told = ask(**changes, network__link_reach_m=[50.0, 100.0, 500.0])
     assert "link_reach_m" in _found(told, "hall")[0]
+
+
+def test_what_cables_as_long_as_in_the_hall_save_is_told_of_islands() -> None:
+    """Each island stands in the hall as if it were alone."""
+    table = ask(**TWIN_PORTS, cluster__gpus=1024, sharing={"mode": "partition"}).model_dump(by_alias=True)
+    (workload,) = table["workload"]
+    asked = [workload | {"name": name, "global_batch": 512, "gpus": [512]} for name in ("a", "b")]
+    instance = Instance.model_validate(table | {"workload": asked})
+    plan = coopt.solve(instance, reasons=False)
+    costs = costs_by_length(instance, networks_of_plan(instance, plan))
+    assert costs is not None
+    assert sum(cost.capex_usd for cost in costs.now) == plan.cost.capex_usd
+    best = coopt.solve(Instance.model_validate(table | {"workload": asked}).having(network={"cables": "hall"}))
+    assert best.cost.capex_usd <= plan.cost.capex_usd - costs.saved("capex") < plan.cost.capex_usd
+    (note,) = [note for note in remarks(instance, plan) if "hall" in note]
+    assert "take $410 k less (network.cables = 'hall'" in note
 
 
 def test_a_rack_that_is_cabled_to_as_many_leaves_as_it_has_gpus_is_told() -> None:
@@ -309,9 +326,10 @@ def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
     plan = coopt.solve(grown)
     shorter = coopt.solve(ask(**changes, existing=[stands], network__cables="hall"))
     assert plan.design is not None
-    costs = costs_by_length(grown, plan.design)
+    costs = costs_by_length(grown, networks_of_design(grown, plan.design))
     assert costs is not None
-    assert shorter.cost.capex_usd <= costs.then.capex_usd < plan.cost.capex_usd
+    (then,) = costs.then
+    assert shorter.cost.capex_usd <= then.capex_usd < plan.cost.capex_usd
     kept = ask(**(changes | {"cluster__gpus": 256}), existing=[stands], network__link_reach_m=[50.0, 50.0, 500.0])
     assert not _found(kept, "rewired")
 
