@@ -3,8 +3,9 @@ fragments and buffers free.
 
 For each published configuration the mapping of least predicted time is chosen with the default
 margin, as for `curse.csv`, and the verifier's own model says what memory it needs. Rows that ran
-out of memory have to be refused as they were run. Rewrites `benchmarks/reserves.csv`; further
-tables of measured runs may be named, of which nothing is written. `--once` asks about a few rows
+out of memory have to be refused as they were run. Rewrites `benchmarks/reserves.csv`, from
+`published.csv` and `later.csv`; other tables of measured runs may be named, of which nothing is
+written. `--once` asks about a few rows
 and writes nothing.
 """
 
@@ -80,12 +81,11 @@ def exhausted(rows: Iterable[Measurement]) -> Iterator[dict[str, object]]:
 def main() -> None:
     """Rewrite the table, and print how many are over their reserve."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, help="further tables of measured runs")
+    parser.add_argument("files", nargs="*", type=Path, help="other tables of measured runs")
     parser.add_argument("--once", action="store_true", help="a few rows, write nothing")
     asked = parser.parse_args()
-    measured = [
-        row for file in (asked.files or [HERE / "published.csv"]) for row in read_measurements(file)
-    ]
+    tables = asked.files or [HERE / "published.csv", HERE / "later.csv"]
+    measured = [row for file in tables for row in read_measurements(file)]
     picked = list(choices(measured[:10] if asked.once else measured))
     failed = list(exhausted(measured))
     if not (asked.files or asked.once):

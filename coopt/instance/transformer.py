@@ -463,7 +463,9 @@ class Software(Entry):
         bool, Field(description="masks of dropout are kept for the backward pass")
     ] = False
     lacks: Annotated[
-        tuple[Literal["selective", "sequence_parallel", "interleave"], ...],
+        tuple[
+            Literal["selective", "sequence_parallel", "interleave", "tp", "pp", "cp", "zero"], ...
+        ],
         one_or_many,
         Field(
             description=(
@@ -518,7 +520,7 @@ class Software(Entry):
         Field(
             ge=0,
             le=100,
-            description="bytes kept of a logit: 4 in fp32, 14 if 16 bits, softmax, gradient stay",
+            description="bytes kept of a logit: 4 in fp32, 6 with 16 bits, 14 with gradients",
         ),
     ] = 4.0
     kernel_traffic: Annotated[

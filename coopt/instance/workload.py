@@ -506,7 +506,8 @@ class Workload(Table):
     def _of_old_software(self) -> Self:
         """Leave out what the framework lacks, where it is not given."""
         lacks = set(self.options.software.lacks) - self.mapping.model_fields_set
-        least = {"sequence_parallel": (False,), "interleave": (1,)}
+        least: dict[str, tuple[int, ...]] = {"sequence_parallel": (False,), "zero": (0,)}
+        least |= dict.fromkeys(("tp", "pp", "cp", "interleave"), (1,))
         if lacks & set(least):
             mapping = self.mapping.model_copy()
             mapping.__dict__ |= {key: least[key] for key in lacks & set(least)}  # still defaults

@@ -61,6 +61,9 @@ GROUP_BYTES = 16 * 3 * (10 + 2) * MIB
 # 32 channels between two of 8 H100, of 14 MiB: an all-to-all took 3.28 GB (NCCL issue 1685)
 PAIR_BYTES, MEASURED_PAIRS = 32 * 14 * MIB, 7
 PROBABILITY_BYTES = 4
+# of activations kept, what modules in CUDA graphs hold besides: their temporary tensors stay
+# (NeMo, docs/source/features/optimizations/cudagraphs.md: about 20%)
+GRAPH_SHARE = 0.2
 
 
 def memory_bytes(workload: Workload, mappings: Mappings) -> Floats:
@@ -430,6 +433,15 @@ class _Kept:
     workload: Workload
     mappings: Mappings
 
+    @property
+    def norm_bytes(self) -> float:
+        """Bytes kept per element of the residual stream: inputs and outputs of two norms, each of
+        which keeps all streams that it mixes, and masks of two dropouts.
+        """
+        workload = self.workload
+        kept = 2 * 2 + 2 * input_bytes(workload) + 2 * workload.options.software.dropout
+        return kept + 2 * 2 * (workload.model.streams - 1)
+
     @cached_property
     def full(self) -> Floats:
         """All activations but attention scores: s·b·h·34/t for a plain layer with dropout and
@@ -437,17 +449,31 @@ class _Kept:
         """
         workload, mappings = self.workload, self.mappings
         model, t, width = workload.model, mappings.tp, input_bytes(workload)
-        # per element of the residual stream: inputs and outputs of two norms, masks of two dropouts
-        norms = 2 * 2 + 2 * width + 2 * workload.options.software.dropout
-        # two norms of which each keeps all streams that it mixes
-        norms += 2 * 2 * (model.streams - 1)
         mixers = sum(share * law.kept_columns(t, width) for share, law in laws_of(model))
         rows = _rows(workload, mappings)
         mixer_bytes = rows * (
-            norms * model.hidden / _norm_split(mappings) * block_share(model) + mixers
+            self.norm_bytes * model.hidden / _norm_split(mappings) * block_share(model) + mixers
         )
         feed_forward = _kept_feed_forward(workload, t, rows, _norm_split(mappings))
         return np.asarray(mixer_bytes + feed_forward + self._of_encoders("full"), dtype=np.float64)
+
+    @cached_property
+    def of_graphs(self) -> Any:
+        """Bytes that CUDA graphs hold besides, of norms and mixers, and of what follows them."""
+        workload, mappings = self.workload, self.mappings
+        model, software = workload.model, workload.options.software
+        if software.graphs == "none":
+            return 0.0
+        t, width, norm_split = mappings.tp, input_bytes(workload), _norm_split(mappings)
+        rows = _rows(workload, mappings)
+        feed_forward = _kept_feed_forward(workload, t, rows, norm_split)
+        norms = software.in_graph("attn") * self.norm_bytes * model.hidden / norm_split
+        mixers = sum(
+            share * law.kept_columns(t, width) * software.in_graph(law.module)
+            for share, law in laws_of(model)
+        )
+        behind = feed_forward * software.in_graph("moe" if model.experts else "mlp")
+        return GRAPH_SHARE * (rows * (norms * block_share(model) + mixers) + behind)
 
     def _of_encoders(self, name: str) -> Any:
         """Bytes of encoders by the name of a property, spread over all layers."""
@@ -518,7 +544,7 @@ class _Kept:
             2.0 * _rows(self.workload, self.mappings) * residual_width(self.workload.model),
         )
         kept = self.full - self.repeated
-        kept = np.where(kind == SELECTIVE, kept, kept + self.scores)
+        kept = np.where(kind == SELECTIVE, kept, kept + self.scores) + self.of_graphs
         return np.where(kind == FULL, inputs / _norm_split(self.mappings), kept)
 
     @property

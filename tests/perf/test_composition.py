@@ -69,20 +69,25 @@ def test_act_is_refused_where_a_model_has_neither_experts_nor_latents() -> None:
 
 
 def test_what_old_software_lacks_is_tried_as_listed_only() -> None:
-    """Selective recomputation and sequence parallelism came with arXiv 2205.05198."""
-    for software, kinds, on, chunks in (
-        ("megatron-2022", ("none", "selective", "full"), (True, False), None),
-        ("megatron-2021", ("none", "full"), (False,), None),
-        ("megatron-deepspeed", ("none", "full"), (False,), (1,)),
+    """Selective recomputation and sequence parallelism came with arXiv 2205.05198, CP later."""
+    for software, kinds, on, chunks, stages in (
+        ("megatron-2022", ("none", "selective", "full"), (True, False), None, (0, 1, 2, 3)),
+        ("megatron-2021", ("none", "full"), (False,), None, (0,)),
+        ("megatron-deepspeed", ("none", "full"), (False,), (1,), (0, 1, 2, 3)),
     ):
         table = {"model": "gpt-175b", "options": {"software": software, "attention": "unfused"}}
         old = Workload.model_validate(TABLE | table)
         assert allowed_recompute(old) == kinds == recomputes(old)
         assert (old.mapping.sequence_parallel, old.mapping.interleave) == (on, chunks)
-        listed = {"sequence_parallel": [True], "recompute": ["selective"], "interleave": [2]}
+        assert (old.mapping.cp, old.mapping.zero, old.mapping.tp) == ((1,), stages, None)
+        listed = {"sequence_parallel": [True], "recompute": ["selective"], "interleave": [2], "cp": [2]}
         asked = Workload.model_validate(TABLE | table | {"mapping": listed})
         assert allowed_recompute(asked) == ("selective",) == recomputes(asked)
         assert (asked.mapping.sequence_parallel, asked.mapping.interleave) == ((True,), (2,))
+        assert asked.mapping.cp == (2,)
+    alone = {"options": {"software": {"name": "s", "lacks": ["tp", "pp", "cp"]}}}
+    mapping = Workload.model_validate(TABLE | alone | {"model": "llama3-70b"}).mapping
+    assert (mapping.tp, mapping.pp, mapping.cp) == ((1,), (1,), (1,))
 
 
 def test_graphs_spare_the_host_the_kernels_that_they_hold() -> None:

@@ -71,6 +71,24 @@ def test_pipelines_of_fsdp2_keep_gradients_whole() -> None:
         assert float(of_layer[0]) == (18 - spread + spread / 8) * LAYER
 
 
+def test_graphs_hold_a_fifth_more_of_what_their_modules_keep() -> None:
+    """Norms and attention keep 16 numbers of a token and column, the plain feed-forward part 16."""
+    attention, behind = 2048 * 4096 * 16, 2048 * 16384 * 4
+    for graphs, modules, held in (
+        ("none", (), 0),
+        ("scoped", ("attn",), attention),
+        ("scoped", ("mlp",), behind),
+        ("scoped", ("moe_router",), 0),
+        ("full", (), attention + behind),
+    ):
+        software = {"name": "s", "graphs": graphs, "graph_modules": modules}
+        (kept, again) = layer_activation_bytes(
+            training(small_model(), software=software), Mappings.of(recompute=[NONE, FULL])
+        )
+        assert kept == pytest.approx(attention + behind + 0.2 * held)
+        assert again == 2 * 2048 * 4096
+
+
 @pytest.mark.parametrize(("stage", "whole", "spread"), [(0, 18, 0), (1, 6, 12), (2, 2, 16), (3, 0, 18)])
 @pytest.mark.parametrize("p", [1, 2])
 def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(p, stage, whole, spread) -> None:
@@ -99,7 +117,7 @@ def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, 
     """Four stages of three layers; what is missing is missing at the end, and predictions take its place."""
     further = training(small_model(layers=layers, extra_predictions=predictions))
     layer = float(layer_activation_bytes(further, one(pp=4))[0])
-    states, logits = 18 * (last * LAYER + TABLE), (1 + predictions) * 4 * 2048 * 51200
+    states, logits = 18 * (last * LAYER + TABLE), (1 + predictions) * 6 * 2048 * 51200
     assert used(further, one(pp=4, dp=64)) == max(
         states + last * layer + logits,  # one micro-batch, so that every stage keeps one
         18 * (3 * LAYER + TABLE) + 3 * layer,
@@ -127,7 +145,7 @@ def test_zero_bubble_keeps_as_much_on_every_stage_as_1f1b_on_the_first() -> None
     workload, rows = training(small_model(layers=16, vocab=128), schedule="zb-h1"), one(pp=4)
     loads = [tuple(int(np.ravel(n)[0]) for n in stage) for stage in stages(workload, rows)]
     assert loads == [(4, 1, 16, 4), (4, 0, 16, 12), (4, 1, 16, 16)]
-    logits = 4 * 2048 * 128
+    logits = 6 * 2048 * 128
     plain = used(training(small_model(layers=16, vocab=128)), rows)
     assert used(workload, rows) == plain + logits  # without recomputation what waits is what was kept
     full = one(pp=4, recompute=FULL)
@@ -170,7 +188,7 @@ def test_recomputation_by_module_drops_what_it_repeats_and_brings_back_one_layer
         for kind in (NONE, NORM_ACT, NORM_FFN, FULL)
     }
     assert kept == {NONE: 16 * h + 4 * f, NORM_ACT: 12 * h + 4 * f, NORM_FFN: 12 * h, FULL: 2 * h}
-    logits = 4 * 51200
+    logits = 6 * 51200
     for kind, again in ((NORM_ACT, 4 * h), (NORM_FFN, 4 * h + 4 * f), (FULL, 16 * h + 4 * f)):
         rows = one(recompute=kind)
         states = 18 * (8 * LAYER + TABLE)
@@ -197,7 +215,7 @@ def test_what_goes_to_the_host_stays_where_gradients_of_weights_are_to_come() ->
     at_home, away = one(pp=4), one(pp=4, offload_percent=100)
     workload = training(model, schedule="zb-h1")
     assert used(workload, away) == used(workload, at_home)
-    layer, logits = float(layer_activation_bytes(workload, at_home)[0]), 4 * 2048 * 128
+    layer, logits = float(layer_activation_bytes(workload, at_home)[0]), 6 * 2048 * 128
     saved = used(training(model), at_home) - used(training(model), away)
     assert saved == pytest.approx(14 * layer - logits)
 

@@ -10,7 +10,13 @@ from coopt.verifier.training.caching import kept
 from coopt.verifier.training.chunks import kept_layers, layers_on, tables_on
 from coopt.verifier.training.kernels import layers_in_16_bits
 from coopt.verifier.training.mappings import ScalarMapping
-from coopt.verifier.training.mixers import dropped_of_row, kept_of_row, mixer_shares, score_heads
+from coopt.verifier.training.mixers import (
+    dropped_of_row,
+    graph_module,
+    kept_of_row,
+    mixer_shares,
+    score_heads,
+)
 from coopt.verifier.training.placing import (
     HeldParameters,
     Shard,
@@ -33,6 +39,9 @@ COMMUNICATOR_BYTES = 576 * 2**20
 """NCCL's buffers for a group: 16 channels of three connections, 12 MiB each."""
 EXCHANGE_BYTES = 448 * 2**20
 """What 32 channels to another rank of an all-to-all take; counted to 7 others, as measured."""
+
+PINNED_SHARE = 0.2
+"""Temporary tensors that CUDA graphs never give back, over what their modules keep."""
 
 
 class StageLoad(NamedTuple):
@@ -322,7 +331,25 @@ def kept_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
     if split.recompute == "full":
         return 2.0 * part.rows * passed_columns(workload.model) / part.norm_parts
     layer_bytes = whole_layer_bytes(workload, split, part, scores=split.recompute != "selective")
-    return layer_bytes - dropped_bytes(workload, split, part)
+    pinned_bytes = PINNED_SHARE * graphed_bytes(workload, split, part)
+    return layer_bytes - dropped_bytes(workload, split, part) + pinned_bytes
+
+
+def graphed_bytes(workload: Workload, split: ScalarMapping, part: Shard) -> float:
+    """What modules inside CUDA graphs keep of one layer, without recomputation and scores."""
+    software, model, w = workload.options.software, workload.model, product_input_bytes(workload)
+    held = {*software.graph_modules}
+    if software.graphs == "full":
+        held = {"attn", "mamba", "mlp", "moe"}
+    row_bytes = sum(
+        share * kept_of_row(mixer, split.tp, w)
+        for share, mixer in mixer_shares(model)
+        if graph_module(mixer) in held
+    )
+    if "attn" in held:
+        row_bytes += norm_bytes(workload, part)
+    behind = _feed_forward_bytes(workload, split, part)
+    return row_bytes * part.rows + behind * (("moe" if model.experts else "mlp") in held)
 
 
 def product_input_bytes(workload: Workload) -> float:
@@ -344,17 +371,22 @@ def whole_layer_bytes(
     if scores and workload.options.attention == "unfused":
         heads = split.micro_batch * score_heads(model, split.tp)
         square = (5 if masks else 2) * heads * model.seq * (model.seq / split.cp)
-    # of two norms the input, 2 bytes each and stream, and the output, an input of products; of
-    # dropout a mask of a byte each
-    element_bytes = 4 * model.streams + (2 if masks else 0) + 2 * w
-    norms = layer_shares(model).blocks * model.hidden * element_bytes / part.norm_parts
     row_bytes = sum(share * kept_of_row(mixer, split.tp, w) for share, mixer in mixer_shares(model))
-    layer_bytes = (norms + row_bytes) * part.rows + square
+    layer_bytes = (norm_bytes(workload, part) + row_bytes) * part.rows + square
     layer_bytes += _feed_forward_bytes(workload, split, part)
     for of_tower, of_input, layers in _encoders(workload, split):
         tower_part = shard(of_tower, of_input)
         layer_bytes += layers * whole_layer_bytes(of_tower, of_input, tower_part, scores)
     return layer_bytes
+
+
+def norm_bytes(workload: Workload, part: Shard) -> float:
+    """What the norms of a layer keep of a row: of two of them the input, 2 bytes each and stream,
+    and the output, an input of products; of dropout a mask of a byte each.
+    """
+    model, masks = workload.model, workload.options.software.dropout
+    element_bytes = 4 * model.streams + (2 if masks else 0) + 2 * product_input_bytes(workload)
+    return layer_shares(model).blocks * model.hidden * element_bytes / part.norm_parts
 
 
 def _encoders(

@@ -188,7 +188,12 @@ def around_core(workload: Workload, machine: Machine, mixer: Mixer, cut: Cut) ->
 
 def _in_graph(workload: Workload, machine: Machine, mixer: Mixer) -> Machine:
     """The GPU for the kernels of a mixer, which a scoped CUDA graph may hold."""
-    return graphed(workload, machine, "mamba" if isinstance(mixer, ScanLayers) else "attn")
+    return graphed(workload, machine, graph_module(mixer))
+
+
+def graph_module(mixer: Mixer) -> str:
+    """Name a mixer as the modules of CUDA graphs do."""
+    return "mamba" if isinstance(mixer, ScanLayers) else "attn"
 
 
 def weight_passes_s(workload: Workload, machine: Machine, mixer: Mixer, cut: Cut) -> float:
