@@ -64,7 +64,6 @@ FIGURES = (  # passages of the page with figures of the code, each of which stan
     "multiples of {HEAD_STEP}; the softmax",
     "costs {SOFTMAX_FORWARD} and {SOFTMAX_BACKWARD} columns,",
     "wider than {WIDE_HEAD} run out",
-    "off by {ONE_SHARE_ERROR} on average.",
     "with ea = {FLASH2_SHARE} at heads",
     "up to {FLASH2_LARGEST} off at",
     "uses eg = {KERNEL_GEMM} (8-bit {KERNEL_GEMM_FP8}), the",

@@ -99,11 +99,6 @@ def best(kernels: Sequence[Kernel], law: Callable[[Kernel, float], float], value
     )
 
 
-def one_share(kernel: Kernel, attention: float) -> float:
-    """Seconds of attention at one share of peak for all."""
-    return kernel.seconds * kernel.rate / (attention * device().gpu.peak_flop_s("bf16"))
-
-
 class KernelFits(NamedTuple):
     """The value of each share that suits its kernels best."""
 
@@ -179,9 +174,7 @@ def _line(name: str, off: Floats) -> tuple[str, ...]:
 
 def constants(kernels: Sequence[Kernel], found: KernelFits) -> dict[str, str]:
     """Figures of the page that are no table."""
-    cudnn, flash2 = (of(kernels, "attention", by) for by in ("cudnn", "flash2"))
-    share = best(cudnn, one_share, SHARES)
-    uneven = errors(cudnn, lambda kernel: one_share(kernel, share))
+    flash2 = of(kernels, "attention", "flash2")
     odd = errors(
         [kernel for kernel in flash2 if not is_common(kernel)],
         lambda kernel: attention_s(kernel, found.flash2),
@@ -192,7 +185,6 @@ def constants(kernels: Sequence[Kernel], found: KernelFits) -> dict[str, str]:
         if k.shape["elements"] == LONG
     ]
     return {
-        "ONE_SHARE_ERROR": f"{100 * np.abs(uneven).mean():.0f}%",
         "FLASH2_SHARE": f"{found.flash2:.3f}",
         "FLASH2_LARGEST": f"{100 * np.abs(odd).max():.0f}%",
         "KERNEL_GEMM": f"{found.gemm:.3g}",

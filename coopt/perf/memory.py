@@ -61,6 +61,7 @@ GROUP_BYTES = 16 * 3 * (10 + 2) * MIB
 # 32 channels between two of 8 H100, of 14 MiB: an all-to-all took 3.28 GB (NCCL issue 1685)
 PAIR_BYTES, MEASURED_PAIRS = 32 * 14 * MIB, 7
 PROBABILITY_BYTES = 4
+SOFTMAX_BYTES = 4
 # of activations kept, what modules in CUDA graphs hold besides: their temporary tensors stay
 # (NeMo, docs/source/features/optimizations/cudagraphs.md: about 20%)
 GRAPH_SHARE = 0.2
@@ -161,10 +162,10 @@ class _KeptOfStages:
         distinct_mappings = m.take(rows)
         kept = _Kept(workload, distinct_mappings)
         kept_of_layer = kept.activations[position]
-        predictions = 1 + model.extra_predictions
+        each = workload.options.software.logit_bytes
+        # copies in 16 bits go before those of the next prediction come
         logits = (
-            predictions
-            * workload.options.software.logit_bytes
+            (each + model.extra_predictions * min(each, SOFTMAX_BYTES))
             * _rows(workload, distinct_mappings)
             * vocab_share(model, distinct_mappings.tp)
         )[position]

@@ -117,7 +117,7 @@ def test_further_predictions_fill_the_last_stage(layers: int, predictions: int, 
     """Four stages of three layers; what is missing is missing at the end, and predictions take its place."""
     further = training(small_model(layers=layers, extra_predictions=predictions))
     layer = float(layer_activation_bytes(further, one(pp=4))[0])
-    states, logits = 18 * (last * LAYER + TABLE), (1 + predictions) * 6 * 2048 * 51200
+    states, logits = 18 * (last * LAYER + TABLE), (6 + 4 * predictions) * 2048 * 51200
     assert used(further, one(pp=4, dp=64)) == max(
         states + last * layer + logits,  # one micro-batch, so that every stage keeps one
         18 * (3 * LAYER + TABLE) + 3 * layer,

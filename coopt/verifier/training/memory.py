@@ -300,9 +300,12 @@ def communication_bytes(workload: Workload, split: ScalarMapping) -> float:
 
 
 def logits_bytes(workload: Workload, part: Shard) -> float:
-    """All copies of the logits of one micro-batch, those of further predictions too."""
-    predictions = 1 + workload.model.extra_predictions
-    return workload.options.software.logit_bytes * part.rows * part.vocab * predictions
+    """All copies of the logits of one micro-batch; of further predictions the softmax alone, in 32
+    bits.
+    """
+    copies = workload.options.software.logit_bytes
+    further = workload.model.extra_predictions * min(copies, 4)
+    return (copies + further) * part.rows * part.vocab
 
 
 def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMapping) -> float:
