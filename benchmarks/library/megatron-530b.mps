@@ -1,10 +1,10 @@
-* megatron-530b (9c3e806815022a7e18db4b3ab0586262d772ca934968222836b85dd1f8ccc205), formulation 'network'
+* megatron-530b (b3ba79c9f2ce3f09a6f7096850bac01f2101149ef6591247fb06f0f309e82763), formulation 'network'
 * minimizes capex in USD; the plan is optimal with value 827128.0
-* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families of one context have the same domains and NICs
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families in one context have the same domains and NICs
 * y_0: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 20 to 20 uplinks
 * y_1: 35 x hgx-a100-8 (8 active), 2-tier rail-optimized of 40x200g, 1 x cx6-200g; 18 to 18 uplinks
-* z_0: workload 'selective' on families of context 0, with at least 1 uplinks
-* z_1: workload 'selective' on families of context 1, with at least 1 uplinks
+* z_0: workload 'selective' on families of context 0, with at least 1 uplink
+* z_1: workload 'selective' on families of context 1, with at least 1 uplink
 NAME        coopt
 ROWS
  N  Obj     

@@ -149,4 +149,4 @@ def test_peaks_of_hybrids_are_met() -> None:
     3 Super, release_sm, on GB200) of NVIDIA/Megatron-LM d98e8a64; nothing is fitted to them."""
     results = comparison_of(measurements_in(PEAKS, "peaks.csv")).rows
     errors = {result.id: round(result.allocated_error or 1.0, 2) for result in results}
-    assert errors == {"tp1": -0.05, "tp2": -0.06, "cp4": 0.0, "lightning": 0.06, "super": -0.02}
+    assert errors == {"tp1": -0.05, "tp2": -0.06, "cp4": 0.0, "lightning": 0.06, "super": -0.01}
