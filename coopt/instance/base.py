@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from coopt.instance.texts import refuse
+
 
 class Table(BaseModel):
     """A frozen table that refuses unknown keys and does not convert text to numbers."""
@@ -34,6 +36,13 @@ class Table(BaseModel):
                 for key, value in values.items()
             }
         )
+
+    def with_private(self, **values: Any) -> Self:
+        """Return a copy with private values, which no file has."""
+        copy = self.model_copy()
+        for name, value in values.items():
+            setattr(copy, name, value)
+        return copy
 
 
 def _tuple_from_one(value: Any) -> Any:
@@ -84,10 +93,13 @@ class Range(Table):
     @model_validator(mode="after")
     def _has_some(self) -> Self:
         range_text = f"least = {self.least}, most = {self.most}, step = {self.step}"
-        if self.most < self.least:
-            raise ValueError(f"{range_text}: needs most >= least")
-        if (self.most - self.least) // self.step >= MAX_OF_RANGE:
-            raise ValueError(f"{range_text}: needs at most {MAX_OF_RANGE:,} numbers")
+        refuse(
+            (self.most < self.least, f"{range_text}: needs most >= least"),
+            (
+                (self.most - self.least) // self.step >= MAX_OF_RANGE,
+                f"{range_text}: needs at most {MAX_OF_RANGE:,} numbers",
+            ),
+        )
         return self
 
 

@@ -20,7 +20,7 @@ from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.existing import UNNAMED, entries_of
 from coopt.instance.hardware import HbDomain
-from coopt.instance.texts import InstanceError, alternatives, both, counted, read_text
+from coopt.instance.texts import InstanceError, alternatives, both, counted, read_text, refuse
 
 FORMS = (("a_device", "a_port"), ("side_a_device", "side_a_name"), ("device a", "termination a"))
 """Columns of the lower or first end: of `coopt cabling`, of NetBox's imports and of its exports."""
@@ -184,16 +184,18 @@ class CableList:
         """Ports of each server, a whole number for each GPU."""
         counts = Counter(row.ends[0].device for row in self.cables[0])
         least, most = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
-        if counts[least] != counts[most]:
-            raise InstanceError(
+        refuse(
+            (
+                counts[least] != counts[most],
                 f"{self.origin}: {least!r} has {counted(counts[least], 'cable')} and {most!r}"
-                f" {counts[most]}, needs the same number for every HB domain"
-            )
-        if counts[most] % self.size:
-            raise InstanceError(
+                f" {counts[most]}, needs the same number for every HB domain",
+            ),
+            (
+                counts[most] % self.size,
                 f"{self.origin}: {most!r} has {counted(counts[most], 'cable')}, needs a multiple of"
-                f" the {self.size} GPUs of {self.hb_domain!r}"
-            )
+                f" the {self.size} GPUs of {self.hb_domain!r}",
+            ),
+        )
         return counts[most]
 
     def _networks(self) -> list[int]:
@@ -327,12 +329,16 @@ class CableList:
                 f" needs the same number for every switch of tier {level}"
             )
         products = [{row.ends[side].product for row in self.cables[level - 1]} for side in (1, 0)]
-        for side, found in enumerate(products):
-            if len(found) > 1:
-                raise InstanceError(
-                    f"{self.origin}: modules at the {('upper', 'lower')[side]} ends of cables below"
-                    f" tier {level} are {_told(found)}, needs one product"
+        refuse(
+            *(
+                (
+                    len(found) > 1,
+                    f"{self.origin}: modules at the {end} ends of cables below tier {level} are"
+                    f" {_told(found)}, needs one product",
                 )
+                for end, found in zip(("upper", "lower"), products, strict=True)
+            )
+        )
         optics = zip(("optic", "optic_below"), (found.pop() for found in products), strict=True)
         switch = self._single(switches, self.models, f"switches of tier {level}")
         most_down = max(down.values())
@@ -369,9 +375,12 @@ def design_of_cables(
     names = row.get("names", {})
     if not isinstance(names, Mapping):
         raise InstanceError(f"{key}.names = {names!r}: needs a table from models to catalog names")
-    for model, name in names.items():
-        if not isinstance(name, str):
-            raise InstanceError(f"{key}.names.{model} = {name!r}: needs a catalog name")
+    refuse(
+        *(
+            (not isinstance(name, str), f"{key}.names.{model} = {name!r}: needs a catalog name")
+            for model, name in names.items()
+        )
+    )
     origin = f"{key}.cables = {row['cables']!r}"
     table = _table(folder, row["cables"], f"{key}.cables")
     form = next((form for form in FORMS if {*form} <= {*table[0][1]}), None) if table else None

@@ -111,8 +111,10 @@ class FailureRates(Entry):
     @property
     def of_part(self) -> dict[str, FailureRate]:
         """The rate of every kind of part whose failure can end a run."""
-        names = ("gpu", "hbm", "host", "nic", "optic", "switch", "domain", "software")
-        return {name: getattr(self, name) for name in names}
+        return {
+            name: getattr(self, name)
+            for name in ("gpu", "hbm", "host", "nic", "optic", "switch", "domain", "software")
+        }
 
 
 KINDS: dict[str, type[Entry]] = {
@@ -467,8 +469,7 @@ def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
         yield f"{place}: is missing, needs a value{LIKE if cataloged else ''}"
     elif kind == "value_error":
-        text = str(item["ctx"]["error"])
-        for line in text.splitlines():
+        for line in str(item["ctx"]["error"]).splitlines():
             if isinstance(value, str | int | float):
                 yield f"{place} = {value!r}: {line}"
             else:

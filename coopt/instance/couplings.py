@@ -23,7 +23,7 @@ from coopt.instance.base import (
 )
 from coopt.instance.catalog import named
 from coopt.instance.hardware import Optic, Switch, mate
-from coopt.instance.texts import alternatives, counted
+from coopt.instance.texts import alternatives, counted, refuse
 
 if TYPE_CHECKING:
     from coopt.instance.workload import Workload
@@ -163,19 +163,22 @@ class Discount(Table):
     @model_validator(mode="after")
     def _one_price_each(self) -> Self:
         subject = f"discount on {self.item!r}"
-        if (self.usd is None) == (self.off is None):
-            raise ValueError(
-                f"{subject}: needs either usd or off, with one value for each threshold in `from`"
-            )
-        prices = self.usd if self.usd is not None else self.off
-        assert prices is not None
-        if len(prices) != len(self.begins):
-            raise ValueError(
+        prices = self.usd or self.off or ()
+        refuse(
+            (
+                (self.usd is None) == (self.off is None),
+                f"{subject}: needs either usd or off, with one value for each threshold in `from`",
+            ),
+            (
+                len(prices) != len(self.begins),
                 f"{subject}: has {counted(len(self.begins), 'threshold')} and"
-                f" {counted(len(prices), 'price')}, needs one price for each threshold"
-            )
-        if list(self.begins) != sorted(set(self.begins)):
-            raise ValueError(f"{subject}: from = {list(self.begins)}, needs rising thresholds")
+                f" {counted(len(prices), 'price')}, needs one price for each threshold",
+            ),
+            (
+                list(self.begins) != sorted(set(self.begins)),
+                f"{subject}: from = {list(self.begins)}, needs rising thresholds",
+            ),
+        )
         return self
 
     def prices(self, usd: float) -> tuple[float, ...]:
@@ -400,12 +403,12 @@ def part_of(workload: "Workload", shares: int, all_shares: int) -> "Workload":
     """Return what a site with some of the shares trains: its part of every batch, in the same
     time.
     """
-    changes = {
-        "global_batch": workload.global_batch * shares // all_shares,
-        "max_iteration_time_s": workload.required_s,
-    }
     return workload.model_copy(
-        update=changes | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
+        update={
+            "global_batch": workload.global_batch * shares // all_shares,
+            "max_iteration_time_s": workload.required_s,
+        }
+        | dict.fromkeys(("min_tokens_per_s", "train_days", "train_tokens"))
     )
 
 

@@ -13,7 +13,7 @@ from coopt.instance.catalog import named
 from coopt.instance.designs import PublishedDesign, contradictions
 from coopt.instance.hardware import HbDomain, Optic, Switch
 from coopt.instance.network import Network, SwitchedKind
-from coopt.instance.texts import alternatives, both, broken, counted
+from coopt.instance.texts import alternatives, both, broken, counted, refuse, that_hold
 
 GIVEN = "network.given = true"
 UNNAMED = "not named"
@@ -120,29 +120,32 @@ def with_lists(table: Mapping[str, Any]) -> Mapping[str, Any]:
     stands = rows[0]
     if not isinstance(stands, Mapping):
         return table
-    if "direct" in entries_of(network, "fabrics"):
-        raise ValueError(
-            f"network.fabrics = {network['fabrics']!r}: the network that {GIVEN} keeps has"
-            " switches, needs fabrics without 'direct'"
-        )
-    if not stands.get("nic"):
-        raise ValueError(
+    domains = stands.get("hb_domain") or network.get("hb_domains")
+    refuse(
+        (
+            "direct" in entries_of(network, "fabrics"),
+            f"network.fabrics = {network.get('fabrics')!r}: the network that {GIVEN} keeps has"
+            " switches, needs fabrics without 'direct'",
+        ),
+        (
+            not stands.get("nic"),
             "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the"
-            " network's speed)"
-        )
+            " network's speed)",
+        ),
+        (
+            domains is None,
+            "existing[0].hb_domain: is missing, needs the name of the existing HB domains, or an"
+            " entry in network.hb_domains",
+        ),
+    )
     lists = {
-        "hb_domains": stands.get("hb_domain") or network.get("hb_domains"),
+        "hb_domains": domains,
         "fabrics": stands.get("fabric"),
         "nics": stands["nic"],
         # in their place come those of its tiers
         "switches": [{"name": UNNAMED, "radix": 2, "port_gbit_s": 1.0, "usd": 0.0, "w": 0.0}],
         "optics": [{"name": UNNAMED, "gbit_s": 1.0, "reach_m": 1.0, "usd": 0.0, "w": 0.0}],
     }
-    if lists["hb_domains"] is None:
-        raise ValueError(
-            "existing[0].hb_domain: is missing, needs the name of the existing HB domains, or an"
-            " entry in network.hb_domains"
-        )
     workloads, objective = table.get("workload"), table.get("objective", {})
     single = isinstance(workloads, Mapping) or (
         isinstance(workloads, list | tuple) and len(workloads) == 1
@@ -256,7 +259,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
         f"network.switch_cages = 'kept' beside {GIVEN}": is_given
         and network.switch_cages == "kept",
     }
-    asked = [name for name, is_asked in tables.items() if is_asked]
+    asked = that_hold(tables)
     if asked or len(question.existing) > 1:
         yield from broken(
             (

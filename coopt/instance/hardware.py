@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -19,7 +20,7 @@ from coopt.instance.base import (
     one_or_many,
 )
 from coopt.instance.numerics import EQUAL, REORDERED
-from coopt.instance.texts import alternatives, counted
+from coopt.instance.texts import alternatives, counted, refuse
 from coopt.instance.transformer import Efficiency, Reached
 
 Precision = Literal["bf16", "fp16", "fp8", "fp4"]
@@ -60,9 +61,7 @@ class Gpu(Entry):
 
     def with_memory_margin(self, share: float) -> Self:
         """Return the GPU with that share of its memory reserved."""
-        gpu = self.model_copy()
-        gpu._memory_margin = share
-        return gpu
+        return self.with_private(_memory_margin=share)
 
     @property
     def memory_margin(self) -> float:
@@ -172,9 +171,7 @@ class HbDomain(Entry):
 
     def with_nics_at(self, gbyte_s: float) -> Self:
         """Return the domain with GPUs that reach their NICs at a rate (10^9 bytes/s)."""
-        domain = self.model_copy()
-        domain._to_nics_gbyte_s = gbyte_s
-        return domain
+        return self.with_private(_to_nics_gbyte_s=gbyte_s)
 
     @property
     def to_nics_gbyte_s(self) -> float:
@@ -250,9 +247,12 @@ class Nic(Entry):
 
     @model_validator(mode="after")
     def _ports_fill_cages(self) -> Self:
-        for ports in self.ports:
-            if ports % self.cages:
-                raise ValueError(f"ports = {ports}: needs a multiple of cages = {self.cages}")
+        refuse(
+            *(
+                (ports % self.cages, f"ports = {ports}: needs a multiple of cages = {self.cages}")
+                for ports in self.ports
+            )
+        )
         return self
 
 
@@ -370,11 +370,13 @@ class Switch(Entry):
                 f" {counted(min(ports_left), 'port')}, needs a smaller share that leaves at least"
                 f" {MIN_PORTS}"
             )
-        pairs = zip(modes, ports_left[1:], strict=True)
-        smaller_modes = tuple(mode.model_copy(update={"radix": ports}) for mode, ports in pairs)
+        smaller_modes = tuple(
+            mode.model_copy(update={"radix": ports})
+            for mode, ports in zip(modes, ports_left[1:], strict=True)
+        )
         switch = self.model_copy(update={"radix": ports_left[0], "modes": smaller_modes})
-        switch._port_margin, switch._full_ports = share, (radix, modes) if share else None
-        return switch
+        full_ports = (radix, modes) if share else None
+        return switch.with_private(_port_margin=share, _full_ports=full_ports)
 
     @property
     def free_ports(self) -> int:
@@ -388,17 +390,21 @@ class Switch(Entry):
 
     @model_validator(mode="after")
     def _one_box(self) -> Self:
-        if self.cages is not None and (self.modes or self.radix % self.cages):
-            raise ValueError(
-                f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes"
-            )
-        rates = [self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)]
-        for mode in self.modes:
-            if rates.count(mode.port_gbit_s) > 1:
-                raise ValueError(
+        rates = Counter([self.port_gbit_s, *(mode.port_gbit_s for mode in self.modes)])
+        refuse(
+            (
+                self.cages is not None and (self.modes or self.radix % self.cages),
+                f"cages = {self.cages}: needs a divisor of radix = {self.radix}, and no modes",
+            ),
+            *(
+                (
+                    rates[mode.port_gbit_s] > 1,
                     f"modes: ports of {mode.port_gbit_s:g} Gbit/s come twice (port_gbit_s is a"
-                    " mode too), needs one mode per port rate"
+                    " mode too), needs one mode per port rate",
                 )
+                for mode in self.modes
+            ),
+        )
         return self
 
     @property
@@ -494,12 +500,14 @@ class Optic(Entry):
         """
         if gbit_s == self.gbit_s:
             return 1  # asked for every network that is listed
-        counts = (
-            count
-            for count in (1, *self.breakout)
-            if math.isclose(count * gbit_s, self.gbit_s, rel_tol=EQUAL)
+        return next(
+            (
+                count
+                for count in (1, *self.breakout)
+                if math.isclose(count * gbit_s, self.gbit_s, rel_tol=EQUAL)
+            ),
+            0,
         )
-        return next(counts, 0)
 
 
 def mate(*parts: Nic | Optic | Switch) -> bool:

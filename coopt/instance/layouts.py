@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from coopt.instance.texts import alternatives, both, counted
+from coopt.instance.texts import alternatives, both, counted, refuse
 
 MOST_LETTERS = 1 << 14
 # a group in parentheses, or one letter, and how often it is repeated
@@ -56,13 +56,21 @@ def layout_of(text: str) -> Layout:
             f"{unknown[0]!r} has no meaning here, needs E (embedding), t (layer), m (layer that"
             " predicts further tokens), L (loss) and | between chunks, repeated as t*3 or (tt|)*2"
         )
-    if not re.fullmatch("Et*m*L", letters.replace("|", "")):
-        raise ValueError("needs one E first, then layers t, then layers m, and one L last")
     chunks = letters.split("|")
-    if not (chunks[0].startswith("E") and chunks[-1].endswith("L")):
-        raise ValueError("needs E in the first chunk and L in the last")
-    if sum("m" in chunk for chunk in chunks) > 1:
-        raise ValueError("layers m are in several chunks, needs all of them in one")
+    refuse(
+        (
+            not re.fullmatch("Et*m*L", "".join(chunks)),
+            "needs one E first, then layers t, then layers m, and one L last",
+        ),
+        (
+            not (chunks[0].startswith("E") and chunks[-1].endswith("L")),
+            "needs E in the first chunk and L in the last",
+        ),
+        (
+            sum("m" in chunk for chunk in chunks) > 1,
+            "layers m are in several chunks, needs all of them in one",
+        ),
+    )
     return tuple(
         Chunk(chunk.count("t"), chunk.count("m"), "E" in chunk, "L" in chunk) for chunk in chunks
     )

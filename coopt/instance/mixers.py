@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from coopt.instance.base import MAX_COUNT, Count, Table, Whole
-from coopt.instance.texts import broken
+from coopt.instance.texts import broken, refuse
 
 OrNone = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]
 
@@ -60,9 +60,8 @@ class Attention(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        complaints = list(self._complaints())
-        if complaints:
-            raise ValueError("; ".join(complaints))
+        complaints = "; ".join(self._complaints())
+        refuse((complaints, complaints))
         return self
 
     def _complaints(self) -> Iterator[str]:
@@ -132,8 +131,8 @@ class ScanLayers(Table):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.heads % self.groups:
-            raise ValueError(f"groups = {self.groups}: needs a divisor of heads = {self.heads}")
+        text = f"groups = {self.groups}: needs a divisor of heads = {self.heads}"
+        refuse((self.heads % self.groups, text))
         return self
 
 

@@ -20,7 +20,7 @@ from coopt.instance.base import (
 from coopt.instance.catalog import find, named, ports_of_modules
 from coopt.instance.hardware import Cooling, Fibre, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import EQUAL
-from coopt.instance.texts import both
+from coopt.instance.texts import both, that_hold
 
 MAX_TIERS = 3  # leaves, aggregation and cores; docs/network.md has no formulas for more
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -162,15 +162,18 @@ class WorkRates(Table):
 def not_counted(works: Iterable[WorkRates], spares: Iterable[SpareRates]) -> str:
     """Return which installation and running costs some purchase has no rate for."""
     works, spares = tuple(works), tuple(spares)
-    without = {
-        "installation": not all(rates.labour_share for rates in works),
-        "support": not all(rates.support_share for rates in works),
-        "freight": True,
-        "spare parts": not all(
-            any(rates.of(kind) for kind in SpareRates.model_fields) for rates in spares
-        ),
-    }
-    return both(name for name, is_missing in without.items() if is_missing)
+    return both(
+        that_hold(
+            {
+                "installation": not all(rates.labour_share for rates in works),
+                "support": not all(rates.support_share for rates in works),
+                "freight": True,
+                "spare parts": not all(
+                    any(rates.of(kind) for kind in SpareRates.model_fields) for rates in spares
+                ),
+            }
+        )
+    )
 
 
 SwitchedKind = Literal["rail-only", "rail-optimized", "clos"]

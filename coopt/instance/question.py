@@ -1,6 +1,7 @@
 """The tables of an instance."""
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.network import COUNTED_ALONE, Network, RackLoad
 from coopt.instance.quotes import CatalogFiles
 from coopt.instance.reserves import DEFAULT_MARGIN, NO_MARGIN, Availability, Margin
-from coopt.instance.texts import alternatives, both
+from coopt.instance.texts import alternatives, both, that_hold
 from coopt.instance.workload import Workload
 
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
@@ -499,8 +500,9 @@ class Question(Table):
             racks = max([known, *(load.racks(known) for load in self.rack_loads(domain).values())])
             domains.append(domain if racks in (known, math.inf) else domain.having(racks=racks))
         if tuple(domains) != self.network.hb_domains:
-            changes = {"hb_domains": tuple(domains)}
-            self.__dict__["network"] = self.network.model_copy(update=changes)
+            self.__dict__["network"] = self.network.model_copy(
+                update={"hb_domains": tuple(domains)}
+            )
         return self
 
     def rack_loads(self, domain: HbDomain) -> dict[str, RackLoad]:
@@ -521,29 +523,22 @@ class Question(Table):
         return {key: RackLoad(loads[key][0], cap, loads[key][1]) for key, cap in caps.items()}
 
     @model_validator(mode="after")
-    def _fills_domains(self) -> Self:
-        """Fill domains evenly by default where another table requires it."""
-        if self.network.domain_fill == "fewest" and (
-            self.even_for or self.robust or self.sharing.mode == "partition"
-        ):
-            self.__dict__["network"] = self.network.model_copy(update={"domain_fill": "even"})
-        return self
-
-    @model_validator(mode="after")
-    def _gives_links_one_product(self) -> Self:
-        """Use the same product at both ends of links unless the question is about one network built
-        at once.
+    def _by_other_tables(self) -> Self:
+        """Set what other tables need of a network: domains filled evenly by default, one product at
+        both ends of links unless the question is about one network built at once, and by default
+        one on all tiers where several networks are coupled.
         """
-        if self.network.link_ends == "own" and self.same_ends:
-            self.__dict__["network"] = self.network.model_copy(update={"link_ends": "same"})
-        return self
-
-    @model_validator(mode="after")
-    def _gives_tiers_one_product(self) -> Self:
-        """Use the same product on all tiers by default where several networks are coupled."""
-        is_open = "tier_switches" not in self.network.model_fields_set
-        if is_open and (self.one_product_for or self.sharing.mode == "partition"):
-            self.__dict__["network"] = self.network.model_copy(update={"tier_switches": "same"})
+        network, islands = self.network, self.sharing.mode == "partition"
+        is_open = "tier_switches" not in network.model_fields_set
+        fills_evenly = bool(self.even_for or self.robust or islands)
+        needed = {
+            "domain_fill": ("even", network.domain_fill == "fewest" and fills_evenly),
+            "link_ends": ("same", network.link_ends == "own" and self.same_ends),
+            "tier_switches": ("same", is_open and (self.one_product_for or islands)),
+        }
+        changes = {key: value for key, (value, is_needed) in needed.items() if is_needed}
+        if changes:
+            self.__dict__["network"] = network.model_copy(update=changes)
         return self
 
     @property
@@ -586,7 +581,7 @@ class Question(Table):
             ),
         }
         tables = self.asks("ring", "losses", "failures", "direct", "phases")
-        return tables + [name for name, is_asked in further.items() if is_asked]
+        return tables + that_hold(further)
 
     def asks(self, *tables: TableKind) -> list[str]:
         """Names of the optional tables that the question uses."""
@@ -718,8 +713,7 @@ class Question(Table):
     @property
     def parted_by(self) -> list[str]:
         """The tables that require several networks: sites, phases and uncertainties."""
-        tables = {"[[site]]": self.site, "[[phase]]": self.phase, "[robust]": self.robust}
-        return [name for name, given in tables.items() if given]
+        return that_hold({"[[site]]": self.site, "[[phase]]": self.phase, "[robust]": self.robust})
 
     @property
     def open_keys(self) -> list[str]:
@@ -802,21 +796,20 @@ class Question(Table):
             tables["network"]["hall"] = self.network.hall.model_dump(
                 mode="json", exclude={"usd_per_switch_rack"}, exclude_defaults=True
             )
-        for switch in tables["network"]["switches"] if self.network.cables == "tier" else ():
-            _forget(switch, "rack_units")
-        for optic in tables["network"]["optics"]:
-            for key in () if self.network.fibre else ("whole_cable", "connectors"):
-                _forget(optic, key)
-            if not (self._mixes_ends or self.network.fibre):
-                _forget(optic, "fibre")
-        for nic in tables["network"]["nics"]:
-            _forget(nic, "ethernet_port_gbit_s")  # which notes are about alone
         limited = any(map(self.network.is_limited, self.network.hb_domains))
-        for domain in tables["network"]["hb_domains"]:
-            for key in ("nics", "cooling", "kg"):  # network.nics has them where they count
-                _forget(domain, key)
-            if not limited:
-                _forget(domain, "nic_gbyte_s")
+        forgotten = {
+            "switches": ["rack_units"] * (self.network.cables == "tier"),
+            "optics": [
+                *([] if self.network.fibre else ["whole_cable", "connectors"]),
+                *([] if self._mixes_ends or self.network.fibre else ["fibre"]),
+            ],
+            "nics": ["ethernet_port_gbit_s"],  # which notes are about alone
+            # network.nics has those of a domain where they count
+            "hb_domains": ["nics", "cooling", "kg", *["nic_gbyte_s"] * (not limited)],
+        }
+        for key, figures in forgotten.items():
+            for product, figure in itertools.product(tables["network"][key], figures):
+                _forget(product, figure)
         offloads = any(any(workload.mapping.offload_percent) for workload in self.workload)
         if not limited and not offloads:
             for gpu in (tables["cluster"]["gpu"], *tables["cluster"].get("generations", ())):

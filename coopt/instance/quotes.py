@@ -29,7 +29,7 @@ from coopt.instance.catalog import (
     sentences,
 )
 from coopt.instance.hardware import Switch
-from coopt.instance.texts import InstanceError, both, read_text, toml_of
+from coopt.instance.texts import InstanceError, both, read_text, refuse, toml_of
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -148,8 +148,9 @@ def _complaints_of(
             bases[key] = base
         else:
             try:
-                table = changed(kind, row, book) if "extends" in row else row
-                entry = KINDS[kind].model_validate(table, context=book)
+                entry = KINDS[kind].model_validate(
+                    changed(kind, row, book) if "extends" in row else row, context=book
+                )
             except ValidationError as error:
                 for text in sentences(error, KINDS[kind]):
                     yield f"{place.of(text)}: {text}"
@@ -159,8 +160,9 @@ def _complaints_of(
                 book[kind][entry.name] = entry
                 if isinstance(entry, Switch):
                     stated.add(entry.name)
-                    ways = at_one_rate(entry)
-                    book[kind].update((n, way) for n, way in ways.items() if n not in stated)
+                    book[kind].update(
+                        (n, way) for n, way in at_one_rate(entry).items() if n not in stated
+                    )
     for key in bases:
         if text := _no_base(key, bases, placed, book):
             yield f"{placed[key].of(text)}: {text}"
@@ -400,12 +402,16 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
             f" {', '.join(map(repr, names))}"
         )
     known = {column for form in KINDS.values() for column in (*APART, "extends", *_figures(form))}
-    for name, column in catalog.columns.items():
-        if column not in known:
-            raise InstanceError(
+    refuse(
+        *(
+            (
+                column not in known,
                 f"catalog.columns: {name!r} = {column!r}: coopt has no column {column!r} for"
-                f" quotes, needs one such as 'part_number' or 'usd'{_closest(column, known)}"
+                f" quotes, needs one such as 'part_number' or 'usd'{_closest(column, known)}",
             )
+            for name, column in catalog.columns.items()
+        )
+    )
     ours = [catalog.columns.get(name, f"{LEFT_OUT}{name}") for name in names]
     if "name" not in ours and "part_number" in ours:
         ours[ours.index("part_number")] = "name"
@@ -455,19 +461,24 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
     """Refuse a table with duplicate columns or without the columns kind and name, with the likely
     reason.
     """
-    repetitions = [name for name, count in Counter(columns).items() if count > 1]
-    if repetitions:
-        raise InstanceError(
-            f"{file.name}: column {repetitions[0]!r} appears more than once, needs each once"
+    refuse(
+        *(
+            (count > 1, f"{file.name}: column {name!r} appears more than once, needs each once")
+            for name, count in Counter(columns).items()
         )
+    )
     lacking = [name for name in HEAD if name not in columns]
     if not lacking:
         return
-    for sign, signs in SEPARATORS.items():
-        if {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD):
-            raise InstanceError(
-                f"{file.name}: {signs} separate its columns, needs commas (and 1.5, not 1,5)"
+    refuse(
+        *(
+            (
+                {cell.strip().lower() for cell in head.split(sign)} >= set(HEAD),
+                f"{file.name}: {signs} separate its columns, needs commas (and 1.5, not 1,5)",
             )
+            for sign, signs in SEPARATORS.items()
+        )
+    )
     gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
     raise InstanceError(f"{file.name}: has no column {gaps}, {COLUMNS_NEED}")
 

@@ -35,8 +35,7 @@ from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import Solver as Solver
 from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
 from coopt.instance.reserves import NO_MARGIN
-from coopt.instance.rules.agreement import disagreements, open_disagreements
-from coopt.instance.standing_plans import with_plans
+from coopt.instance.rules.agreement import OPEN_RULES, RULES, disagreements
 from coopt.instance.texts import (
     InstanceError,
     both,
@@ -85,7 +84,7 @@ class Instance(Question):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         open_lists = bool(self.open_keys) or self.mixes_gpus
-        complaints = list(open_disagreements(self) if open_lists else disagreements(self))
+        complaints = list(disagreements(self, OPEN_RULES if open_lists else RULES))
         if open_lists and not complaints:
             complaints = list(choice_complaints(self))
         if complaints:
@@ -348,14 +347,17 @@ def load(
         content, origin, folder = read_toml(file), file.name, file.parent
     table = overridden(content, overrides or {}, origin)
     origin = f"{origin} with overrides" if overrides else origin
+    if "existing" in table:
+        from coopt.instance.standing_plans import with_plans  # most networks are built from nothing
+
+        try:
+            table = dict(with_plans(table, folder))
+        except InstanceError as error:
+            raise InstanceError(
+                f"{origin}: {shortened(complaint)}" for complaint in error.complaints
+            ) from None
     try:
-        standing = with_plans(table, folder)
-    except InstanceError as error:
-        raise InstanceError(
-            f"{origin}: {shortened(complaint)}" for complaint in error.complaints
-        ) from None
-    try:
-        return validated(Instance, standing, folder)
+        return validated(Instance, table, folder)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
         complaints = (
@@ -568,11 +570,10 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
     InstanceError
         If the instance, or its plan, has such an objective; `task` is the task in words.
     """
-    places = {
+    for place, kind in {
         "objective.minimize": instance.objective.minimize,
         "the objective of the plan": of_plan,
-    }
-    for place, kind in places.items():
+    }.items():
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
                 f"{instance.name}: {place} = {kind!r}: {task} compares bills, needs"

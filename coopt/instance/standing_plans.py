@@ -11,7 +11,7 @@ from coopt.instance.catalog import UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.existing import entries_of
 from coopt.instance.hardware import Nic
-from coopt.instance.texts import InstanceError, both, read_text
+from coopt.instance.texts import InstanceError, both, read_text, refuse
 
 KEYS = ("plan", "part")
 LISTS = ("cables", "devices", "names")
@@ -54,15 +54,17 @@ def _is_file(row: Mapping[str, Any]) -> bool:
 
 def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
     lists = [name for name in LISTS if name in row]
-    if "plan" in row and lists:
-        raise InstanceError(
+    refuse(
+        (
+            "plan" in row and lists,
             f"{key}: has {both(['plan', *lists])}, needs either plan or the keys of a list of"
-            " cables"
-        )
-    if lists and "cables" not in row:
-        raise InstanceError(
-            f"{key}.cables: is missing beside {both(lists)}, needs the name of a CSV file"
-        )
+            " cables",
+        ),
+        (
+            lists and "cables" not in row,
+            f"{key}.cables: is missing beside {both(lists)}, needs the name of a CSV file",
+        ),
+    )
     if "plan" in row:
         return _row(row, network, folder, key)
     listed = network if isinstance(network, Mapping) else {}
@@ -110,26 +112,26 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
 def _design(plan: Any, part: Any, origin: str, key: str) -> dict[str, Any]:
     """The design of a plan, or of one of its parts."""
     parts = {one["name"]: one.get("design") for one in plan["parts"]}
-    if not parts:
-        raise InstanceError(
-            f"{origin}: the plan has no network, needs one in which a design was found"
-        )
-    if part is not None and part not in [*parts]:  # which may be a list
-        raise InstanceError(
-            f"{key}.part = {part!r}: {origin} has no such part, needs one of"
-            f" {', '.join(map(repr, parts))}"
-        )
-    if part is None and len(parts) != 1:
-        raise InstanceError(
-            f"{origin}: the plan has {len(parts)} parts, needs {key}.part with one of"
-            f" {', '.join(map(repr, parts))}"
-        )
+    names = ", ".join(map(repr, parts))
+    refuse(
+        (not parts, f"{origin}: the plan has no network, needs one in which a design was found"),
+        (
+            part is not None and part not in [*parts],  # which may be a list
+            f"{key}.part = {part!r}: {origin} has no such part, needs one of {names}",
+        ),
+        (
+            part is None and len(parts) != 1,
+            f"{origin}: the plan has {len(parts)} parts, needs {key}.part with one of {names}",
+        ),
+    )
     design = next(iter(parts.values())) if part is None else parts[part]
-    if not design or not design["fabric"]["tier"]:
-        raise InstanceError(
+    refuse(
+        (
+            not design or not design["fabric"]["tier"],
             f"{origin}: the {'part' if part else 'plan'} has no switched network, needs one that"
-            " has"
+            " has",
         )
+    )
     return dict(design)
 
 

@@ -66,6 +66,17 @@ def broken(*rules: tuple[object, str]) -> Iterator[str]:
     return (sentence for holds, sentence in rules if holds)
 
 
+def that_hold(conditions: Mapping[str, object]) -> list[str]:
+    """The texts whose condition holds, in order."""
+    return [text for text, holds in conditions.items() if holds]
+
+
+def refuse(*rules: tuple[object, str]) -> None:
+    """Raise the first sentence of rules (condition, sentence) whose condition holds."""
+    for sentence in broken(*rules):
+        raise InstanceError(sentence)
+
+
 def alternatives(names: Iterable[str]) -> str:
     """`a, b or c`; empty without any."""
     return _enumeration(names, "or")
@@ -161,13 +172,12 @@ def exact_amount(kind: str, value: float | None) -> str:
     """`$181,888`, `2,310.50 W`: a value of the objective `kind` in full, with its unit."""
     if value is None or not math.isfinite(value):
         return "no amount" if value is None else "no finite amount"
-    texts = {
+    return {
         "time": f"{value:.9g} s an iteration",
         "usd_per_token": f"${1e6 * value:,.9g} per million tokens",
         "carbon": f"{exact(value)} kg of CO2",
         "power": f"{exact(value)} W",
-    }
-    return texts.get(kind, exact_usd(value))
+    }.get(kind, exact_usd(value))
 
 
 def with_names(text: str, names: Sequence[str] | Mapping[str, Sequence[str]]) -> str:

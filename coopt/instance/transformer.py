@@ -292,7 +292,6 @@ class Transformer(Attention, Entry):
 @lru_cache(maxsize=1 << 10)
 def _tower_of(encoder: Encoder) -> Transformer:
     """Return an encoder as a model without embeddings that sees all tokens of an input."""
-    sizes = {name: getattr(encoder, name) for name in ("layers", "hidden", "heads", "head_dim")}
     return Transformer(
         name="encoder",
         kv_heads=encoder.heads,
@@ -301,7 +300,7 @@ def _tower_of(encoder: Encoder) -> Transformer:
         vocab=1,
         seq=encoder.tokens,
         causal=False,
-        **sizes,
+        **{name: getattr(encoder, name) for name in ("layers", "hidden", "heads", "head_dim")},
     )
 
 

@@ -36,7 +36,7 @@ from coopt.instance.hardware import Precision
 from coopt.instance.layouts import Layout, layout_fault, layout_of
 from coopt.instance.numerics import EQUAL
 from coopt.instance.software import RunSoftware
-from coopt.instance.texts import both, spoken
+from coopt.instance.texts import both, refuse, spoken, that_hold
 from coopt.instance.transformer import (
     FLOP_PER_PARAMETER,
     NOTHING_ALLOWED,
@@ -264,7 +264,7 @@ class Options(Table):
             ): (self.dispatch_bytes == 1),
             f"slowdown = {self.slowdown:g}: stragglers": self.slowdown > 1.0,
         }
-        return tuple(text for text, is_on in texts.items() if is_on)
+        return tuple(that_hold(texts))
 
     @property
     def evidence(self) -> tuple[str, ...]:
@@ -314,15 +314,15 @@ def batches_within(batch: Any, tolerance: Any) -> tuple[int, ...]:
     return (int(batch), *nearby) if room else ()
 
 
-def _check_divides(
+def _divides_none(
     option: str, divisor: int, key: str, numbers: Sequence[int], shown: str = ""
-) -> None:
-    """Refuse an option that divides none of the numbers of a key."""
-    if all(number % divisor for number in numbers):
-        raise ValueError(
-            f"options.{option} = {divisor}: divides none of {key} = {shown or list(numbers)}, needs"
-            " a divisor of one of them"
-        )
+) -> tuple[bool, str]:
+    """Return the rule that an option divides one of the numbers of a key, if there are some."""
+    return (
+        bool(numbers) and all(number % divisor for number in numbers),
+        f"options.{option} = {divisor}: divides none of {key} = {shown or list(numbers)}, needs"
+        " a divisor of one of them",
+    )
 
 
 class Workload(Table):
@@ -557,96 +557,85 @@ class Workload(Table):
         days = "train_days" if self.by is None else f"by = {self.by}"
         names = {"train_days": days}
         keys = [names.get(key, key) for key in BOUNDS if getattr(self, key) is not None]
-        if len(keys) > 1:
-            raise ValueError(f"{both(keys)} are given, needs {ONE_BOUND}")
-        if self.train_days is not None and self.train_tokens is None:
-            raise ValueError(f"{days}: the number of tokens is missing, needs train_tokens")
-        if self.train_days is not None and not self.is_whole_run:
-            raise ValueError(
-                f"train_tokens = {self.train_tokens:g}: one iteration alone has"
-                f" {self.tokens_per_iteration:,} tokens, needs the tokens of the whole run"
-            )
-        if not 1e-9 <= self.required_s <= LONGEST_S:
-            raise ValueError(
-                f"{keys[0]} amounts to {self.required_s:.3g} s an iteration, needs 1e-9 to 1e15 s"
-            )
-        if self.options.tp_sync_fraction < 1.0 and False not in self.mapping.sequence_parallel:
-            raise ValueError(
-                f"options.tp_sync_fraction = {self.options.tp_sync_fraction:g}: rules out"
-                " sequence parallelism, needs false in mapping.sequence_parallel"
-            )
+        refuse(
+            (len(keys) > 1, f"{both(keys)} are given, needs {ONE_BOUND}"),
+            (
+                self.calendar and self.train_tokens is None,
+                f"{days}: the number of tokens is missing, needs train_tokens",
+            ),
+            (
+                self.calendar and not self.is_whole_run,
+                f"train_tokens = {self.train_tokens or 0:g}: one iteration alone has"
+                f" {self.tokens_per_iteration:,} tokens, needs the tokens of the whole run",
+            ),
+        )
+        share = self.options.tp_sync_fraction
+        refuse(
+            (
+                not 1e-9 <= self.required_s <= LONGEST_S,
+                f"{both(keys)} amounts to {self.required_s:.3g} s an iteration, needs 1e-9 to"
+                " 1e15 s",
+            ),
+            (
+                share < 1.0 and False not in self.mapping.sequence_parallel,
+                f"options.tp_sync_fraction = {share:g}: rules out sequence parallelism, needs"
+                " false in mapping.sequence_parallel",
+            ),
+        )
         return self
 
     @model_validator(mode="after")
-    def _split_experts(self) -> Self:
-        over, degrees = self.options.expert_tp, self.mapping.tp
-        if over > 1 and not self.model.experts:
-            raise ValueError(
-                f"options.expert_tp = {over}: {self.model.name} has no experts, needs true or false"
-            )
-        if degrees is not None:
-            _check_divides("expert_tp", max(over, 1), "mapping.tp", degrees)
-        return self
-
-    @model_validator(mode="after")
-    def _copies_of_shards(self) -> Self:
-        copies, degrees = self.options.dp_replicate, self.mapping.dp
-        if copies == 1:
-            return self
-        if not any(self.mapping.zero):
-            raise ValueError(
-                f"options.dp_replicate = {copies}: ZeRO 0 shards nothing, needs 1, 2 or 3 in"
-                " mapping.zero"
-            )
-        if degrees is not None:
-            _check_divides("dp_replicate", copies, "mapping.dp", degrees)
+    def _shards_fit(self) -> Self:
+        over, copies, mapping = self.options.expert_tp, self.options.dp_replicate, self.mapping
         batches = self.batches or (self.global_batch,)
         ends = f"{min(batches)} to {max(batches)}" if self.batch_tolerance else ""
-        _check_divides("dp_replicate", copies, "global_batch", batches, ends)
+        refuse(
+            (
+                over > 1 and not self.model.experts,
+                f"options.expert_tp = {over}: {self.model.name} has no experts, needs true or"
+                " false",
+            ),
+            _divides_none("expert_tp", max(over, 1), "mapping.tp", mapping.tp or ()),
+            (
+                copies > 1 and not any(mapping.zero),
+                f"options.dp_replicate = {copies}: ZeRO 0 shards nothing, needs 1, 2 or 3 in"
+                " mapping.zero",
+            ),
+            _divides_none("dp_replicate", copies, "mapping.dp", mapping.dp or ()),
+            _divides_none("dp_replicate", copies, "global_batch", batches, ends),
+        )
         return self
 
     @model_validator(mode="after")
-    def _narrow_head(self) -> Self:
-        if self.options.software.fp8_head and self.precision not in ("fp8", "fp4"):
-            raise ValueError(
+    def _schedule_fits(self) -> Self:
+        options, mapping, model = self.options, self.mapping, self.model
+        schedule, layout, chunks = options.schedule, mapping.pipeline_layout, mapping.interleave
+        limits = model.layers, model.extra_predictions, mapping.pp, chunks
+        fault = layout_fault(layout, *limits) if layout and schedule == "1f1b" else ""
+        refuse(
+            (
+                options.software.fp8_head and self.precision not in ("fp8", "fp4"),
                 f"options.software.fp8_head = true: with precision = {self.precision!r} the layers"
-                " are in 16 bits; needs precision = 'fp8' or 'fp4', else false"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _act_of_model(self) -> Self:
-        kinds = self.mapping.recompute or ()
-        if "act" in kinds and not self.model.has_act:
-            raise ValueError(
-                f"mapping.recompute = {list(kinds)}: act recomputes activation functions of experts"
-                f" and latents, {self.model.name} has neither, needs kinds without act"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _layout_of_model(self) -> Self:
-        layout, schedule, model = self.mapping.pipeline_layout, self.options.schedule, self.model
-        if not layout:
-            return self
-        if schedule != "1f1b":
-            raise ValueError(
+                " are in 16 bits; needs precision = 'fp8' or 'fp4', else false",
+            ),
+            (
+                "act" in (mapping.recompute or ()) and not model.has_act,
+                f"mapping.recompute = {list(mapping.recompute or ())}: act recomputes activation"
+                f" functions of experts and latents, {model.name} has neither, needs kinds"
+                " without act",
+            ),
+            (
+                layout and schedule != "1f1b",
                 f"mapping.pipeline_layout = {layout!r}: options.schedule = {schedule!r} has equal"
-                " stages, needs the schedule '1f1b'"
-            )
-        limits = self.mapping.pp, self.mapping.interleave
-        if fault := layout_fault(layout, model.layers, model.extra_predictions, *limits):
-            raise ValueError(f"mapping.pipeline_layout = {layout!r}: {fault}")
-        return self
-
-    @model_validator(mode="after")
-    def _one_chunk(self) -> Self:
-        chunks, schedule = self.mapping.interleave, self.options.schedule
-        if schedule != "1f1b" and chunks is not None and chunks != (1,):
-            raise ValueError(
-                f"mapping.interleave = {list(chunks)}: options.schedule = {schedule!r} does not"
-                " interleave, needs [1], or options.schedule = '1f1b'"
-            )
+                " stages, needs the schedule '1f1b'",
+            ),
+            (fault, f"mapping.pipeline_layout = {layout!r}: {fault}"),
+            (
+                schedule != "1f1b" and chunks not in (None, (1,)),
+                f"mapping.interleave = {list(chunks or ())}: options.schedule = {schedule!r} does"
+                " not interleave, needs [1], or options.schedule = '1f1b'",
+            ),
+        )
         return self
 
     @property
@@ -671,25 +660,19 @@ class Workload(Table):
 
     def starting(self, start: date | None) -> Self:
         """Return the workload with the day on which its training starts."""
-        workload = self.model_copy()
-        workload._start = start
-        return workload
+        return self.with_private(_start=start)
 
     def with_margin(self, share: float) -> Self:
         """Return the workload with that share added to its iteration times before comparison with
         its bound.
         """
-        workload = self.model_copy()
-        workload._time_margin = share
-        return workload
+        return self.with_private(_time_margin=share)
 
     def in_turn_within(self, days: float | None) -> Self:
         """Return the workload with the days of all workloads in turn, for want of a bound of its
         own; None for no bound at all.
         """
-        workload = self.having(train_days=days)
-        workload._turn_days = days
-        return workload
+        return self.having(train_days=days).with_private(_turn_days=days)
 
     @property
     def takes_turns(self) -> bool:

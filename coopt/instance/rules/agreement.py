@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, product
 
 from coopt.instance.base import Entry
 from coopt.instance.fibre_lists import missing_fibre
@@ -22,22 +22,11 @@ from coopt.instance.rules.couplings import (
     site_disagreements,
     unsearched_runners_up,
 )
-from coopt.instance.texts import alternatives, both, broken, numbers
+from coopt.instance.texts import alternatives, both, broken, numbers, that_hold
 from coopt.instance.workload import BOUNDS, ONE_BOUND, Workload
 
 MOST_IDLE_SITES = 1000
 MAX_NAMED = 4  # maximum number of products named in a complaint
-
-
-def fabric_disagreements(instance: Question) -> Iterator[str]:
-    """Yield sentences about networks that cannot be wired or are inconsistent with other tables."""
-    if not instance.network.given:
-        yield from _ports(instance)
-    yield from _planes(instance)
-    yield from _fill(instance)
-    yield from _discipline(instance)
-    yield from _switches(instance)
-    yield from _cables(instance)
 
 
 def _switches(instance: Question) -> Iterator[str]:
@@ -97,17 +86,24 @@ def _cables(instance: Question) -> Iterator[str]:
         **dict.fromkeys(instance.several_networks if network.fibre else (), True),
         "[[existing]]": network.fibre and instance.existing,
     }
-    given = [key for key, is_given in others.items() if is_given]
-    if given:
-        yield (
+    given = that_hold(others)
+    yield from broken(
+        (
+            given,
             f"{key}: is not supported with {both(given)}, needs a question without"
-            f" {'them' if len(given) > 1 else 'this'}, or {without}"
-        )
-    if unknown:
-        yield (
+            f" {'them' if len(given) > 1 else 'this'}, or {without}",
+        ),
+        (
+            unknown,
             f"{key}: the racks of {both(unknown)} are not stated, needs `racks` in the table of"
-            f" each HB domain, or {without}"
-        )
+            f" each HB domain, or {without}",
+        ),
+    )
+
+
+def _wired(instance: Question) -> Iterator[str]:
+    """Yield what keeps NICs, switches and optics of a network that is not given from joining."""
+    return iter(()) if instance.network.given else _ports(instance)
 
 
 def _ports(instance: Question) -> Iterator[str]:
@@ -284,47 +280,6 @@ def _discipline(instance: Question) -> Iterator[str]:
 TCP_GBIT_S = 25.0  # rate up to which the efficiency of TCP is known
 
 
-def disagreements(instance: Question) -> Iterator[str]:
-    """Yield sentences about inconsistent parts of an instance."""
-    if instance.catalog.files:
-        yield (
-            "catalog.files: this question was not loaded from a file, needs `coopt.load` to read"
-            " them"
-        )
-    yield from _missing_bounds(instance)
-    yield from _repeated_names(instance)
-    yield from fabric_disagreements(instance)
-    yield from _domains(instance)
-    yield from _racks(instance)
-    yield from _workloads(instance)
-    yield from exclusions(instance)
-    yield from unsearched_runners_up(instance)
-    yield from site_disagreements(instance)
-    yield from robust_disagreements(instance)
-    yield from partition_disagreements(instance)
-    yield from mixed_disagreements(instance)
-    yield from phase_disagreements(instance)
-    yield from direct_disagreements(instance)
-    yield from switch_disagreements(instance)
-    yield from _failures(instance)
-    yield from _idle_elsewhere(instance)
-    yield from _idle_gpus(instance)
-    yield from _timed_objective(instance)
-    yield from _in_turn(instance)
-
-
-def open_disagreements(instance: Question) -> Iterator[str]:
-    """Yield sentences about parts that are inconsistent with open lists, whose choices are
-    questions of their own.
-    """
-    yield from _missing_bounds(instance)
-    yield from regrets_of_choices(instance)
-    yield from _shared_batches(instance)
-    yield from _idle_elsewhere(instance)
-    yield from mixed_disagreements(instance)
-    yield from _racks(instance)
-
-
 def _shared_batches(instance: Question) -> Iterator[str]:
     """Yield tolerances of batches that sites take equal shares of."""
     return broken(
@@ -439,14 +394,15 @@ def _timed_objective(instance: Question) -> Iterator[str]:
 
 def _failures(instance: Question) -> Iterator[str]:
     """Yield complaints about failure rates together with shared NICs."""
-    if instance.availability is None:
-        return
-    hosted, sharing = instance.availability.rates.gpus_per_host, instance.network.gpus_per_nic
-    if any(hosted % gpus for gpus in sharing):
-        yield (
+    terms, sharing = instance.availability, instance.network.gpus_per_nic
+    hosted = 0 if terms is None else terms.rates.gpus_per_host
+    return broken(
+        (
+            any(hosted % gpus for gpus in sharing),
             f"network.gpus_per_nic = {numbers(sharing)}: GPUs that share a NIC have to be in one"
-            f" host, needs divisors of availability.rates.gpus_per_host = {hosted}"
+            f" host, needs divisors of availability.rates.gpus_per_host = {hosted}",
         )
+    )
 
 
 def _idle_gpus(instance: Question) -> Iterator[str]:
@@ -537,16 +493,18 @@ def _racks(instance: Question) -> Iterator[str]:
     hall = instance.network.hall
     for domain in instance.network.hb_domains:
         name = f"HB domain {domain.name!r}"
-        if hall.cooling == "air" and domain.cooling is None:
-            yield (
+        yield from broken(
+            (
+                hall.cooling == "air" and domain.cooling is None,
                 f"network.hall.cooling = 'air': {name} does not state its cooling, needs `cooling`"
-                " in its table"
-            )
-        if (hall.cooling, domain.cooling) == ("air", "liquid"):
-            yield (
+                " in its table",
+            ),
+            (
+                (hall.cooling, domain.cooling) == ("air", "liquid"),
                 f"network.hall.cooling = 'air': {name} is cooled by liquid, needs"
-                " cooling = 'liquid', or network.hb_domains without it"
-            )
+                " cooling = 'liquid', or network.hb_domains without it",
+            ),
+        )
         for key, load in instance.rack_loads(domain).items():
             if load.amount is None or domain.racks is None:
                 missing = "host_w_per_gpu" if load.unit == "kW" else "kg"
@@ -645,3 +603,35 @@ def direct_disagreements(instance: Question) -> Iterator[str]:
             " (second in network.link_reach_m), needs one that does",
         ),
     )
+
+
+def _catalog_files(instance: Question) -> Iterator[str]:
+    """Yield a complaint about catalog files, which only instances from files have read."""
+    return broken(
+        (
+            instance.catalog.files,
+            "catalog.files: this question was not loaded from a file, needs `coopt.load` to read"
+            " them",
+        )
+    )
+
+
+FABRIC_RULES = (_wired, _planes, _fill, _discipline, _switches, _cables)
+RULES = (
+    *(_catalog_files, _missing_bounds, _repeated_names, *FABRIC_RULES, _domains, _racks),
+    *(_workloads, exclusions, unsearched_runners_up, site_disagreements, robust_disagreements),
+    *(partition_disagreements, mixed_disagreements, phase_disagreements, direct_disagreements),
+    *(switch_disagreements, _failures, _idle_elsewhere, _idle_gpus, _timed_objective, _in_turn),
+)
+OPEN_RULES = (
+    *(_missing_bounds, regrets_of_choices, _shared_batches, _idle_elsewhere, mixed_disagreements),
+    _racks,
+)
+"""Rules of questions with open lists, whose choices are questions of their own."""
+
+
+def disagreements(
+    instance: Question, rules: Iterable[Callable[[Question], Iterator[str]]] = RULES
+) -> Iterator[str]:
+    """Yield sentences about inconsistent parts of an instance."""
+    return chain.from_iterable(rule(instance) for rule in rules)

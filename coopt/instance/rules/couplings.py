@@ -24,7 +24,7 @@ from coopt.instance.couplings import (
 from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.question import Question
-from coopt.instance.texts import alternatives, both, broken, counted, numbers
+from coopt.instance.texts import alternatives, both, broken, counted, numbers, that_hold
 from coopt.instance.variants import bounded, list_prices
 
 
@@ -181,8 +181,7 @@ def partition_disagreements(instance: Question) -> Iterator[str]:
 
 def one_number(instance: Question, reason: str) -> Iterator[str]:
     """Refuse several numbers of GPUs where exactly one is required."""
-    counts = numbers(instance.cluster.gpus)
-    need = f"cluster.gpus = {counts}: {reason}, needs one number"
+    need = f"cluster.gpus = {numbers(instance.cluster.gpus)}: {reason}, needs one number"
     return broken((instance.cluster.has_several_counts, need))
 
 
@@ -191,24 +190,35 @@ def mixed_disagreements(instance: Question) -> Iterator[str]:
     if not instance.sharing.mixed_gpus:
         return
     names = [gpu.name for gpu in instance.cluster.generations]
-    asked = [name for name, is_asked in further_tables(instance).items() if is_asked]
+    asked = that_hold(further_tables(instance))
     key = "sharing.mixed_gpus = true"
-    if instance.sharing.mode != "partition":
-        yield f"{key}: sharing.mode = {instance.sharing.mode!r}, needs 'partition'"
-    if not names:
-        yield f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs"
-    if asked:
-        yield (
+    sold = {
+        hb.name: [name for name in names if not hb.gpus or name in hb.gpus]
+        for hb in instance.network.hb_domains
+    }
+    yield from broken(
+        (
+            instance.sharing.mode != "partition",
+            f"{key}: sharing.mode = {instance.sharing.mode!r}, needs 'partition'",
+        ),
+        (
+            not names,
+            f"{key}: cluster.gpu = {instance.cluster.gpu.name!r}, needs a list of several GPUs",
+        ),
+        (
+            asked,
             f"{key}: is not supported together with {both(asked)}, needs a question without"
-            f" {'them' if len(asked) > 1 else 'this'}, or mixed_gpus = false"
-        )
-    for hb in instance.network.hb_domains:
-        sold = [name for name in names if not hb.gpus or name in hb.gpus]
-        if names and len(sold) != 1:
-            yield (
-                f"{key}: HB domain {hb.name!r} is sold with {both(sold) or 'none'} of cluster.gpu,"
-                " needs exactly one in its `gpus`"
+            f" {'them' if len(asked) > 1 else 'this'}, or mixed_gpus = false",
+        ),
+        *(
+            (
+                names and len(gpus) != 1,
+                f"{key}: HB domain {hb!r} is sold with {both(gpus) or 'none'} of cluster.gpu,"
+                " needs exactly one in its `gpus`",
             )
+            for hb, gpus in sold.items()
+        ),
+    )
 
 
 def _discounts(instance: Question) -> Iterator[str]:
@@ -312,8 +322,7 @@ def _border(instance: Question) -> Iterator[str]:
         ),
     )
     for w, wan in enumerate(instance.wan):
-        fitting = wan.optics_in(switch, mates=network.mates)
-        reaches_km = [optic.reach_m / 1000 for optic in fitting]
+        reaches_km = [optic.reach_m / 1000 for optic in wan.optics_in(switch, mates=network.mates)]
         need = f"needs an optic of {rate:g} Gbit/s in wan[{w}].optics that reaches its km"
         yield from broken(
             (
@@ -387,21 +396,24 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
         (
             len(phases) == 1,
             "phase: there is only one phase, needs at least two, or no [[phase]]",
-        )
+        ),
+        *(
+            rule
+            for number, (start, phase) in enumerate(pairwise(phases), start=1)
+            for rule in (
+                (
+                    phase.year <= start.year,
+                    f"phase[{number}].year = {phase.year:g}: needs a year after that of the"
+                    f" previous phase, {start.year:g}",
+                ),
+                (
+                    phase.gpus < start.gpus,
+                    f"phase[{number}].gpus = {phase.gpus}: needs at least the GPUs of the previous"
+                    f" phase, {start.gpus} (phases only add)",
+                ),
+            )
+        ),
     )
-    for number, (start, phase) in enumerate(pairwise(phases), start=1):
-        yield from broken(
-            (
-                phase.year <= start.year,
-                f"phase[{number}].year = {phase.year:g}: needs a year after that of the previous"
-                f" phase, {start.year:g}",
-            ),
-            (
-                phase.gpus < start.gpus,
-                f"phase[{number}].gpus = {phase.gpus}: needs at least the GPUs of the previous"
-                f" phase, {start.gpus} (phases only add)",
-            ),
-        )
     yield from _named_workloads(instance)
     yield from _not_phased(instance)
 
