@@ -99,6 +99,23 @@ SEQ = 4096
 COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 WIDTHS = ("hidden_size", "n_embd", "d_model", "dim")
 HEADS = ("num_attention_heads", "n_head", "n_heads")
+KV_HEADS = ("num_key_value_heads", "num_attention_groups", "n_kv_heads", "multi_query_group_num")
+OUTPUT_GATES = ("attn_output_gate", "attention_output_gate", "mla_use_output_gate")
+EXPERTS = (
+    *("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"),
+    "num_moe_experts",
+)
+CHOSEN_EXPERTS = (
+    *("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk"),
+    *("moe_top_k", "moe_k", "top_k_experts"),
+)
+FIRST_MIXED = (
+    *("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers"),
+    "moe_layer_num_skipped",
+)
+TOWER_HEADS = ("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
+TOWER_FFN = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
+MERGE_SIZES = ("spatial_merge_size", "merge_size")
 ATTENTION, SPARSE, WINDOWED = "attention", "sparse", "windowed"
 LINEAR, MAMBA, NONE = "linear", "mamba-2", "none"
 LAYER_TYPES = {
@@ -228,9 +245,7 @@ class Reader:
 
     def _attention(self, text: Keys) -> Values:
         """Return the keys of attention that a table holds."""
-        heads = text.number(*HEADS)
-        if not heads:
-            raise text.refuse(text.has(*HEADS) or HEADS[0], "a number of at least 1")
+        heads = text.number(*HEADS, least=1)
         latent = text.number("kv_lora_rank", default=0)
         rope, nope = (
             text.number("qk_rope_head_dim", default=0),
@@ -239,13 +254,7 @@ class Reader:
         size = text.number(
             "head_dim", "attention_head_dim", "kv_channels", "qk_head_dim", default=0
         )
-        kv_names = (
-            "num_key_value_heads",
-            "num_attention_groups",
-            "n_kv_heads",
-            "multi_query_group_num",
-        )
-        values: Values = {"heads": heads, "kv_heads": text.number(*kv_names, default=heads)}
+        values: Values = {"heads": heads, "kv_heads": text.number(*KV_HEADS, default=heads)}
         if latent:
             values |= {
                 "kv_heads": heads,
@@ -258,13 +267,12 @@ class Reader:
                 divisor = f"a divisor of hidden_size = {self._hidden}"
                 raise text.refuse(text.has(*HEADS) or HEADS[0], divisor)
             values["head_dim"] = size or self._hidden // heads
-        values["value_dim"] = text.number("v_head_dim", default=0)
-        values["q_rank"] = text.number("q_lora_rank", "share_q_dim", default=0)
-        if values["value_dim"] == values["head_dim"]:
-            values["value_dim"] = 0
-        gate_names = ("attn_output_gate", "attention_output_gate", "mla_use_output_gate")
-        values["output_gate"] = text.flag(*gate_names, default=self._family.gates_output)
-        return values
+        value_dim = text.number("v_head_dim", default=0)
+        return values | {
+            "value_dim": 0 if value_dim == values["head_dim"] else value_dim,
+            "q_rank": text.number("q_lora_rank", "share_q_dim", default=0),
+            "output_gate": text.flag(*OUTPUT_GATES, default=self._family.gates_output),
+        }
 
     def _mixers(self) -> Values:
         """Return the keys of mixers, by the layers that have each."""
@@ -302,8 +310,7 @@ class Reader:
     def _layer_kinds(self) -> list[str]:
         """Return the kind of mixer of every layer."""
         text, count = self._text, self._layers
-        pattern = self._pattern()
-        if pattern:
+        if pattern := self._pattern():
             return pattern
         blocks = text.entries("layers_block_type", count) or text.entries("layer_types", count)
         if blocks:
@@ -348,14 +355,11 @@ class Reader:
     def _kinds_by_rule(self) -> list[str]:
         """Return the kinds that intervals, lists of layers and switches say."""
         text, layers = self._text, range(self._layers)
-        listed = text.entries("attn_type_list", self._layers)
-        if listed:
+        if listed := text.entries("attn_type_list", self._layers):
             return [ATTENTION if kind else LINEAR for kind in listed]
-        listed = text.entries("hybrid_layer_pattern", self._layers)
-        if listed:
+        if listed := text.entries("hybrid_layer_pattern", self._layers):
             return [WINDOWED if kind else ATTENTION for kind in listed]
-        linear = text.table("linear_attn_config")
-        if linear:
+        if linear := text.table("linear_attn_config"):
             full = linear.numbers("full_attn_layers")
             if len(full) + len(linear.numbers("kda_layers")) != self._layers:
                 raise linear.refuse(
@@ -363,8 +367,7 @@ class Reader:
                     f"all {self._layers} layers in either full_attn_layers or kda_layers",
                 )
             return [ATTENTION if layer + 1 in full else LINEAR for layer in layers]
-        every = text.number("full_attention_interval", default=0)
-        if every:
+        if every := text.number("full_attention_interval", default=0):
             return [LINEAR if (layer + 1) % every else ATTENTION for layer in layers]
         every = text.number("layer_group_size", default=0)
         if every > 1:
@@ -410,8 +413,7 @@ class Reader:
     def _windowed_attention(self, own: Values) -> Values:
         """Return the attention of layers with a window, which may have a shape of its own."""
         text = self._text
-        other = text.table("attention_other_setting")
-        if other:
+        if other := text.table("attention_other_setting"):
             return own | {key: value for key, value in self._attention(other).items() if value}
         swa = {
             "heads": "swa_num_attention_heads",
@@ -449,8 +451,7 @@ class Reader:
     def _scan(self) -> Values:
         """Return the linear mixer of a family."""
         text = self._text
-        config = text.table("linear_attn_config")
-        if config:  # Kimi
+        if config := text.table("linear_attn_config"):  # Kimi
             heads, size = config.number("num_heads"), config.number("head_dim")
             full = config.flag("use_full_rank_gate")
             values = {"kind": "kda", "heads": heads, "head_dim": size, "groups": heads}
@@ -514,12 +515,11 @@ class Reader:
             "index_tokens": text.number("index_topk"),
         }
         text.value("num_hash_layers", default=None)
-        kinds_of = Counter(ratios)
         mixers = [
             {"kind": "attention", "layers": layers, "compression": max(ratio, 1)}
             | _filled_table(own)
             | (index if 1 < ratio < 16 else {})
-            for ratio, layers in kinds_of.items()
+            for ratio, layers in Counter(ratios).items()
         ]
         # the layers of the first kind are those that the model's own keys describe
         first = mixers.pop(0)
@@ -529,14 +529,14 @@ class Reader:
     def _feed_forward(self) -> Values:
         """Return the keys of feed-forward parts."""
         text = self._text
-        expert_names = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
-        experts = text.number(*expert_names, "num_moe_experts", default=0)
+        experts = text.number(*EXPERTS, default=0)
         dense = text.number("dense_intermediate_size", "intermediate_size_mlp", default=0)
         wide_names = ("intermediate_size", "ffn_hidden_size", "n_inner", "hidden_dim")
         wide = text.number(*wide_names, default=0)
-        values: Values = {"gated": self._gated()}
-        if self._own_ffn is not None:
-            values["ffn_layers"] = len(self._own_ffn)
+        values: Values = {
+            "gated": self._gated(),
+            **({} if self._own_ffn is None else {"ffn_layers": len(self._own_ffn)}),
+        }
         shared = text.number("shared_intermediate_size", default=0)
         if not experts:
             is_shared = self._kind == "granitemoehybrid"
@@ -547,16 +547,10 @@ class Reader:
             return values | {"ffn": width}
         ffn = text.number("moe_intermediate_size", "moe_ffn_hidden_size", default=wide)
         plain = self._plain_layers()
-        top_names = (
-            "num_experts_per_tok",
-            "num_experts_per_token",
-            "experts_per_token",
-            "moe_topk",
-        )
         values |= {
             "ffn": ffn,
             "experts": experts,
-            "top_k": text.number(*top_names, "moe_top_k", "moe_k", "top_k_experts"),
+            "top_k": text.number(*CHOSEN_EXPERTS),
             "shared_ffn": self._shared(ffn, shared),
             "expert_latent": text.number("routed_expert_hidden_size", "moe_latent_size", default=0),
         }
@@ -597,11 +591,9 @@ class Reader:
         text, count = self._text, self._layers
         if self._own_ffn is not None:
             return self._own_ffn.count("dense")
-        listed = text.entries("is_moe_layer", count)
-        if listed:
+        if listed := text.entries("is_moe_layer", count):
             return sum(not is_mixed for is_mixed in listed)
-        kinds = text.entries("mlp_layer_types", count)
-        if kinds:
+        if kinds := text.entries("mlp_layer_types", count):
             return sum(kind == "dense" for kind in kinds)
         frequency = text.value("moe_layer_freq", default=1) or 1
         if isinstance(frequency, list):
@@ -613,8 +605,7 @@ class Reader:
         if step:
             return count - count // step
         skipped = text.numbers("mlp_only_layers")
-        first_names = ("first_k_dense_replace", "moe_layer_start_index", "num_dense_layers")
-        first = text.number(*first_names, "moe_layer_num_skipped", default=0)
+        first = text.number(*FIRST_MIXED, default=0)
         last = text.number("moe_layer_end_index", default=count - 1) + 1
         every = text.number("decoder_sparse_step", "moe_layer_interval", default=frequency)
         mixed = [
@@ -638,23 +629,14 @@ class Reader:
         hidden = vision.number("hidden_size", "embed_dim", "width", "vt_hidden_size")
         if vision.has("embed_dim") and vision.has("hidden_size"):  # Qwen2-VL
             hidden = vision.number("embed_dim")
-        head_names = ("num_attention_heads", "num_heads", "heads", "vt_num_attention_heads")
-        heads = vision.number(*head_names)
-        if not heads:
-            raise vision.refuse(str(vision.has(*head_names)), "a number of at least 1")
+        heads = vision.number(*TOWER_HEADS, least=1)
         if hidden % heads:
             key = vision.has("embed_dim", "hidden_size", "width", "vt_hidden_size")
             raise vision.refuse(str(key), f"a multiple of its number of heads, {heads}")
         ratio = vision.value("mlp_ratio", default=4)
-        ffn_names = ("intermediate_size", "vt_intermediate_size", "mlp_hidden_size")
-        merge_names = ("spatial_merge_size", "merge_size")
-        merge = (
-            vision.number(*merge_names, default=self._outer.number(*merge_names, default=0)) ** 2
-        )
-        patch_names = ("patch_size", "vt_patch_size")
-        patch = vision.number(*patch_names, default=14)
-        if not patch:
-            raise vision.refuse(str(vision.has(*patch_names)), "a number of at least 1")
+        outer_merge = self._outer.number(*MERGE_SIZES, default=0)
+        merge = vision.number(*MERGE_SIZES, default=outer_merge) ** 2
+        patch = vision.number("patch_size", "vt_patch_size", default=14, least=1)
         side = vision.value("image_size", "init_pos_emb_height", default=0)
         if isinstance(side, list) and side and side.count(side[0]) == len(side):
             side = side[0]
@@ -666,23 +648,23 @@ class Reader:
                 " per image and one image per sequence are assumed"
             )
         merge = merge or (4 if self._kind.startswith(MERGING) else 1)
-        deep = vision.numbers("deepstack_visual_indexes")
         is_pixtral = vision.value("model_type", default="") == "pixtral"
         gated = is_pixtral or vision.value("hidden_act", default="") == "silu"
         wide = int(ratio * hidden) if isinstance(ratio, int | float) else 4 * hidden
-        encoder = {
-            "layers": layers,
-            "hidden": hidden,
-            "heads": heads,
-            "head_dim": hidden // heads,
-            "ffn": vision.number(*ffn_names, default=wide),
-            "gated": gated,
-            "tokens": max(tokens // merge * merge, merge),
-            "merge": merge,
-            "projector": self._projector(hidden * merge),
-            "projectors": 1 + len(deep),
-        }
-        return [encoder]
+        return [
+            {
+                "layers": layers,
+                "hidden": hidden,
+                "heads": heads,
+                "head_dim": hidden // heads,
+                "ffn": vision.number(*TOWER_FFN, default=wide),
+                "gated": gated,
+                "tokens": max(tokens // merge * merge, merge),
+                "merge": merge,
+                "projector": self._projector(hidden * merge),
+                "projectors": 1 + len(vision.numbers("deepstack_visual_indexes")),
+            }
+        ]
 
     def _projector(self, merged: int) -> int:
         """Return the width inside the projector of a tower; 0 where it is one matrix."""

@@ -66,7 +66,7 @@ class Keys:
         given = " is missing," if value is None else f" = {cut(text, LONGEST_VALUE)}:"
         return InstanceError(f"{self.place}: {name}{given} needs {need}")
 
-    def number(self, *names: str, default: Any = MISSING) -> int:
+    def number(self, *names: str, default: Any = MISSING, least: int = 0) -> int:
         """Return a whole number; a list of one number for every layer counts as that number."""
         value, name = self.value(*names, default=default), self.has(*names) or names[0]
         if isinstance(value, list) and value and all(part == value[0] for part in value):
@@ -75,6 +75,8 @@ class Keys:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_COUNT:
             raise self.refuse(name, f"a whole number from 0 to {MAX_COUNT:,}")
+        if value < least:
+            raise self.refuse(name, f"a number of at least {least}")
         return value
 
     def flag(self, *names: str, default: bool = False) -> bool:
