@@ -24,7 +24,7 @@ from coopt.cli.arguments import (
     a_file,
     answer,
     check_folder,
-    check_place,
+    check_places,
     instance_argument,
     note,
     with_settings,
@@ -117,8 +117,7 @@ def solve(
 
     values = dict(settings)
     question = load(instance, values)
-    if output is not None:
-        check_place(output, instance)
+    check_places([output], instance)
     with progress_shown(note) as on_progress:
         found = solve(question, on_progress=on_progress, **options)
         plan = with_replaced(assess(question, found), values)

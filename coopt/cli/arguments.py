@@ -24,7 +24,14 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from coopt.instance.texts import InstanceError, alternatives, check_digits, toml_text, write_text
+from coopt.instance.texts import (
+    InstanceError,
+    alternatives,
+    check_digits,
+    that_hold,
+    toml_text,
+    write_text,
+)
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -123,13 +130,15 @@ def check_place(output: str, *others: str) -> None:
             for other in map(Path, others)
             if file == other or (file.exists() and other.exists() and file.samefile(other))
         ]
-        refusals = {
-            "is a folder, needs the name of a file": file.is_dir(),
-            "is not a regular file, needs the name of one": file.exists() and not file.is_file(),
-            f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
-            " writes too, needs another name": bool(same),
-        }
-        for refusal in (text for text, holds in refusals.items() if holds):
+        for refusal in that_hold(
+            {
+                "is a folder, needs the name of a file": file.is_dir(),
+                "is not a regular file, needs the name of one": file.exists()
+                and not file.is_file(),
+                f"is the same file as {''.join(map(str, same[:1]))}, which this command reads or"
+                " writes too, needs another name": bool(same),
+            }
+        ):
             raise InstanceError(f"{output}: {refusal}")
         with tempfile.TemporaryFile(dir=Path(os.path.realpath(file)).parent):
             pass

@@ -15,7 +15,7 @@ from coopt.cli.arguments import (
     TIME_LIMIT,
     Settings,
     answer,
-    check_place,
+    check_places,
     check_single,
     instance_argument,
     part_option,
@@ -139,8 +139,7 @@ def prove(
     from coopt.solving.proofs.search import prove
 
     output = None if output == "-" else output
-    if output is not None:
-        check_place(output, instance, plan)
+    check_places([output], instance, plan)
     text = proof_json(
         prove(load(instance, dict(settings)), plan, time_limit_s=time_limit_s, gap=gap)
     )
@@ -234,8 +233,7 @@ def simulate(
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
     names = parts_asked(question, decided_plan, part)
     check_single(names, "--trace", trace)
-    if trace is not None:
-        check_place(trace, instance, plan)
+    check_places([trace], instance, plan)
     records: list[TraceRecord] = []
     simulation = simulate(
         question, decided_plan, part=part, trace=None if trace is None else records

@@ -10,7 +10,6 @@ from coopt.cli.arguments import (
     TIME_LIMIT,
     Settings,
     answer_parts,
-    check_place,
     check_places,
     check_single,
     instance_argument,
@@ -164,8 +163,7 @@ def route(
     question, decided_plan = decided(load(instance, dict(settings)), read_plan(plan))
     names = parts_asked(question, decided_plan, part)
     check_single(names, "--links", links)
-    if links is not None:
-        check_place(links, instance, plan)
+    check_places([links], instance, plan)
     routings = [
         (
             name,
@@ -183,8 +181,9 @@ def route(
         for name in names
     ]
     (_, routing), *_ = routings
-    loads = f"loads of {len(routing.links):,} bundles of links"
-    write_file(links, lambda: links_csv(routing), loads)
+    write_file(
+        links, lambda: links_csv(routing), f"loads of {len(routing.links):,} bundles of links"
+    )
     answer_parts(routings, lambda routing: rendered(routing_report(routing)), as_json=as_json)
 
 
@@ -212,5 +211,8 @@ def faults(instance: str, settings: Settings, plan: str, part: str | None, as_js
         if part in cores
         else parts_asked(question, decided_plan, part) + (cores if part is None else ())
     )
-    losses = ((name, plan_faults(question, decided_plan, part=name)) for name in names)
-    answer_parts(losses, lambda faults: rendered(faults_report(faults)), as_json=as_json)
+    answer_parts(
+        ((name, plan_faults(question, decided_plan, part=name)) for name in names),
+        lambda faults: rendered(faults_report(faults)),
+        as_json=as_json,
+    )

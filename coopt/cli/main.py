@@ -96,8 +96,9 @@ class LazyGroup(click.Group):
                 and option is not None
                 and error.ctx.get_parameter_source(str(option.name)) is ParameterSource.DEFAULT_MAP
             ):
-                text = f"{error.message.rstrip('.')}, in {config_file()}"
-                raise click.BadParameter(text, error.ctx, option) from None
+                raise click.BadParameter(
+                    f"{error.message.rstrip('.')}, in {config_file()}", error.ctx, option
+                ) from None
             raise
         except InstanceError as error:
             for complaint in error.complaints:

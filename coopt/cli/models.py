@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from coopt.cli.arguments import a_file, answer, check_place, note, write_file
+from coopt.cli.arguments import a_file, answer, check_places, note, write_file
 
 
 @click.group()
@@ -41,8 +41,7 @@ def import_(
     from coopt.report.models import parameter_figures, parameter_report
     from coopt.report.words import rendered
 
-    if output is not None:
-        check_place(output, file)
+    check_places([output], file)
     read = imported(Path(file), name, seq)
     entry = entries_toml({"model": read.model})
     for text in read.notes:

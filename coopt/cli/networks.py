@@ -21,7 +21,6 @@ from coopt.cli.arguments import (
     answer,
     catalog_kind,
     catalog_name,
-    check_place,
     check_places,
     note,
     settings_option,
@@ -205,11 +204,9 @@ def bom(
         raise click.UsageError(
             "--set: a plan is given, but only values of an instance can be set, needs an instance."
         )
-    if table is not None:
-        check_place(table, source)
-    bill_source = load(source, dict(settings)) if settings else source
+    check_places([table], source)
     bill = bom(
-        bill_source,
+        load(source, dict(settings)) if settings else source,
         None if plan is None else read_plan(plan),
         design=design,
         beside=beside,

@@ -279,8 +279,7 @@ def calibrate(
     measured = table_rows + log_rows
     check_globs(rows, [row.id for row in measured])
     check_places((output, table), *files)
-    read = f"{counted(len(log_rows), 'row')} from the logs"
-    write_file(table, lambda: table_of(log_rows), read)
+    write_file(table, lambda: table_of(log_rows), f"{counted(len(log_rows), 'row')} from the logs")
     report, lines, document = (
         _fitted_to_prior(measured, sets, links)
         if posterior or log_rows or links
@@ -407,15 +406,20 @@ def fits(
     from coopt.report.words import rendered
     from coopt.validation.fits import fits_of
 
-    given = {
-        "gpu": gpu,
-        "gpus": gpus,
-        "batch": batch,
-        "seq": seq,
-        "precision": precision,
-        "software": software,
-    }
-    answers = fits_of(question, given, limits, dict(settings), top)
+    answers = fits_of(
+        question,
+        {
+            "gpu": gpu,
+            "gpus": gpus,
+            "batch": batch,
+            "seq": seq,
+            "precision": precision,
+            "software": software,
+        },
+        limits,
+        dict(settings),
+        top,
+    )
     document = json.dumps({"workloads": [one.model_dump() for one in answers]}, indent=2)
     answer(document if as_json else rendered(fits_report(answers)))
     click.get_current_context().exit(0 if any(one.fitting for one in answers) else INFEASIBLE)

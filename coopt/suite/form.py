@@ -27,7 +27,7 @@ from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.catalog import sentences
 from coopt.instance.quotes import validated
 from coopt.instance.schema import Instance, overridden
-from coopt.instance.texts import InstanceError, alternatives, read_text, read_toml
+from coopt.instance.texts import InstanceError, alternatives, read_text, read_toml, refuse
 from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS
 
@@ -90,17 +90,21 @@ class CaseGrid(Table):
         axes_of_columns: dict[str, str] = {}
         for axis in self.vary:
             column = column_of(axis)
-            if not column or column[0].isdigit():
-                raise ValueError(f"vary.{axis!r}: needs a name that begins with a letter")
-            if column in COLUMNS:
-                raise ValueError(
-                    f"vary.{axis}: {column!r} is a column of every result, needs another name"
-                )
-            if column in axes_of_columns:
-                raise ValueError(
-                    f"vary.{axis}: writes the same column as {axes_of_columns[column]!r}, needs"
-                    " another name"
-                )
+            refuse(
+                (
+                    not column or column[0].isdigit(),
+                    f"vary.{axis!r}: needs a name that begins with a letter",
+                ),
+                (
+                    column in COLUMNS,
+                    f"vary.{axis}: {column!r} is a column of every result, needs another name",
+                ),
+                (
+                    column in axes_of_columns,
+                    f"vary.{axis}: writes the same column as {axes_of_columns.get(column)!r},"
+                    " needs another name",
+                ),
+            )
             axes_of_columns[column] = axis
         return self
 
