@@ -56,20 +56,20 @@ def of_choices(
     )
     opening, *remainder = explanation.sentences
     untried = [*explanation.untried, *missed]
-    sentences = (
-        f"With {optimum.chosen.text}: {opening[0].lower()}{opening[1:]}",
-        *(say.of_rival(kind, explanation.value, rival) for rival in rivals),
-        *left_out_of_sums(question, (rival.part for rival in rivals)),
-        f"What follows is about plans with {optimum.chosen.text} alone.",
-        *remainder,
-        *([say.of_untried(missed)] if missed else []),
+    return explanation.model_copy(
+        update={
+            "rivals": (*rivals, *explanation.rivals),
+            "untried": tuple(untried),
+            "sentences": (
+                f"With {optimum.chosen.text}: {opening[0].lower()}{opening[1:]}",
+                *(say.of_rival(kind, explanation.value, rival) for rival in rivals),
+                *left_out_of_sums(question, (rival.part for rival in rivals)),
+                f"What follows is about plans with {optimum.chosen.text} alone.",
+                *remainder,
+                *([say.of_untried(missed)] if missed else []),
+            ),
+        }
     )
-    update = {
-        "rivals": (*rivals, *explanation.rivals),
-        "untried": tuple(untried),
-        "sentences": sentences,
-    }
-    return explanation.model_copy(update=update)
 
 
 def _no_choice(

@@ -34,8 +34,9 @@ WITH_PLAN_S = 150.0
 
 
 def unknown(study: Inquiry, stop: UnprovenError) -> Explanation:
-    sentence = f"The search ended ({stop}) before a best plan was proven."
-    return study.explanation("unknown", (sentence,))
+    return study.explanation(
+        "unknown", (f"The search ended ({stop}) before a best plan was proven.",)
+    )
 
 
 def explained(
@@ -195,8 +196,9 @@ def _feasible(
     told = [rival for rival in rivals if not _is_told(rival, rivals)]
     sentences += [say.of_rival(kind, share_of, rival) for rival in told]
     if prices:
-        is_all = len(prices) == price_count(asked)
-        sentences.append(say.of_prices(plan.design, prices, is_all=is_all))
+        sentences.append(
+            say.of_prices(plan.design, prices, is_all=len(prices) == price_count(asked))
+        )
     elif optimal and kind != instance.objective.billed:
         sentences.append(say.of_no_prices(kind))
     if second is not None:

@@ -296,12 +296,11 @@ def fewer_losses(instance: Instance) -> Iterator[tuple[Instance, Change, tuple[s
     for kept in (
         kept for number in reversed(range(len(lost))) for kept in combinations(lost, number)
     ):
-        change = Change(
-            limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None
-        )
         yield (
             instance.surviving({part: losses[part] for part in kept}),
-            change,
+            Change(
+                limit="robust.survive", now=text_of(lost), to=text_of(kept), least=None, share=None
+            ),
             tuple(idle_factors(instance, kept)),
         )
 

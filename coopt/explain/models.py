@@ -116,10 +116,9 @@ def _sized(instance: Instance, model: Transformer, tokens: float) -> Instance:
     """The question of one model, with so many tokens and no hurry."""
     table = instance.model_dump(by_alias=True)
     (workload,) = table["workload"]
-    flop = FLOP_PER_PARAMETER * model.parameters * tokens
     asked = {
         "model": model.model_dump(by_alias=True),
-        "compute_flop": flop,
+        "compute_flop": FLOP_PER_PARAMETER * model.parameters * tokens,
         "train_days": LONG_DAYS,
     }
     dropped = dict.fromkeys(("loss", "by", "train_tokens"))

@@ -194,8 +194,9 @@ class RivalPlans:
             return None
         design, cost, value = min(found, key=itemgetter(2))
         extra = self.study.resolver.beyond(value, self.value)
-        why = self._why(design, cost, extra)
-        return RunnerUp(value=value, regret=extra, design=design, why=why)
+        return RunnerUp(
+            value=value, regret=extra, design=design, why=self._why(design, cost, extra)
+        )
 
     def _is_other(self, plan: Plan) -> bool:
         """Whether a plan builds something else than other optics for the same network."""

@@ -126,12 +126,11 @@ def _of_design(design: Design | DirectLinks, kind: str, *, joined: bool) -> set[
     fabric = design.fabric
     if not fabric.tiers:
         return {fabric.nic.name} if joined and kind == "nic" else set()
-    names = {
+    return {
         "nic": {fabric.nic.name},
         "switch": set(fabric.switch_names),
         "optics": {name for tier in fabric.tier for name in tier.optics},
-    }
-    return names[kind]
+    }[kind]
 
 
 SOLD_AS = {"hb_domains": "hb", "nics": "nic", "switches": "switch", "optics": "optics"}

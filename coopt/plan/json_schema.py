@@ -149,8 +149,7 @@ def _one_or_many(part: dict[str, Any]) -> dict[str, Any]:
     options = _options(part)
     if len(options) == 1:
         return part
-    outside = {key: part[key] for key in ANNOTATIONS if key in part}
-    return {"anyOf": options, **outside}
+    return {"anyOf": options, **{key: part[key] for key in ANNOTATIONS if key in part}}
 
 
 def _options(part: dict[str, Any]) -> list[dict[str, Any]]:

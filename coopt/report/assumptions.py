@@ -133,8 +133,7 @@ def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> s
     worst = _worst(assumptions)
     workload, run = _asked_and_run(instance, plan, worst)
     (assumed,), other = balance_texts(workload, run.mapping.ep), worst.key.split('"')[1]
-    keys = {one.key for one in assumptions}
-    of = f"{run.name}: " if len(keys) > 1 else ""
+    of = f"{run.name}: " if len({one.key for one in assumptions}) > 1 else ""
     return f"{of}{assumed}; {_takes(instance, plan, worst)} with balance = {other}"
 
 

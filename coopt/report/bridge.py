@@ -10,7 +10,7 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from coopt.instance.mixers import AttentionLayers, Encoder
-from coopt.instance.texts import both
+from coopt.instance.texts import both, broken, that_hold
 from coopt.instance.transformer import Transformer
 from coopt.plan.parts import MappingChoice
 from coopt.report.megatron import (
@@ -117,7 +117,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         }
     elif kind in TOWERS:
         reasons = _reasons_of_towers(split, mapping, kind)
-    yield from (reason for reason, holds in reasons.items() if holds)
+    yield from that_hold(reasons)
 
 
 def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> dict[str, bool]:
@@ -133,22 +133,21 @@ def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> di
         f"projectors of at most {most}": tower.projectors <= most,
         "tokens of a rectangular image and a square merge": _image(tower) is not None,
     }
-    unsupported = {
-        f"{key} = {value}: Megatron Bridge does not support it for {kind}, needs {need}": (
-            plain and value > need
-        )
-        for key, value, need in (
-            ("dense_layers", model.dense_layers, 0),
-            ("extra_predictions", model.extra_predictions, 0),
-            ("interleave", mapping.interleave, 1),
-        )
-    }
     return {
         f"encoders of {model.name}: Megatron Bridge builds only the vision tower of {kind}, needs"
         f" {both([need for need, is_met in needs.items() if not is_met])}": (
             not all(needs.values())
         ),
-        **unsupported,
+        **{
+            f"{key} = {value}: Megatron Bridge does not support it for {kind}, needs {need}": (
+                plain and value > need
+            )
+            for key, value, need in (
+                ("dense_layers", model.dense_layers, 0),
+                ("extra_predictions", model.extra_predictions, 0),
+                ("interleave", mapping.interleave, 1),
+            )
+        },
         (
             f"sequence_parallel = False: Megatron Bridge turns it on for {kind} with experts,"
             " needs True"
@@ -191,34 +190,38 @@ def bridge_text(name: str, split: RankGrid, mapping: MappingChoice) -> str:
     `ConfigContainer.from_yaml` of Megatron Bridge reads it.
     """
     comments = [f"# {text}" for text in _comments(name, split, mapping)]
-    config = {"_target_": f"{CONFIG}.ConfigContainer", **_sections(split, mapping)}
-    text: str = yaml.safe_dump(config, sort_keys=False)
+    text: str = yaml.safe_dump(
+        {"_target_": f"{CONFIG}.ConfigContainer", **_sections(split, mapping)}, sort_keys=False
+    )
     return "\n".join(comments) + "\n" + text
 
 
-def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
-    table = rank_table(split)
+def _comments(name: str, split: RankGrid, mapping: MappingChoice) -> list[str]:
+    table, has_tower = rank_table(split), bool(split.workload.model.encoders)
     title = " ".join(f"{name}, workload {split.workload.name}".split())
-    yield f"{title}: Megatron Bridge on {split.ranks} GPUs, DP {mapping.dp}."
-    yield (
+    notes = "".join(f"Note: {remark}.\n" for remark in remarks(split, mapping, table))
+    own_notes = re.sub(r"--([\w-]+)", lambda found: f"model.{found[1].replace('-', '_')}", notes)
+    return [
+        f"{title}: Megatron Bridge on {split.ranks} GPUs, DP {mapping.dp}.",
         "Data, tokenizer, learning rate and iterations are placeholders: replace them with your"
-        " own."
-    )
-    if not table.in_place:
-        yield (
-            "Ranks are not in the order of the GPUs: `coopt export --format ranks` lists the GPU"
-            " of each rank."
-        )
-    for remark in remarks(split, mapping, table):
-        own = re.sub(r"--([\w-]+)", lambda found: "model." + found[1].replace("-", "_"), remark)
-        yield f"Note: {own}."
-    if split.workload.model.encoders:
-        yield f"Train with the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."
-        if mapping.pp > 1:
-            yield (
-                "This file puts the whole encoder on the first pipeline stage; the plan puts a"
-                " part of it on each stage."
+        " own.",
+        *broken(
+            (
+                not table.in_place,
+                "Ranks are not in the order of the GPUs: `coopt export --format ranks` lists the"
+                " GPU of each rank.",
             )
+        ),
+        *own_notes.splitlines(),
+        *broken(
+            (has_tower, f"Train with the `forward_step` of {MODELS}.qwen_vl.qwen3_vl_step."),
+            (
+                has_tower and mapping.pp > 1,
+                "This file puts the whole encoder on the first pipeline stage; the plan puts a"
+                " part of it on each stage.",
+            ),
+        ),
+    ]
 
 
 def _sections(split: RankGrid, mapping: MappingChoice) -> Sections:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.schema import Instance, question_on
+from coopt.instance.texts import that_hold
 from coopt.network.halls import NetworkHall
 from coopt.network.optics import first_unmated
 from coopt.network.orders import (
@@ -241,7 +242,7 @@ def _leaf_note(design: Design) -> str:
         f"After losing a leaf, training restarts on the other {left}": rails_taken > 1,
         f"After losing a rail, training restarts on the other {left}": True,
     }
-    return f"{next(text for text, holds in outcomes.items() if holds)} (coopt faults)."
+    return f"{that_hold(outcomes)[0]} (coopt faults)."
 
 
 def length_notes(instance: Instance, networks: Networks) -> Iterator[str]:

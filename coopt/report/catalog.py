@@ -82,12 +82,15 @@ def show_report(entries_by_kind: Mapping[str, Entry]) -> list[RenderableType]:
         )
         for kind, entry in entries_by_kind.items()
     )
-    sources = [
-        f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
-        for entry in entries_by_kind.values()
-        for source in entry.sources
-    ]
-    return pieces(*shown, TAGS, sources)
+    return pieces(
+        *shown,
+        TAGS,
+        [
+            f"[{source.tag}] {', '.join(source.fields)}: {source.source}"
+            for entry in entries_by_kind.values()
+            for source in entry.sources
+        ],
+    )
 
 
 def _price(entry: Entry) -> list[RenderableType]:

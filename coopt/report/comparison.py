@@ -56,8 +56,10 @@ def saving_tables(plan: Plan, baseline: Baseline | None) -> list[RenderableType]
     if not design.fabric.tiers or baseline is None:
         return [NO_BASELINE if design.fabric.tiers else ALONE]
     saving = saving_text(cost, baseline.cost, baseline.same_ratio)
-    sentences = f"{saving} {network_sentence(cost, baseline.cost)}".strip()
-    return [sentences, saving_table(design, cost, baseline)]
+    return [
+        f"{saving} {network_sentence(cost, baseline.cost)}".strip(),
+        saving_table(design, cost, baseline),
+    ]
 
 
 def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
@@ -81,13 +83,12 @@ def saving_table(design: Design, cost: Cost, baseline: Baseline) -> FigureTable:
         (baseline.cost.capex_usd, cost.capex_usd),
         (baseline.cost.power_w, cost.power_w),
     )
-    saved = (f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)
     return figures(
         "Compared with full bandwidth between any two GPUs",
         ("network", "built from"),
         ("$", "W"),
         rows,
-        total=("saved", "", *saved),
+        total=("saved", "", *(f"{words.exact(a - b)}{_share(a - b, a)}" for a, b in pairs)),
     )
 
 
@@ -173,8 +174,12 @@ def runners_table(plan: Plan) -> FigureTable:
         )
         for rank, runner in enumerate(plan.alternatives, start=2)
     ]
-    numbers = (f"more {'W' if kind == 'power' else '$'}", "more", "slack")
-    return figures("Runners-up", ("rank", "what differs from the plan"), numbers, rows)
+    return figures(
+        "Runners-up",
+        ("rank", "what differs from the plan"),
+        (f"more {'W' if kind == 'power' else '$'}", "more", "slack"),
+        rows,
+    )
 
 
 def differences(best_design: Design, other_design: Design) -> str:
@@ -259,11 +264,20 @@ def difference_report(difference: Difference) -> list[RenderableType]:
 
 
 def _changes_table(difference: Difference) -> FigureTable:
-    rows = [
-        (one.key, _value_text(one.before), _value_text(one.after), _change(one.before, one.after))
-        for one in difference.changes
-    ]
-    return figures("What changes", ("value",), ("before", "after", "change"), rows)
+    return figures(
+        "What changes",
+        ("value",),
+        ("before", "after", "change"),
+        [
+            (
+                one.key,
+                _value_text(one.before),
+                _value_text(one.after),
+                _change(one.before, one.after),
+            )
+            for one in difference.changes
+        ],
+    )
 
 
 def _bills_table(difference: Difference) -> FigureTable:
@@ -278,8 +292,13 @@ def _bills_table(difference: Difference) -> FigureTable:
     ]
     sums = (sum(getattr(line, name) for line in difference.bill) for name in ("usd", "w"))
     total = ("total", "", "", "", *map(_signed_number, sums))
-    numbers = ("before", "after", "change $", "change W")
-    return figures("Bill of materials", ("item", "kind"), numbers, lines, total=total)
+    return figures(
+        "Bill of materials",
+        ("item", "kind"),
+        ("before", "after", "change $", "change W"),
+        lines,
+        total=total,
+    )
 
 
 def difference_headline(difference: Difference) -> str:

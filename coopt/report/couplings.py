@@ -41,11 +41,10 @@ KINDS = {"hb": "HB domain", "nic": "NIC"}
 def coupling_tables(instance: Instance, plan: Plan, cost: Cost) -> list[RenderableType]:
     """What ties the parts, table by table; nothing where there is one that stands alone."""
     couplings = plan.couplings
-    cores = [_core(instance, core) for core in couplings.cores if couplings.ring is None]
     return pieces(
         _sites(plan) if couplings.sites else None,
         _ring(instance, plan, couplings.ring) if couplings.ring is not None else None,
-        *cores,
+        *[_core(instance, core) for core in couplings.cores if couplings.ring is None],
         _borders(instance, couplings.cores) if couplings.ring and couplings.cores else None,
         _joint_purchases(instance, plan, cost),
         _standing(instance, plan),
@@ -59,17 +58,21 @@ def _sites(plan: Plan) -> FigureTable:
     gpus = Counter[tuple[str | None, float | None]]()
     for part in plan.parts:
         gpus[part.site, part.phase] += part.design.gpus if part.design else 0
-    rows = [
-        (
-            power.site if power.phase is None else f"{power.site}, {power.phase:g}",
-            f"{shares[power.site]} of {ring.shares}" if ring else "-",
-            words.count(gpus[power.site, power.phase]),
-            words.power(power.facility_w),
-            words.power(power.facility_limit_w),
-        )
-        for power in plan.couplings.sites
-    ]
-    return figures("Sites", ("site",), ("shares", "GPUs", "draws", "supply"), rows)
+    return figures(
+        "Sites",
+        ("site",),
+        ("shares", "GPUs", "draws", "supply"),
+        [
+            (
+                power.site if power.phase is None else f"{power.site}, {power.phase:g}",
+                f"{shares[power.site]} of {ring.shares}" if ring else "-",
+                words.count(gpus[power.site, power.phase]),
+                words.power(power.facility_w),
+                words.power(power.facility_limit_w),
+            )
+            for power in plan.couplings.sites
+        ],
+    )
 
 
 def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
@@ -134,8 +137,9 @@ def _borders(instance: Instance, cores: Sequence[SharedCore]) -> FigureTable:
         for core in (border.core,)
     ]
     columns = ("site", "switches", "from each leaf")
-    numbers = ("links", "wide-area ports", "ports in all", "power")
-    return figures("Border switches", columns, numbers, rows)
+    return figures(
+        "Border switches", columns, ("links", "wide-area ports", "ports in all", "power"), rows
+    )
 
 
 def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
@@ -244,8 +248,10 @@ def _phase_bill(instance: Instance, phase: PhaseSpending, prices: str) -> list[R
         f"Bought ahead and stored: {stock}. The watts of the bill count everything bought,"
         " although stored parts draw nothing yet."
     )
-    table = bill_table(title, phase.bought, phase.capex_usd, bought_w, instance)
-    return pieces(table, kept if stock else None)
+    return pieces(
+        bill_table(title, phase.bought, phase.capex_usd, bought_w, instance),
+        kept if stock else None,
+    )
 
 
 def spending_table(plan: Plan, cost: Cost) -> FigureTable:
@@ -263,8 +269,14 @@ def spending_table(plan: Plan, cost: Cost) -> FigureTable:
         (f"{phase.year:g}", *(words.exact(round(n)) for n in (*usd, phase.power_w)))
         for phase, *usd in zip(growth, *paid.values(), strict=True)
     ]
-    total = ("total", *(words.exact(round(usd)) for usd in sums), "")
-    return figures("", ("Phase",), (*paid, "draws W"), rows, total=total, compact=True)
+    return figures(
+        "",
+        ("Phase",),
+        (*paid, "draws W"),
+        rows,
+        total=("total", *(words.exact(round(usd)) for usd in sums), ""),
+        compact=True,
+    )
 
 
 def _foresight(plan: Plan) -> str | None:

@@ -83,12 +83,14 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     if part is None and [shown.cost for shown in parts] != [plan.cost]:
         bills.insert(0, ("", plan.cost.items))
     names = tuple(Item.model_fields)
-    rows = (
-        (*(getattr(item, name) for name in names), owner)
-        for owner, items in bills
-        for item in items
+    return _csv(
+        (*names, "part"),
+        (
+            (*(getattr(item, name) for name in names), owner)
+            for owner, items in bills
+            for item in items
+        ),
     )
-    return _csv((*names, "part"), rows)
 
 
 def procurement_csv(bill: NetworksBill) -> str:

@@ -102,9 +102,11 @@ def explanation_tables(explanation: Explanation) -> dict[str, FigureTable]:
             )
             for rival in explanation.rivals
         ]
-        title = "The best design with one part changed"
         tables["rivals"] = figures(
-            title, ("part", "choice", "how the design differs"), (f"more {unit}",), rivals
+            "The best design with one part changed",
+            ("part", "choice", "how the design differs"),
+            (f"more {unit}",),
+            rivals,
         )
     if explanation.prices:
         tables["prices"] = figures(
@@ -237,8 +239,10 @@ def stages(timing: Timing) -> str:
 
 def verdict_report(verdict: Verdict) -> list[RenderableType]:
     """Accepted or rejected, then every check, those that fail first with the reason."""
-    style = "bold green" if verdict.accepted else "bold red"
-    return [Text(verdict_headline(verdict), style=style), checks_table(verdict)]
+    return [
+        Text(verdict_headline(verdict), style="bold green" if verdict.accepted else "bold red"),
+        checks_table(verdict),
+    ]
 
 
 def checks_table(verdict: Verdict) -> FigureTable:
@@ -248,12 +252,16 @@ def checks_table(verdict: Verdict) -> FigureTable:
     # What failed has to be seen without scrolling, and its reason is told only where there is one.
     columns = ("claimed", "recomputed", "ok", *(() if verdict.accepted else ("why",)))
     of = ["of"] if any(check.subject for check in verdict.checks) else []
-    rows = [
-        (name, *([check.part or check.subject] if of else []), *cells[: len(columns)])
-        for check in sorted(verdict.checks, key=lambda check: check.ok)
-        for name, *cells in (check_row(check),)
-    ]
-    return figures("Checks", ("check", *of, *columns), (), rows)
+    return figures(
+        "Checks",
+        ("check", *of, *columns),
+        (),
+        [
+            (name, *([check.part or check.subject] if of else []), *cells[: len(columns)])
+            for check in sorted(verdict.checks, key=lambda check: check.ok)
+            for name, *cells in (check_row(check),)
+        ],
+    )
 
 
 def verdict_headline(verdict: Verdict) -> str:
@@ -342,5 +350,7 @@ def certificate_report(certificate: Certificate) -> list[RenderableType]:
     rows += [
         (f"{kind[0].upper()}{kind[1:]}", words.count(n)) for kind, n in certificate.reasons.items()
     ]
-    style = "bold green" if certificate.ok else "bold red"
-    return [Text(f"{word}{how}.", style=style), facts("Proof", rows)]
+    return [
+        Text(f"{word}{how}.", style="bold green" if certificate.ok else "bold red"),
+        facts("Proof", rows),
+    ]

@@ -349,12 +349,11 @@ def split(run: WorkloadPlan) -> str:
         if inside * across > degree:
             text = f"at most {inside} in a domain x {across} across"
         parts.append(f"{name.upper()} {degree} ({text})")
-    turned = (
+    return ", ".join(parts) + (
         ", with the stages of a pipeline in neighbouring domains"
         if run.mapping.outermost == "dp"
         else ""
     )
-    return ", ".join(parts) + turned
 
 
 def degrees(mapping: MappingChoice) -> str:
@@ -394,8 +393,12 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         around = min((d - e) % direct.replicas, (e - d) % direct.replicas)
         counts[abs(t - s), around, bundle.links] += 1
     bundles = [tuple(map(words.count, (*key, count))) for key, count in sorted(counts.items())]
-    places = ("blocks apart", "distance in the ring of replicas", "links", "bundles")
-    yield figures("Bundles of links", (), places, bundles)
+    yield figures(
+        "Bundles of links",
+        (),
+        ("blocks apart", "distance in the ring of replicas", "links", "bundles"),
+        bundles,
+    )
     phases = [
         (
             SENT[phase.name],
@@ -408,8 +411,12 @@ def link_tables(direct: DirectLinks) -> Iterator[FigureTable]:
         )
         for phase in direct.phases
     ]
-    numbers = ("rate (multiple of one link)", "share forwarded by other domains", "most hops")
-    yield figures("Traffic between domains", ("phase",), numbers, phases)
+    yield figures(
+        "Traffic between domains",
+        ("phase",),
+        ("rate (multiple of one link)", "share forwarded by other domains", "most hops"),
+        phases,
+    )
 
 
 def breakdown_table(run: WorkloadPlan, name: str) -> FigureTable:
@@ -471,9 +478,12 @@ def plan_facts(instance: Instance, plan: Plan) -> list[PlanFact]:
     """
     if plan.cost is None or not plan.parts:
         return []
-    facts = [fact for part in plan.parts for fact in _of_part(instance, plan, part)]
-    rest = [*rests_on(instance, plan), *_ties(plan)]
-    return [*_totals(instance, plan, plan.cost), *rest, *facts]
+    return [
+        *_totals(instance, plan, plan.cost),
+        *rests_on(instance, plan),
+        *_ties(plan),
+        *(fact for part in plan.parts for fact in _of_part(instance, plan, part)),
+    ]
 
 
 def _ties(plan: Plan) -> Iterator[PlanFact]:
@@ -637,8 +647,9 @@ def network_facts(
     if network.gpus < domain.count * domain.size:
         mean = network.gpus / domain.count
         on_average = "" if mean == int(mean) else " on average"
-        text = f"{mean:.4g} of {domain.size} GPUs train{on_average}"
-        yield fact("In each HB domain", mean, "GPUs", text)
+        yield fact(
+            "In each HB domain", mean, "GPUs", f"{mean:.4g} of {domain.size} GPUs train{on_average}"
+        )
     yield from (
         _direct(fact, network)
         if isinstance(network, DirectLinks)

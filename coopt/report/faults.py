@@ -29,26 +29,24 @@ def faults_report(faults: Faults) -> list[RenderableType]:
         return [headline]
     times = names if len(names) > 1 else ["iteration"]
     words_of, numbers = ("part", "how training continues"), ("parts", *times)
-    outages = [
-        (
-            f"{outage.workload}: {uptime_text(outage.uptime)}.",
-            _idle_replicas(outage, faults.spares),
-        )
-        for outage in faults.interrupted
-    ]
-    unaligned = [
-        f"Rails are separate, but {words.both(COLLECTIVES[kind] for kind in workload.traffic)}"
-        f" traffic of {workload.workload} goes from one to another: the plan assumes that it is"
-        " forwarded inside the HB domain. Check that the communication library does so."
-        for workload in faults.unaligned
-    ]
     return pieces(
         headline,
         figures("After the loss of one part", words_of, numbers, map(_row, faults.faults)),
         _required(faults),
         None if faults.spares is None else _spares(faults, faults.spares),
-        *outages,
-        unaligned,
+        *[
+            (
+                f"{outage.workload}: {uptime_text(outage.uptime)}.",
+                _idle_replicas(outage, faults.spares),
+            )
+            for outage in faults.interrupted
+        ],
+        [
+            f"Rails are separate, but {words.both(COLLECTIVES[kind] for kind in workload.traffic)}"
+            f" traffic of {workload.workload} goes from one to another: the plan assumes that it is"
+            " forwarded inside the HB domain. Check that the communication library does so."
+            for workload in faults.unaligned
+        ],
     )
 
 
@@ -98,8 +96,12 @@ def _part_list(parts: Iterable[str]) -> str:
 
 def _row(fault: Fault) -> tuple[Cell, ...]:
     restart = "restart; " if fault.restarts and fault.effect != "stops" else ""
-    times = (_time(workload, of_bound=fault.slower is not None) for workload in fault.workloads)
-    return fault.part, restart + fault.remedy, words.count(fault.count), *times
+    return (
+        fault.part,
+        restart + fault.remedy,
+        words.count(fault.count),
+        *(_time(workload, of_bound=fault.slower is not None) for workload in fault.workloads),
+    )
 
 
 def _time(workload: FaultedWorkload, *, of_bound: bool) -> str:

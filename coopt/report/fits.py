@@ -44,8 +44,9 @@ def _one(fits: Fits) -> list[RenderableType]:
         for memory in fits.listed
     ]
     table = figures("Mappings that fit", ("mapping",), ("GiB", "two largest parts (GiB)"), rows)
-    said = f"{counts} {listed}" if rows else counts
-    return pieces(Text(head, style="bold"), said, table if rows else None)
+    return pieces(
+        Text(head, style="bold"), f"{counts} {listed}" if rows else counts, table if rows else None
+    )
 
 
 def _components(memory: MappingMemory, fits: Fits) -> list[RenderableType]:

@@ -12,7 +12,7 @@ from itertools import accumulate, groupby
 from coopt.instance.layouts import layout_text
 from coopt.instance.mixers import ScanLayers
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError, both
+from coopt.instance.texts import InstanceError, both, that_hold
 from coopt.instance.transformer import Software, Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import stage_layers, tp_of_experts
@@ -278,7 +278,7 @@ def _recomputed_modules(workload: Workload, mapping: MappingChoice) -> list[str]
         "norm+act": {"layernorm": True, **activations},
         "norm+ffn": {"layernorm": True, "moe": experts, "mlp": dense},
     }
-    return [name for name, is_there in names.get(mapping.recompute, {}).items() if is_there]
+    return that_hold(names.get(mapping.recompute, {}))
 
 
 def _offloaded_modules(model: Transformer, mapping: MappingChoice) -> list[str]:
@@ -392,14 +392,15 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         name for name in UNSAID if getattr(model, name) != type(model).model_fields[name].default
     ]
     delta_net = _delta_net(model)
-    said_elsewhere = {
-        "mixers": bool(model.mixers) and not delta_net,
-        "index_heads": model.index_heads > 0 and not _is_sparse(model),
-        "output_gate": model.output_gate and model.kv_rank > 0,
-        "value_dim without kv_rank": model.value_size != model.head_dim and not model.kv_rank,
-        "q_rank without kv_rank": model.q_rank > 0 and not model.kv_rank,
-    }
-    kinds += [name for name, is_unsaid in said_elsewhere.items() if is_unsaid]
+    kinds += that_hold(
+        {
+            "mixers": bool(model.mixers) and not delta_net,
+            "index_heads": model.index_heads > 0 and not _is_sparse(model),
+            "output_gate": model.output_gate and model.kv_rank > 0,
+            "value_dim without kv_rank": model.value_size != model.head_dim and not model.kv_rank,
+            "q_rank without kv_rank": model.q_rank > 0 and not model.kv_rank,
+        }
+    )
     kinds = [name for name in kinds if name not in said]
     key_heads = delta_net.groups if delta_net else 0
     reasons = {
@@ -431,7 +432,7 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         f"zero = {mapping.zero} with pp = {mapping.pp}: Megatron-FSDP has no pipeline, needs zero ="
         " 0 or 1, or pp = 1": sharded_fully(mapping) and mapping.pp > 1,
     }
-    yield from (reason for reason, holds in reasons.items() if holds)
+    yield from that_hold(reasons)
 
 
 def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterator[str]:
@@ -442,60 +443,65 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
     splits_experts = model.experts > 0 and mapping.ep > 1
     interleaved = mapping.interleave > 1
     dense_activations = not model.experts or bool(model.dense_layers or model.shared_ffn)
-    said = {
-        "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late": (
-            options.dp_mode == "stale-1"
-        ),
-        f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM synchronises all"
-        " activations of TP ranks": options.tp_sync_fraction < 1.0,
-        f"schedule = {options.schedule}: Megatron-LM runs 1F1B, whose pipeline bubble is larger"
-        " than the plan's": options.schedule != "1f1b" and mapping.pp > 1,
-        (
-            "ep_overlap: the plan hides all-to-alls behind the compute of another micro-batch,"
-            " which Megatron-LM cannot do with this mapping"
-        ): (
-            options.ep_overlap and mapping.ep > 1 and not _overlaps_experts(split.workload, mapping)
-        ),
-        "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
-            options.dispatch_bytes == 1 and splits_experts
-        ),
-        f"{in_more_bits}: the plan computes these parts in more bits than others; set this in a"
-        " quantization recipe": bool(in_more_bits),
-        f"graphs = {software.graphs}: the plan assumes CUDA graphs; set --cuda-graph-impl": (
-            software.graphs != "none"
-        ),
-        "balance = forced: the plan assumes equal loads of experts; for a benchmark set"
-        " --moe-router-force-load-balancing": (
-            model.experts > 0 and split.workload.balance == "forced"
-        ),
-        (
-            f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
-            " stragglers"
-        ): options.slowdown > 1.0,
-        "the plan assumes full attention, but Megatron-LM masks later tokens": (not model.causal),
-        (
-            f"this file spreads layers of each kind evenly, but {model.name} may order them"
-            " differently"
-        ): bool(model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers),
-        f"the plan assumes that experts receive {model.capacity:g} times their even share of"
-        " tokens; set --moe-expert-capacity-factor": model.capacity != 1.0,
-        (
-            "Megatron-LM hides sends between two interleaved stages behind compute; the plan"
-            " does not"
-        ): interleaved and mapping.pp == 2 and not software.pp_overlap,
-        f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
-        " layer, but Megatron-LM has no option for those of dense feed-forward layers and of"
-        " shared experts": (mapping.offload_percent > 0 and dense_activations),
-        f"the times of the plan are for software {software.name}, not for Megatron-LM": (
-            not software.name.startswith("megatron")
-        ),
-        "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive ranks of"
-        " a stage": splits_experts
-        and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
-        "Megatron-LM advises --sequence-parallel where TP is combined with experts; the plan"
-        " does not use it": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
-    }
-    yield from (remark for remark, holds in said.items() if holds)
+    yield from that_hold(
+        {
+            "dp_mode = stale-1: Megatron-LM has no argument for gradients that are one step late": (
+                options.dp_mode == "stale-1"
+            ),
+            f"tp_sync_fraction = {options.tp_sync_fraction:g}: Megatron-LM synchronises all"
+            " activations of TP ranks": options.tp_sync_fraction < 1.0,
+            f"schedule = {options.schedule}: Megatron-LM runs 1F1B, whose pipeline bubble is larger"
+            " than the plan's": options.schedule != "1f1b" and mapping.pp > 1,
+            (
+                "ep_overlap: the plan hides all-to-alls behind the compute of another micro-batch,"
+                " which Megatron-LM cannot do with this mapping"
+            ): (
+                options.ep_overlap
+                and mapping.ep > 1
+                and not _overlaps_experts(split.workload, mapping)
+            ),
+            "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (
+                options.dispatch_bytes == 1 and splits_experts
+            ),
+            f"{in_more_bits}: the plan computes these parts in more bits than others; set this in a"
+            " quantization recipe": bool(in_more_bits),
+            f"graphs = {software.graphs}: the plan assumes CUDA graphs; set --cuda-graph-impl": (
+                software.graphs != "none"
+            ),
+            "balance = forced: the plan assumes equal loads of experts; for a benchmark set"
+            " --moe-router-force-load-balancing": (
+                model.experts > 0 and split.workload.balance == "forced"
+            ),
+            (
+                f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
+                " stragglers"
+            ): options.slowdown > 1.0,
+            "the plan assumes full attention, but Megatron-LM masks later tokens": (
+                not model.causal
+            ),
+            (
+                f"this file spreads layers of each kind evenly, but {model.name} may order them"
+                " differently"
+            ): bool(model.mamba_layers or model.mixers or 0 < model.window_layers < model.layers),
+            f"the plan assumes that experts receive {model.capacity:g} times their even share of"
+            " tokens; set --moe-expert-capacity-factor": model.capacity != 1.0,
+            (
+                "Megatron-LM hides sends between two interleaved stages behind compute; the plan"
+                " does not"
+            ): interleaved and mapping.pp == 2 and not software.pp_overlap,
+            f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
+            " layer, but Megatron-LM has no option for those of dense feed-forward layers and of"
+            " shared experts": (mapping.offload_percent > 0 and dense_activations),
+            f"the times of the plan are for software {software.name}, not for Megatron-LM": (
+                not software.name.startswith("megatron")
+            ),
+            "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive"
+            " ranks of a stage": splits_experts
+            and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
+            "Megatron-LM advises --sequence-parallel where TP is combined with experts; the plan"
+            " does not use it": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
+        }
+    )
 
 
 def _kept_in_more_bits(workload: Workload) -> str:
@@ -577,17 +583,14 @@ def launch_script(name: str, split: RankGrid, mapping: MappingChoice) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _comments(
-    name: str, split: RankGrid, mapping: MappingChoice, ranks: RankTable
-) -> Iterator[str]:
+def _comments(name: str, split: RankGrid, mapping: MappingChoice, ranks: RankTable) -> list[str]:
     title = " ".join(f"{name}, workload {split.workload.name}".split())
-    yield f"# {title}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}."
-    yield (
+    return [
+        f"# {title}: Megatron-LM on {split.ranks} GPUs, {_in_domains(split)}, DP {mapping.dp}.",
         "# Call it in a checkout of Megatron-LM, with data, tokenizer, learning rate and iterations"
-        " as arguments."
-    )
-    for remark in remarks(split, mapping, ranks):
-        yield f"# Note: {remark}."
+        " as arguments.",
+        *(f"# Note: {remark}." for remark in remarks(split, mapping, ranks)),
+    ]
 
 
 def _in_domains(split: RankGrid) -> str:
@@ -614,40 +617,36 @@ def environment(split: RankGrid, mapping: MappingChoice) -> dict[str, tuple[str,
     return {name: ("1", why) for (name, why), holds in reasons.items() if holds}
 
 
-def _exports(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
-    if sharded_fully(mapping):
-        yield "unset CUDA_DEVICE_MAX_CONNECTIONS  # Megatron-FSDP needs several queues"
-    for name, (value, why) in environment(split, mapping).items():
-        yield f"export {name}={value}  # {why}"
+def _exports(split: RankGrid, mapping: MappingChoice) -> list[str]:
+    several = "unset CUDA_DEVICE_MAX_CONNECTIONS  # Megatron-FSDP needs several queues"
+    values = environment(split, mapping)
+    return [
+        *([several] if sharded_fully(mapping) else []),
+        *(f"export {name}={value}  # {why}" for name, (value, why) in values.items()),
+    ]
 
 
 def _lines(arguments: Iterable[Argument]) -> Iterator[str]:
-    for argument in arguments:
-        yield f"  {shlex.join(argument)}"
+    return (f"  {shlex.join(argument)}" for argument in arguments)
 
 
-def _launch(split: RankGrid, ranks: RankTable, program: str) -> Iterator[str]:
+def _launch(split: RankGrid, ranks: RankTable, program: str) -> list[str]:
     """By torchrun where rank i is on GPU i, else a task for each line of the rank file."""
     if ranks.in_place:
-        yield (
+        return [
             f"gpus_per_host=${{GPUS_PER_HOST:-{split.active}}}  # a host is an HB domain, or a part"
-            " of one"
-        )
-        yield (
+            " of one",
             f'exec torchrun --nnodes "$(({split.ranks} / gpus_per_host))" --nproc-per-node'
-            ' "$gpus_per_host" \\'
-        )
-        yield '  --node-rank "${NODE_RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" \\'
-        yield f'  --master-port "${{MASTER_PORT:-29500}}" {program} "${{arguments[@]}}" "$@"'
-        return
-    yield (
+            ' "$gpus_per_host" \\',
+            '  --node-rank "${NODE_RANK:-0}" --master-addr "${MASTER_ADDR:-localhost}" \\',
+            f'  --master-port "${{MASTER_PORT:-29500}}" {program} "${{arguments[@]}}" "$@"',
+        ]
+    return [
         "# Ranks do not follow the order of GPUs: start a task for each line of `coopt export"
-        " --format ranks`."
-    )
-    yield f'export RANK="${{RANK:-$SLURM_PROCID}}" WORLD_SIZE={split.ranks} LOCAL_RANK=0'
-    yield (
+        " --format ranks`.",
+        f'export RANK="${{RANK:-$SLURM_PROCID}}" WORLD_SIZE={split.ranks} LOCAL_RANK=0',
         "CUDA_VISIBLE_DEVICES=$(awk -F, -v rank=\"$RANK\" '$1 == rank {print $8}'"
-        ' "${RANKS:-ranks.csv}")'
-    )
-    yield "export CUDA_VISIBLE_DEVICES"
-    yield f'exec python {program} "${{arguments[@]}}" "$@"'
+        ' "${RANKS:-ranks.csv}")',
+        "export CUDA_VISIBLE_DEVICES",
+        f'exec python {program} "${{arguments[@]}}" "$@"',
+    ]

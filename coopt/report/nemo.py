@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
+from coopt.instance.texts import that_hold
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.plan.parts import MappingChoice
@@ -173,50 +174,51 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     micro_batches = workload.global_batch // (mapping.dp * mapping.micro_batch)
     ranks = mapping.dp * mapping.cp * mapping.tp
     shards = mapping.dp * mapping.cp // copies
-    reasons = {
-        (
-            f"precision = {workload.precision}: the recipe has bf16 and, for dense models, fp8,"
-            " needs one of these"
-        ): (
-            workload.precision not in ("bf16", "fp8")
-            or (workload.precision == "fp8" and model.experts > 0)
-        ),
-        (
-            f"shared_ffn = {model.shared_ffn}: the recipe counts whole shared experts, needs a"
-            f" multiple of ffn = {model.ffn}"
-        ): (model.experts > 0 and model.shared_ffn % model.ffn > 0),
-        (
-            "kv_rank without experts: the recipe has latent attention only with experts, needs"
-            " experts"
-        ): (model.kv_rank > 0 and not model.experts),
-        f"extra_predictions = {model.extra_predictions}: no recipe trains MTP layers,"
-        " needs 0": model.extra_predictions > 0,
-        (
-            f"tp = {mapping.tp} with experts: the recipe splits experts over TP only when it"
-            " loads weights, needs tp = 1"
-        ): (mapping.tp > 1 and model.experts > 0),
-        f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: optimizer states stay whole only"
-        " where DP is the only degree, needs zero = 2 or 3": mapping.zero == 0
-        and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
-        f"dp_replicate = {copies}: the recipe shards over two DP ranks or more, needs a smaller"
-        f" divisor of dp = {mapping.dp}": copies == mapping.dp > 1,
-        f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
-        != "none",
-        (
-            f"micro-batches = {micro_batches}: the pipeline has more stages, needs at least"
-            f" pp = {mapping.pp}"
-        ): (micro_batches < mapping.pp),
-        (
-            "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"
-            " = once"
-        ): (mapping.ep > 1 and workload.options.dispatch == "each"),
-        (
-            f"experts = {model.experts} in {shards} shards with ep = 1: FSDP2 does not split an"
-            f" expert over shards, needs ep above 1 or at most {model.experts} shards"
-        ): (0 < model.experts < shards and mapping.ep == 1),
-        f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (
-            model.experts > 0 and ranks % mapping.ep > 0
-        ),
-    }
-    yield from (reason for reason, holds in reasons.items() if holds)
+    yield from that_hold(
+        {
+            (
+                f"precision = {workload.precision}: the recipe has bf16 and, for dense models, fp8,"
+                " needs one of these"
+            ): (
+                workload.precision not in ("bf16", "fp8")
+                or (workload.precision == "fp8" and model.experts > 0)
+            ),
+            (
+                f"shared_ffn = {model.shared_ffn}: the recipe counts whole shared experts, needs a"
+                f" multiple of ffn = {model.ffn}"
+            ): (model.experts > 0 and model.shared_ffn % model.ffn > 0),
+            (
+                "kv_rank without experts: the recipe has latent attention only with experts, needs"
+                " experts"
+            ): (model.kv_rank > 0 and not model.experts),
+            f"extra_predictions = {model.extra_predictions}: no recipe trains MTP layers,"
+            " needs 0": model.extra_predictions > 0,
+            (
+                f"tp = {mapping.tp} with experts: the recipe splits experts over TP only when it"
+                " loads weights, needs tp = 1"
+            ): (mapping.tp > 1 and model.experts > 0),
+            f"zero = 0 with dp = {mapping.dp} and cp = {mapping.cp}: optimizer states stay whole"
+            " only where DP is the only degree, needs zero = 2 or 3": mapping.zero == 0
+            and (mapping.cp > 1 or (mapping.dp > 1 and others > 1)),
+            f"dp_replicate = {copies}: the recipe shards over two DP ranks or more, needs a smaller"
+            f" divisor of dp = {mapping.dp}": copies == mapping.dp > 1,
+            f"graphs = {graphs}: the recipe has no key for CUDA graphs, needs graphs = none": graphs
+            != "none",
+            (
+                f"micro-batches = {micro_batches}: the pipeline has more stages, needs at least"
+                f" pp = {mapping.pp}"
+            ): (micro_batches < mapping.pp),
+            (
+                "dispatch = each: the recipe gathers tokens instead of sending them, needs dispatch"
+                " = once"
+            ): (mapping.ep > 1 and workload.options.dispatch == "each"),
+            (
+                f"experts = {model.experts} in {shards} shards with ep = 1: FSDP2 does not split an"
+                f" expert over shards, needs ep above 1 or at most {model.experts} shards"
+            ): (0 < model.experts < shards and mapping.ep == 1),
+            f"ep = {mapping.ep}: needs a divisor of dp * cp * tp = {ranks}": (
+                model.experts > 0 and ranks % mapping.ep > 0
+            ),
+        }
+    )
     yield from refusals_of_fsdp(split, mapping)

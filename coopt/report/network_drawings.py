@@ -69,8 +69,7 @@ def _drawing(
         if count and one in parts and other in parts
     ]
     for top in [parts[key] for key in rows[-1]] if upwards else ():
-        above = replace(top, y=top.y + HEIGHT + STUB)
-        lines.append(_stroke(top, above, upwards, UP))
+        lines.append(_stroke(top, replace(top, y=top.y + HEIGHT + STUB), upwards, UP))
     return Drawing(
         title=title,
         parts=tuple(parts.values()),
@@ -173,9 +172,14 @@ def domain_drawing(family: Family, uplinks: int) -> Drawing:
     frame = Frame(
         x=-0.2, y=-1.0, width=WIDTH + 0.4, height=2.0, label=family.hb.name, kind="domain"
     )
-    upwards = uplinks if family.tiers > 1 else 0
     return _drawing(
-        "domain", rows, links, colours=colours, names=names, frames=(frame,), upwards=upwards
+        "domain",
+        rows,
+        links,
+        colours=colours,
+        names=names,
+        frames=(frame,),
+        upwards=uplinks if family.tiers > 1 else 0,
     )
 
 
@@ -207,8 +211,14 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
         )
     )
     frame = Frame(x=-0.2, y=-0.9, width=WIDTH + 0.4, height=STOREY + 1.8, label="pod 0", kind="pod")
-    rows = [[(kind, number) for number in row] for kind, row in numbers.items()]
-    return _drawing("pod", rows, links, colours={}, names={}, frames=(frame,))
+    return _drawing(
+        "pod",
+        [[(kind, number) for number in row] for kind, row in numbers.items()],
+        links,
+        colours={},
+        names={},
+        frames=(frame,),
+    )
 
 
 def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> Iterator[Shape]:
@@ -262,11 +272,10 @@ def _pod_leaves(family: Family) -> list[int]:
     """The first and the last leaf of the first two pods and of the last one."""
     assert family.pods is not None
     leaves, count = family.pods.leaves, family.pods.count
-    pods = sorted({0, min(1, count - 1), count - 1})
     return sorted(
         {
             leaf
-            for pod in pods
+            for pod in sorted({0, min(1, count - 1), count - 1})
             for leaf in (pod * leaves, min((pod + 1) * leaves, family.leaves) - 1)
         }
     )

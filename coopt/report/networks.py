@@ -110,12 +110,13 @@ def bill_report(bill: NetworksBill) -> list[RenderableType]:
         paid if bill.left_over is None else None,
         bill_table("Everything together", bill.items, bill.usd, bill.w),
     )
-    cables = f"The bill counts {words.both(bill.whole_cables)} by cable ends, two for each cable."
     return pieces(
         *map(_network_bill, bill.networks),
         *(together if bill.items and tuple(bill.items) != lines else ()),
         f"Not counted: {'; '.join(bill.not_counted)}." if bill.not_counted else None,
-        cables if bill.whole_cables else None,
+        f"The bill counts {words.both(bill.whole_cables)} by cable ends, two for each cable."
+        if bill.whole_cables
+        else None,
         bill.notes,
         _compared(bill.against),
     )
@@ -205,8 +206,13 @@ def _tiers(tiers: Sequence[BilledTier]) -> FigureTable:
     ]
     switches, links = (sum(getattr(tier, name) for tier in tiers) for name in ("switches", "links"))
     total = ("all", "", "", words.count(switches), "", "", "", words.count(links))
-    numbers = ("switches", "cables down", "cables up", "bundle", "links")
-    return figures("Tiers", ("tier", "switch", "optic"), numbers, rows, total=total)
+    return figures(
+        "Tiers",
+        ("tier", "switch", "optic"),
+        ("switches", "cables down", "cables up", "bundle", "links"),
+        rows,
+        total=total,
+    )
 
 
 def cable_table(network: BilledNetwork) -> FigureTable:
@@ -222,8 +228,9 @@ def cable_table(network: BilledNetwork) -> FigureTable:
         )
         for tier, cable in cables
     ]
-    numbers = ("cables", "added") if grows else ("cables",)
-    return figures("Cables", ("below tier", "length"), numbers, rows)
+    return figures(
+        "Cables", ("below tier", "length"), ("cables", "added") if grows else ("cables",), rows
+    )
 
 
 def collective_report(
@@ -236,9 +243,6 @@ def collective_report(
     """
     numbers = ("steps", "link time (chunks)", "time", "speed against one ring")
     times = ("planned_time_s", "iteration_time_s", "between_domains_s", "bound_s")
-    workloads = [
-        (one.name, *(words.bound(getattr(one, name)) for name in times)) for one in trained or ()
-    ]
     return pieces(
         Text(collective_headline(outcome), style="bold"),
         facts("All-reduce", _rows(outcome)),
@@ -257,7 +261,10 @@ def collective_report(
                 "time between domains",
                 "bound",
             ),
-            workloads,
+            [
+                (one.name, *(words.bound(getattr(one, name)) for name in times))
+                for one in trained or ()
+            ],
         ),
         None if bill is None else _summed_bill("Bill of the fabric", bill),
     )
@@ -273,8 +280,10 @@ def collective_json(
     if trained is not None:
         document["training"] = [workload.model_dump() for workload in trained]
     if bill is not None:
-        items = [item.model_dump(include=FABRIC_ITEM) for item in bill]
-        document["fabric"] = {**_sums(bill), "items": items}
+        document["fabric"] = {
+            **_sums(bill),
+            "items": [item.model_dump(include=FABRIC_ITEM) for item in bill],
+        }
     return json.dumps(document, indent=2)
 
 
@@ -325,8 +334,11 @@ def _times(outcome: CollectiveOutcome) -> list[tuple[str, ...]]:
     ring = ("ring", words.count(around), words.digits(around, 4), ring_time, "1 x")
     fewest, work = outcome.lower_bound_steps, outcome.lower_bound_work_chunks
     steps = words.count(fewest) if outcome.chunks == outcome.nodes else "-"
-    bound = ("lower bound", steps, words.digits(work, 4), "", "")
-    return [found, *([ring] if outcome.algorithm != "ring" else []), bound]
+    return [
+        found,
+        *([ring] if outcome.algorithm != "ring" else []),
+        ("lower bound", steps, words.digits(work, 4), "", ""),
+    ]
 
 
 def _summed_bill(title: str, bill: Iterable[Item]) -> FigureTable:

@@ -20,7 +20,7 @@ from coopt.instance.evidence import longer
 from coopt.instance.hardware import HbDomain
 from coopt.instance.reserves import Margin, own_error
 from coopt.instance.schema import Instance, question_on, questions_by_gpu
-from coopt.instance.texts import alternatives, spoken
+from coopt.instance.texts import alternatives, spoken, that_hold
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
@@ -167,7 +167,6 @@ def reading_notes(
         " links (docs/direct.md)."
     )
     question = phases_of(instance)[-1]
-    building = {part.name: building_notes(question, part.design) for part in last if part.design}
     return [
         counting_sentence(instance),
         *included,
@@ -180,7 +179,9 @@ def reading_notes(
         *tp_across(instance, runs, none_inside=none_inside),
         *([links] if passed_on else []),
         *standing_notes(question, parts),
-        *notes_by_part(building),
+        *notes_by_part(
+            {part.name: building_notes(question, part.design) for part in last if part.design}
+        ),
     ]
 
 
@@ -398,11 +399,10 @@ def tp_across(
     kept = [f"meets the bound{several}"] * any(run.bounded for run in workloads)
     kept += ["stays within the limits"] * bool(instance.limits.given or instance.power_caps_mw)
     does = words.both(kept) or "divides GPUs and batch and fits into memory"
-    endings = {
+    for forced, ending in {
         True: f", because no plan that keeps them inside one {does}.",
         False: "; workload.allow_tp_across = false allows only plans that keep them inside one.",
-    }
-    for forced, ending in endings.items():
+    }.items():
         names = [name for name in spanning if (none_inside and name in left_open) == forced]
         of = f" of {', '.join(names)}" if len({run.name for run in workloads}) > 1 else ""
         if names:
@@ -445,12 +445,13 @@ def counting_sentence(instance: Instance) -> str:
     """What the bill holds, and what it leaves out."""
     include = instance.objective.include
     included = [text for kind, text in COUNTED.items() if kind in include]
-    further = {
-        "panel ports": instance.network.panels and "switch" in include,
-        "labour for retrofits": any(phase.retrofit_usd_per_link for phase in instance.phase),
-        "wide-area channels": instance.wan,
-    }
-    included += [text for text, is_counted in further.items() if is_counted]
+    included += that_hold(
+        {
+            "panel ports": instance.network.panels and "switch" in include,
+            "labour for retrofits": any(phase.retrofit_usd_per_link for phase in instance.phase),
+            "wide-area channels": instance.wan,
+        }
+    )
     excluded = [text for kind, text in COUNTED.items() if kind not in include] + NEVER_COUNTED
     standing = " What stands counts with its power, not its price." if instance.stands else ""
     return (
@@ -468,12 +469,15 @@ def kept_free(instance: Instance, margin: Margin) -> str:
         for workload in question.workload
         if workload.bounded
     )
-    shares = {
-        f"{words.both(times)} on top of iteration times{error}": margin.time and times,
-        f"{words.percent(instance.cluster.gpu.memory_margin)} of GPU memory": margin.memory,
-        f"{words.percent(margin.ports)} of the ports of each switch": margin.ports,
-    }
-    return words.both(text for text, share in shares.items() if share)
+    return words.both(
+        that_hold(
+            {
+                f"{words.both(times)} on top of iteration times{error}": margin.time and times,
+                f"{words.percent(instance.cluster.gpu.memory_margin)} of GPU memory": margin.memory,
+                f"{words.percent(margin.ports)} of the ports of each switch": margin.ports,
+            }
+        )
+    )
 
 
 FAR = 100.0
@@ -488,12 +492,13 @@ def first_sentences(instance: Instance, plan: Plan) -> list[str]:
     it, why it is so.
     """
     replaced = f"Values that --set changed from the instance file: {plan.overrides.replaced}."
-    designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
         *other_numbers(instance, plan),
         *study_notes(instance, plan.parts),
-        *mating_notes(instance, designs),
+        *mating_notes(
+            instance, {part.name: part.design for part in plan.parts if part.design is not None}
+        ),
         *far_figures(instance),
         *_far_bounds(instance, plan),
         *_power_left_out(instance, plan),

@@ -9,7 +9,7 @@ from statistics import fmean
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.texts import both
+from coopt.instance.texts import both, that_hold
 from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.validation import TO_PASTE, hardware_lines, value
@@ -88,8 +88,12 @@ def _links(links: Sequence[LinkFit]) -> list[RenderableType]:
         )
         for link in links
     ]
-    numbers = ("bus GB/s", "link GB/s", "catalog", "reached")
-    table = figures("Collectives", ("test", "of", "parameter"), numbers, rows)
+    table = figures(
+        "Collectives",
+        ("test", "of", "parameter"),
+        ("bus GB/s", "link GB/s", "catalog", "reached"),
+        rows,
+    )
     whys = [f"{link.id}: not used: {link.why}." for link in links if link.why]
     return [table, *whys] if links else []
 
@@ -128,9 +132,13 @@ def _predictions(calibration: OwnCalibration) -> list[RenderableType]:
         )
         for result in evaluated
     ]
-    title = "Runs, predicted with the catalog's values"
     return [
-        figures(title, ("run",), ("measured", "predicted", "memory, GiB"), rows),
+        figures(
+            "Runs, predicted with the catalog's values",
+            ("run",),
+            ("measured", "predicted", "memory, GiB"),
+            rows,
+        ),
         *(f"{name}: {columns}." for name, columns in calibration.read.items()),
         *(
             f"{result.id}, assumed: {'; '.join(result.assumptions)}."
@@ -219,4 +227,4 @@ def mapping_words(mapping: Mapping[str, int | bool | str]) -> str:
         "without sequence parallelism": unordered,
     }
     split = [text for name, text in degrees.items() if mapping[name] != 1]
-    return ", ".join([*split, *(text for text, holds in details.items() if holds)])
+    return ", ".join([*split, *that_hold(details)])

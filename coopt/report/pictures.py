@@ -163,8 +163,7 @@ def draw_scatter(comparison: Comparison, path: str) -> None:
     figure = Figure(figsize=(11.6, 5.2), dpi=160, layout="constrained")
     times, ratios = figure.subplots(1, 2)
     taken_s = [time for row in rows for time in (row.measured_s, row.predicted_s) if time]
-    ends = min(taken_s) / 1.3, max(taken_s) * 1.3
-    _frames(times, ratios, ends)
+    _frames(times, ratios, (min(taken_s) / 1.3, max(taken_s) * 1.3))
     for place, group in enumerate(comparison.groups):
         group_rows = [row for row in rows if row.group == group.name]
         measured, predicted = (

@@ -17,7 +17,7 @@ from rich.text import Text
 from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, questions_by_gpu
-from coopt.instance.texts import both
+from coopt.instance.texts import both, that_hold
 from coopt.instance.workload import LONGEST_S
 from coopt.network.parts import standing_units
 from coopt.plan.couplings import Part, Ring, one_network
@@ -48,7 +48,6 @@ from coopt.report.couplings import (
     phase_rows,
     spending_table,
 )
-from coopt.report.explanation import search_table
 from coopt.report.facts import (
     BILL,
     ON_SCREEN,
@@ -130,8 +129,7 @@ def headline(instance: Instance, plan: Plan) -> str:
         if claim.bound:
             less = f"{DOES.get(claim.kind, 'costs')} less than"
             less = "has a regret below" if regret else less
-            bound = words.amount(claim.kind, claim.bound)
-            proven = f"it is proven that no plan {less} {bound}"
+            proven = f"it is proven that no plan {less} {words.amount(claim.kind, claim.bound)}"
         none = f"No design was found ({plan.stop_reason})"
         if plan.stop_reason in STOPPED:
             none = f"Stopped early ({plan.stop_reason}) before any design was found,"
@@ -148,8 +146,11 @@ def headline(instance: Instance, plan: Plan) -> str:
         return (
             f"{build}; {ended} ({plan.stop_reason}), best so far: {best}, gap {known}, {searched}."
         )
-    within = f"proven within {words.percent(gap or 0.0)} of the optimum of coopt's model"
-    proven = "proven optimal in coopt's model" if gap is None or gap < EQUAL else within
+    proven = (
+        "proven optimal in coopt's model"
+        if gap is None or gap < EQUAL
+        else f"proven within {words.percent(gap or 0.0)} of the optimum of coopt's model"
+    )
     errors = [run.error for run in plan.runs if run.error is not None]
     error_text = f" (error {words.percent(max(errors))} by measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
@@ -245,8 +246,11 @@ def _islands_text(parts: Sequence[Part]) -> str:
 def owning(instance: Instance) -> list[str]:
     """What the total cost of ownership holds."""
     terms = instance.objective
-    work = {"labour": terms.labour_share, "support": terms.support_share * terms.years}
-    return ["purchase", *(name for name, share in work.items() if share), "electricity"]
+    return [
+        "purchase",
+        *that_hold({"labour": terms.labour_share, "support": terms.support_share * terms.years}),
+        "electricity",
+    ]
 
 
 def price(instance: Instance, kind: str, cost: Cost, prices: str = "") -> str:
@@ -333,12 +337,11 @@ def _failures(instance: Instance) -> str:
 def _joint_purchases(instance: Instance) -> dict[str, str]:
     """What islands buy together: volume prices, products of a kind, a core."""
     sharing, core = instance.sharing, instance.sharing.core
-    most = sharing.most_products.given.items()
     return {
         **{f"Volume price of {discount.item}": _steps(discount) for discount in sharing.discount},
         "Different products": ", ".join(
             f"at most {words.counted(count, 'kind')} of {KINDS.get(kind, kind)}"
-            for kind, count in most
+            for kind, count in sharing.most_products.given.items()
         ),
         "Core": f"{core.switch}, {core.gbit_s_per_gpu:g} Gbit/s for each GPU that trains"
         if core
@@ -420,6 +423,8 @@ def plan_report(
     without_margin: float | None = None,
 ) -> list[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
+    from coopt.report.explanation import search_table  # which a screen has no room for
+
     return pieces(
         *_opening(instance, plan),
         *plan_sections(
@@ -584,9 +589,13 @@ def _short_bill(
         if len(cost.items) <= MOST_LINES
         else [list(items) for _, items in groupby(cost.items, key=lambda item: item.kind)]
     )
-    total = ("total", "", "", *(words.exact(round(n)) for n in (cost.capex_usd, cost.power_w)))
     table = figures(
-        "", ("Bill", "kind"), ("count", "$", "W"), map(_bill_line, groups), total, compact=True
+        "",
+        ("Bill", "kind"),
+        ("count", "$", "W"),
+        map(_bill_line, groups),
+        ("total", "", "", *(words.exact(round(n)) for n in (cost.capex_usd, cost.power_w))),
+        compact=True,
     )
     compares = baseline is not None and plan.design is not None and plan.design.fabric.tiers
     return pieces(
@@ -658,7 +667,6 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
     design, cost = evaluation.design, evaluation.cost
     given = f"{words.design_text(design)}, {price(instance, instance.objective.minimize, cost)}"
     parts = [one_network(cost, evaluation.workloads, design=design)]
-    runs = zip(evaluation.workloads, instance.workload, strict=True)
     return pieces(
         Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold"),
         study_notes(instance, parts),
@@ -670,7 +678,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
                 listed(f"Workload {run.name}", run_facts(run.name, run, workload)),
                 breakdown_table(run, run.name),
             )
-            for run, workload in runs
+            for run, workload in zip(evaluation.workloads, instance.workload, strict=True)
         ),
         bill_table(BILL, cost.items, cost.capex_usd, cost.power_w, instance),
         tco_sentence(instance, cost),
@@ -682,8 +690,10 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
 
 def ranking_report(ranking: MappingRanking) -> list[RenderableType]:
     """The fastest mappings of every workload on a network that was given."""
-    given = Text(f"Given: {words.design_text(ranking.design)}.", style="bold")
-    return pieces(given, *map(_ranked, ranking.workloads))
+    return pieces(
+        Text(f"Given: {words.design_text(ranking.design)}.", style="bold"),
+        *map(_ranked, ranking.workloads),
+    )
 
 
 def _ranked(workload: RankedMappings) -> list[RenderableType]:
@@ -742,13 +752,18 @@ def given_plan_report(
         "The regret of this plan is not known, because the best plans of this instance were"
         " not searched for."
     )
-    rows = [(one.name, one.of, words.with_unit(one.value, one.unit)) for one in evaluation.figures]
     return pieces(
         Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold"),
         unknown if instance.minimizes_regret and regret is None else None,
         study_notes(instance, plan.parts),
         figures(
-            "Figures that follow from the plan's decisions", ("figure", "of"), ("value",), rows
+            "Figures that follow from the plan's decisions",
+            ("figure", "of"),
+            ("value",),
+            [
+                (one.name, one.of, words.with_unit(one.value, one.unit))
+                for one in evaluation.figures
+            ],
         ),
         margins_table(check for check in evaluation.limits if check.limit),
     )

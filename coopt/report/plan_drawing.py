@@ -157,8 +157,7 @@ def _tiers(design: Design) -> Iterator[DrawnPanel]:
     """The switches of each tier and the links below them."""
     fabric = design.fabric
     planes = f" in {words.count(fabric.planes)} equal networks" if fabric.planes > 1 else ""
-    names = TIERS.get(fabric.tiers, ())
-    for tier, kind in reversed(list(zip(fabric.tier, names, strict=True))):
+    for tier, kind in reversed(list(zip(fabric.tier, TIERS.get(fabric.tiers, ()), strict=True))):
         switch = tier.switch or fabric.switch.name
         boxes = min(tier.switches, MOST_BOXES)
         pitch = ROOM / boxes
@@ -170,7 +169,6 @@ def _tiers(design: Design) -> Iterator[DrawnPanel]:
         gap = LEFT + (boxes - 1.5) * pitch
         dots = "" if boxes == tier.switches else _text(gap, 15, "…", "gap", "middle")
         links = f"{words.counted(tier.links, 'link')}{planes}"
-        ribbon = f'<path class="ribbon" d="M{LEFT + 20} 28H{WIDTH - 30}L{WIDTH - 12} 50H{LEFT}z"/>'
         yield DrawnPanel(
             height=44,
             marks=(
@@ -178,7 +176,7 @@ def _tiers(design: Design) -> Iterator[DrawnPanel]:
                 _text(0, 27, switch, "note"),
                 f'<path class="box" d="{path}"/>',
                 dots,
-                ribbon,
+                f'<path class="ribbon" d="M{LEFT + 20} 28H{WIDTH - 30}L{WIDTH - 12} 50H{LEFT}z"/>',
                 _text(LEFT + ROOM / 2, 43, links, "note", "middle"),
             ),
         )

@@ -97,8 +97,13 @@ def _usual(rows: Sequence[Row], grid: CaseGrid) -> TableView:
     aims = (
         ("objective", "value") if any(row["value"] != row["capex_usd"] for row in answered) else ()
     )
-    columns = (*instances, *axes_of(rows, grid.name), status, *aims, *usual)
-    return TableView(name=grid.name, title=grid.name, grid=grid.name, where={}, columns=columns)
+    return TableView(
+        name=grid.name,
+        title=grid.name,
+        grid=grid.name,
+        where={},
+        columns=(*instances, *axes_of(rows, grid.name), status, *aims, *usual),
+    )
 
 
 def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[RenderableType]:
@@ -109,11 +114,11 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[Renderabl
     published_lines = [published_beside(study, view, row, axes) for row in shown_rows]
     columns: list[list[str]] = []
     for name in view.columns:
-        cells = [cell_text(name, row.get(name)) for row in shown_rows]
-        columns.append([header_text(name), *cells])
+        columns.append([header_text(name), *[cell_text(name, row.get(name)) for row in shown_rows]])
         if name in published:
-            quoted = [_quoted(name, line.get(name)) for line in published_lines]
-            columns.append(["published", *quoted])
+            columns.append(
+                ["published", *[_quoted(name, line.get(name)) for line in published_lines]]
+            )
     fitting = _fitting(columns)
     headers, *body = zip(*columns[:fitting], strict=True)
     numbers = [
@@ -128,10 +133,9 @@ def _table(study: Study, rows: Sequence[Row], view: TableView) -> list[Renderabl
         omitted.append(words.counted(len(all_rows) - LONGEST, "further row"))
     homes = [f"{', '.join(omitted)} (--json and results.parquet have them)"] if omitted else []
     homes += ["published figures (suite.json has them)"] if "published" in cut else []
-    left_out = f"Left out for lack of space: {'; '.join(homes)}."
     return pieces(
         figures(view.title, headers[:first], headers[first:], body),
-        Text(left_out) if homes else None,
+        Text(f"Left out for lack of space: {'; '.join(homes)}.") if homes else None,
     )
 
 
@@ -165,8 +169,12 @@ def _numbers(rows: Sequence[Row], view: FigureView) -> RenderableType:
             knee = "[knee] " if line.knee is not None and line.x[line.knee] == x else ""
             row.append("" if y is None else f"{knee}{text}")
     headers = (view.x_label or view.x, *(line.name or view.y for line in curves))
-    body = [[cell_text(view.x, x), *row] for x, row in cells.items()]
-    return figures(view.title, (), tuple(map(header_text, headers)), body)
+    return figures(
+        view.title,
+        (),
+        tuple(map(header_text, headers)),
+        [[cell_text(view.x, x), *row] for x, row in cells.items()],
+    )
 
 
 def header_text(name: str) -> str:

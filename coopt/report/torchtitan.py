@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from coopt.instance.layouts import Chunk
-from coopt.instance.texts import alternatives
+from coopt.instance.texts import alternatives, that_hold
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import tp_of_experts
@@ -211,7 +211,7 @@ def refusals(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         ),
     }
     yield from refusals_of_fsdp(split, mapping)
-    yield from (reason for reason, holds in reasons.items() if holds)
+    yield from that_hold(reasons)
 
 
 def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
@@ -227,74 +227,76 @@ def refusals_of_fsdp(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
         2 * mapping.cp if mapping.cp > 1 else 1,
         mapping.tp * mapping.cp if moves else 1,
     )
-    reasons = {
-        f"{', '.join(kinds)} of {model.name}: this format has no such keys, needs a model with"
-        " ordinary or latent attention and with dense layers or experts": bool(kinds),
-        "gated = false: the framework has only gated feed-forward layers, needs gated = true": (
-            not model.gated
-        ),
-        "causal = false: the framework has only causal attention, needs causal = true": (
-            not model.causal
-        ),
-        (
-            "q_rank without kv_rank: the framework has low-rank queries only in latent"
-            " attention, needs kv_rank"
-        ): (model.q_rank > 0 and not model.kv_rank),
-        (
-            f"tied_embeddings with pp = {mapping.pp}: the framework cannot tie embeddings of"
-            " different pipeline stages, needs pp = 1"
-        ): (model.tied_embeddings and mapping.pp > 1),
-        (f"gradient_bytes = {software.gradient_bytes}: FSDP2 reduces gradients in fp32, needs 4"): (
-            software.gradient_bytes != 4
-        ),
-        f"state_bytes = {software.state_bytes}: FSDP2 keeps parameters and moments in fp32, needs"
-        f" {WIDE_STATES}": software.state_bytes != WIDE_STATES,
-        (
-            f"parameter_bytes = {software.parameter_bytes}: FSDP2 gathers parameters in 16 bits,"
-            " needs 2"
-        ): (software.parameter_bytes != 2),
-        "zero = 1: FSDP2 shards gradients with optimizer states, needs zero = 0, 2 or 3": (
-            mapping.zero == 1
-        ),
-        (
-            f"recompute = {mapping.recompute}: the framework has no such recomputation, needs"
-            " none, full, or selective with flash attention"
-        ): (
-            mapping.recompute not in ("none", "full")
-            and not (mapping.recompute == "selective" and options.attention == "flash")
-        ),
-        (
-            f"attention = {options.attention}: the framework has only fused attention"
-            " kernels, needs flash"
-        ): (options.attention != "flash"),
-        f"schedule = {options.schedule}: this format has only 1F1B, needs 1f1b": (
-            options.schedule != "1f1b" and mapping.pp > 1
-        ),
-        (
-            f"dp_mode = {options.dp_mode}: FSDP2 applies gradients in the same step, needs sync"
-            " or overlap"
-        ): (options.dp_mode == "stale-1"),
-        (
-            f"tp_sync_fraction = {options.tp_sync_fraction:g}: the framework synchronises all"
-            " activations of TP ranks, needs 1"
-        ): (options.tp_sync_fraction < 1.0),
-        "ep_overlap: the framework runs one micro-batch at a time, needs ep_overlap = false": (
-            options.ep_overlap and mapping.ep > 1
-        ),
-        "dispatch_bytes = 1: the framework sends tokens to experts in 16 bits, needs 2": (
-            options.dispatch_bytes == 1 and mapping.ep > 1
-        ),
-        f"tp = {mapping.tp}: needs a divisor of kv_heads = {model.kv_heads}": (
-            not model.kv_rank and model.kv_heads % mapping.tp > 0
-        ),
-        f"seq = {model.seq}: needs a multiple of {tokens} for its TP and CP ranks": (
-            model.seq % tokens > 0
-        ),
-        f"pipeline_layout = {mapping.pipeline_layout}: a chunk is empty, needs a layer in every"
-        " chunk": (Chunk(0, 0, embeds=False, loss=False) in workload.layout),
-        **dict.fromkeys(unswitched(mapping, SWITCHED), True),
-    }
-    yield from (reason for reason, holds in reasons.items() if holds)
+    yield from that_hold(
+        {
+            f"{', '.join(kinds)} of {model.name}: this format has no such keys, needs a model with"
+            " ordinary or latent attention and with dense layers or experts": bool(kinds),
+            "gated = false: the framework has only gated feed-forward layers, needs gated = true": (
+                not model.gated
+            ),
+            "causal = false: the framework has only causal attention, needs causal = true": (
+                not model.causal
+            ),
+            (
+                "q_rank without kv_rank: the framework has low-rank queries only in latent"
+                " attention, needs kv_rank"
+            ): (model.q_rank > 0 and not model.kv_rank),
+            (
+                f"tied_embeddings with pp = {mapping.pp}: the framework cannot tie embeddings of"
+                " different pipeline stages, needs pp = 1"
+            ): (model.tied_embeddings and mapping.pp > 1),
+            (
+                f"gradient_bytes = {software.gradient_bytes}: FSDP2 reduces gradients in fp32,"
+                " needs 4"
+            ): (software.gradient_bytes != 4),
+            f"state_bytes = {software.state_bytes}: FSDP2 keeps parameters and moments in fp32,"
+            f" needs {WIDE_STATES}": software.state_bytes != WIDE_STATES,
+            (
+                f"parameter_bytes = {software.parameter_bytes}: FSDP2 gathers parameters in 16"
+                " bits, needs 2"
+            ): (software.parameter_bytes != 2),
+            "zero = 1: FSDP2 shards gradients with optimizer states, needs zero = 0, 2 or 3": (
+                mapping.zero == 1
+            ),
+            (
+                f"recompute = {mapping.recompute}: the framework has no such recomputation, needs"
+                " none, full, or selective with flash attention"
+            ): (
+                mapping.recompute not in ("none", "full")
+                and not (mapping.recompute == "selective" and options.attention == "flash")
+            ),
+            (
+                f"attention = {options.attention}: the framework has only fused attention"
+                " kernels, needs flash"
+            ): (options.attention != "flash"),
+            f"schedule = {options.schedule}: this format has only 1F1B, needs 1f1b": (
+                options.schedule != "1f1b" and mapping.pp > 1
+            ),
+            (
+                f"dp_mode = {options.dp_mode}: FSDP2 applies gradients in the same step, needs sync"
+                " or overlap"
+            ): (options.dp_mode == "stale-1"),
+            (
+                f"tp_sync_fraction = {options.tp_sync_fraction:g}: the framework synchronises all"
+                " activations of TP ranks, needs 1"
+            ): (options.tp_sync_fraction < 1.0),
+            "ep_overlap: the framework runs one micro-batch at a time, needs ep_overlap = false": (
+                options.ep_overlap and mapping.ep > 1
+            ),
+            "dispatch_bytes = 1: the framework sends tokens to experts in 16 bits, needs 2": (
+                options.dispatch_bytes == 1 and mapping.ep > 1
+            ),
+            f"tp = {mapping.tp}: needs a divisor of kv_heads = {model.kv_heads}": (
+                not model.kv_rank and model.kv_heads % mapping.tp > 0
+            ),
+            f"seq = {model.seq}: needs a multiple of {tokens} for its TP and CP ranks": (
+                model.seq % tokens > 0
+            ),
+            f"pipeline_layout = {mapping.pipeline_layout}: a chunk is empty, needs a layer in every"
+            " chunk": (Chunk(0, 0, embeds=False, loss=False) in workload.layout),
+            **dict.fromkeys(unswitched(mapping, SWITCHED), True),
+        }
+    )
 
 
 def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoice) -> list[str]:
@@ -320,26 +322,27 @@ def local_batch(workload: Workload, mapping: MappingChoice) -> int:
 def _remarks(split: RankGrid, mapping: MappingChoice) -> Iterator[str]:
     """What the plan counts on and a configuration does not say."""
     options, table = split.workload.options, rank_table(split)
-    said = {
-        f"the times of the plan are for software {options.software.name}, not for FSDP2": (
-            not options.software.name.startswith("fsdp")
-        ),
-        (
-            f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
-            " stragglers"
-        ): options.slowdown > 1.0,
-        f"transport = {options.transport}: set NCCL_IB_DISABLE=1 in the environment": (
-            options.transport != "rdma"
-        ),
-        "collectives = in-network: set NCCL_COLLNET_ENABLE=1 in the environment": (
-            options.collectives == "in-network"
-        ),
-        "dp_mode = sync: FSDP2 hides the reduction of gradients behind the backward pass": (
-            options.dp_mode == "sync" and mapping.dp > 1
-        ),
-        (
-            "ranks are numbered differently from the plan: here TP varies fastest, then CP, DP"
-            " and PP"
-        ): (not (table.pp_last and table.in_place)),
-    }
-    yield from (remark for remark, holds in said.items() if holds)
+    yield from that_hold(
+        {
+            f"the times of the plan are for software {options.software.name}, not for FSDP2": (
+                not options.software.name.startswith("fsdp")
+            ),
+            (
+                f"slowdown = {options.slowdown:g}: the times of the plan include this factor for"
+                " stragglers"
+            ): options.slowdown > 1.0,
+            f"transport = {options.transport}: set NCCL_IB_DISABLE=1 in the environment": (
+                options.transport != "rdma"
+            ),
+            "collectives = in-network: set NCCL_COLLNET_ENABLE=1 in the environment": (
+                options.collectives == "in-network"
+            ),
+            "dp_mode = sync: FSDP2 hides the reduction of gradients behind the backward pass": (
+                options.dp_mode == "sync" and mapping.dp > 1
+            ),
+            (
+                "ranks are numbered differently from the plan: here TP varies fastest, then CP, DP"
+                " and PP"
+            ): (not (table.pp_last and table.in_place)),
+        }
+    )

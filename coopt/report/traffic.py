@@ -140,16 +140,13 @@ def _collective(collective: CollectiveRoutes, several: bool) -> tuple[Cell, ...]
     name = COLLECTIVES[collective.kind] + (", experts" if collective.collective == "copies" else "")
     name += f", {collective.way}" if collective.way != "rings" else ""
     name += f", round {collective.round}" if collective.round else ""
-    ratios = (
-        f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing)
-    )
     return (
         f"{collective.workload}: {name}" if several else name,
         words.count(collective.flows),
         f"{collective.alpha:.4g}",
         f"{collective.bound:.4g}",
         words.percent(collective.efficiency),
-        *ratios,
+        *(f"{value:.4g}" for value in (collective.stretch, collective.charged, collective.routing)),
     )
 
 
@@ -198,20 +195,19 @@ def classes_table(workload: WorkloadTraffic) -> FigureTable:
     scale, unit = _scale(workload.whole_bytes)
     names = ("domain_bytes", "leaf_bytes", "above_bytes", "whole_bytes")
     sums = [sum(getattr(one, name) for one in workload.classes) for name in names]
-    rows = [
-        (
-            COLLECTIVES[one.kind],
-            one.phase,
-            *(_digits(getattr(one, name) / scale) for name in names),
-            words.percent(one.whole_bytes / sums[-1]),
-        )
-        for one in workload.classes
-    ]
     return figures(
         f"Sent in an iteration by all GPUs ({unit})",
         ("traffic", "phase"),
         ("in the domain", "on the leaf", "above", "all", "share"),
-        rows,
+        [
+            (
+                COLLECTIVES[one.kind],
+                one.phase,
+                *(_digits(getattr(one, name) / scale) for name in names),
+                words.percent(one.whole_bytes / sums[-1]),
+            )
+            for one in workload.classes
+        ],
         total=("total", "", *(_digits(n / scale) for n in sums), "100.0%"),
     )
 
@@ -226,11 +222,15 @@ def gpus_table(workload: WorkloadTraffic) -> FigureTable:
         "received, least": "least_received_bytes",
         "received, most": "most_received_bytes",
     }
-    rows = [
-        (PLACES[place.place], *(_digits(getattr(place, n) / scale) for n in columns.values()))
-        for place in workload.per_gpu
-    ]
-    return figures(f"By one GPU ({unit})", ("peers",), tuple(columns), rows)
+    return figures(
+        f"By one GPU ({unit})",
+        ("peers",),
+        tuple(columns),
+        [
+            (PLACES[place.place], *(_digits(getattr(place, n) / scale) for n in columns.values()))
+            for place in workload.per_gpu
+        ],
+    )
 
 
 def _scale(size_bytes: float) -> tuple[float, str]:
@@ -255,20 +255,24 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
     if not workloads:
         return [Text(NOTHING_TRAINS, style="bold")]
     numbers = ("closed form", "simulated", "difference", "bound", "met")
-    rows = [
-        (
-            one.name,
-            words.seconds(one.closed_form_s),
-            words.seconds(one.simulated_s),
-            f"{one.difference:+.2%}",
-            words.bound(one.bound_s),
-            verdict_word(one.met),
-        )
-        for one in workloads
-    ]
     return pieces(
         [Text(simulation_headline(workload), style="bold") for workload in workloads],
-        figures("Iteration", ("workload",), numbers, rows),
+        figures(
+            "Iteration",
+            ("workload",),
+            numbers,
+            [
+                (
+                    one.name,
+                    words.seconds(one.closed_form_s),
+                    words.seconds(one.simulated_s),
+                    f"{one.difference:+.2%}",
+                    words.bound(one.bound_s),
+                    verdict_word(one.met),
+                )
+                for one in workloads
+            ],
+        ),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
         "Closed form: the time in the plan. Slowdown: the time that all traffic of one kind"
         " takes when sent at once, over its time at the NIC rate.",
@@ -277,11 +281,10 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
 
 def _spent(workload: SimulatedWorkload, whose: str) -> list[RenderableType]:
     """Where the time of a workload goes, and what its traffic meets."""
-    parts = [(CAUSES[one.cause], one.closed_form_s, one.simulated_s) for one in workload.times]
     *rows, total = (
         (name, words.seconds(closed_s), words.seconds(run_s), f"{run_s - closed_s:+.4f} s")
         for name, closed_s, run_s in (
-            *parts,
+            *[(CAUSES[one.cause], one.closed_form_s, one.simulated_s) for one in workload.times],
             ("iteration", workload.closed_form_s, workload.simulated_s),
         )
     )

@@ -130,8 +130,12 @@ def _worst(comparison: Comparison) -> RenderableType:
         if len(done) == 1
         else f"The {len(worst)} rows with the largest errors"
     )
-    numbers = ("measured", "predicted", "error")
-    return figures(title, ("row", "what takes most of the predicted time"), numbers, rows)
+    return figures(
+        title,
+        ("row", "what takes most of the predicted time"),
+        ("measured", "predicted", "error"),
+        rows,
+    )
 
 
 def _refused(comparison: Comparison) -> RenderableType | None:
@@ -163,11 +167,10 @@ def _claims(curse: Curse) -> RenderableType:
         )
         for group in (*curse.groups, curse)
     )
-    numbers = ("questions", "median", "90th percentile", "over 15%")
     return figures(
         "Predicted speed-up of coopt's mappings over those that ran",
         ("model",),
-        numbers,
+        ("questions", "median", "90th percentile", "over 15%"),
         rows,
         total,
     )

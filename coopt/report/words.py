@@ -65,13 +65,12 @@ def power(w: float) -> str:
 
 def amount(kind: str, value: float) -> str:
     """A value of the objective `kind` with its unit, for sentences."""
-    texts = {
+    return {
         "time": f"{seconds(value)} an iteration",
         "usd_per_token": f"${digits(1e6 * value, 4)} per million tokens",
         "carbon": f"{digits(value / 1000, 4)} t of CO2",
         "power": power(value),
-    }
-    return texts.get(kind, money(value))
+    }.get(kind, money(value))
 
 
 def ratio(oversubscription: float) -> str:

@@ -78,23 +78,21 @@ class RefusedError(Exception):
 def application(desk: Desk) -> Starlette:
     """The server as an ASGI application; its processes live as long as it does."""
     endpoints = Endpoints(desk)
-    routes = [
-        Route("/", endpoints.show),
-        Route("/page/{name}", endpoints.show),
-        Route("/start", endpoints.start),
-        Route("/question", endpoints.question, methods=["POST"]),
-        Route("/report", endpoints.report, methods=["POST"]),
-        *(
-            Route(f"/{task}", endpoints.searching(task), methods=["POST"])
-            for task in ("plan", "front", "explanation")
-        ),
-    ]
-    refused = {RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone}
     return Starlette(
-        routes=routes,
+        routes=[
+            Route("/", endpoints.show),
+            Route("/page/{name}", endpoints.show),
+            Route("/start", endpoints.start),
+            Route("/question", endpoints.question, methods=["POST"]),
+            Route("/report", endpoints.report, methods=["POST"]),
+            *(
+                Route(f"/{task}", endpoints.searching(task), methods=["POST"])
+                for task in ("plan", "front", "explanation")
+            ),
+        ],
         middleware=[Middleware(Guard, door=desk.door)],
         lifespan=endpoints.alive,
-        exception_handlers=refused,
+        exception_handlers={RefusedError: _refusal, BusyError: _busy, ClientDisconnect: _gone},
     )
 
 

@@ -100,8 +100,7 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, sealed)
+        await (self._refusal(scope) or self._app)(scope, receive, sealed)
 
     def _refusal(self, scope: Scope) -> Response | None:
         connection = HTTPConnection(scope)

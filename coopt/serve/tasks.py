@@ -253,5 +253,4 @@ def _do(task: Task, catalog: OwnCatalog, document: Document, send: Send) -> None
         send("refused", {"complaints": _placed(error.complaints, _table_of(document))})
     except Exception as error:
         logging.getLogger(__name__).exception("the task %s failed", task.__name__)
-        sentence = f"The task failed ({type(error).__name__}); {LAST_ANSWER}."
-        send("failed", {"sentence": sentence})
+        send("failed", {"sentence": f"The task failed ({type(error).__name__}); {LAST_ANSWER}."})

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from coopt.instance.texts import that_hold
 from coopt.plan.schema import OnProgress, Progress
 from coopt.solving.highs import interrupts_heard
 from coopt.suite.folder import Outcome, RunFolder, row_of, run_folder
@@ -184,14 +185,20 @@ class Driver:
         answered, all_of_them = len(self.outcomes), len(self.asked)
         elapsed_s = time.perf_counter() - self.started
         left_s = elapsed_s / max(1, len(self.worked)) * (all_of_them - answered)
-        parts = {
-            f"{answered:,} of {all_of_them:,}": True,
-            f"{self.failed:,} failed": self.failed > 0,
-            f"about {_duration(left_s)} left": bool(self.worked),
-        }
-        message = ", ".join(text for text, holds in parts.items() if holds)
-        done = (answered, all_of_them)
-        self.on_progress(Progress(stage="cases", message=message, elapsed_s=elapsed_s, done=done))
+        message = ", ".join(
+            that_hold(
+                {
+                    f"{answered:,} of {all_of_them:,}": True,
+                    f"{self.failed:,} failed": self.failed > 0,
+                    f"about {_duration(left_s)} left": bool(self.worked),
+                }
+            )
+        )
+        self.on_progress(
+            Progress(
+                stage="cases", message=message, elapsed_s=elapsed_s, done=(answered, all_of_them)
+            )
+        )
 
     def _answered(self) -> Iterator[tuple[Case, Outcome]]:
         for case in self.cases:

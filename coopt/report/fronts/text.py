@@ -9,6 +9,7 @@ from coopt.instance.numerics import SOLVED
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.reserves import largest_error
 from coopt.instance.schema import Instance
+from coopt.instance.texts import that_hold
 from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.parts import Design
@@ -131,14 +132,17 @@ def network(instance: Instance, design: Design) -> str:
     """`h100-hb64, 2-tier rail-only, 3.2:1`: what tells designs of a front apart."""
     fabric = design.fabric
     several, blocked = instance.cluster.has_several_counts, fabric.oversubscription > 1
-    parts = {
-        words.counted(design.gpus, "GPU"): several,
-        design.hb_domain.name: True,
-        f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "no network": True,
-        words.ratio(fabric.oversubscription): blocked and fabric.tiers > 0,
-        words.counted(design.spare_domains, "spare"): design.spare_domains > 0,
-    }
-    return ", ".join(text for text, holds in parts.items() if holds)
+    return ", ".join(
+        that_hold(
+            {
+                words.counted(design.gpus, "GPU"): several,
+                design.hb_domain.name: True,
+                f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "no network": True,
+                words.ratio(fabric.oversubscription): blocked and fabric.tiers > 0,
+                words.counted(design.spare_domains, "spare"): design.spare_domains > 0,
+            }
+        )
+    )
 
 
 def built_from(instance: Instance, point: FrontPoint) -> str:

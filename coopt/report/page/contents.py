@@ -293,8 +293,11 @@ def page_report(case: PageCase) -> list[RenderableType]:
     """The decision and the verdict, as they stand at the top of the page."""
     verdict, decision = opening(case)
     style = "green" if case.verdict.accepted else "bold red"
-    reasons = [check.why for check in case.verdict.failures[:MOST_REASONS]]
-    return [Text(decision, style="bold"), Text(verdict, style=style), *reasons]
+    return [
+        Text(decision, style="bold"),
+        Text(verdict, style=style),
+        *[check.why for check in case.verdict.failures[:MOST_REASONS]],
+    ]
 
 
 @cache

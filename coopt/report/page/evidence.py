@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
+from coopt.instance.texts import that_hold
 from coopt.network.family import Family, levels
 from coopt.network.halls import CoreHall, SiteHall, site_halls
 from coopt.network.plan_networks import family_of_plan
@@ -110,8 +111,10 @@ def memory_bar(workload: WorkloadPlan) -> Bar:
     """What the fullest GPU holds of what it has."""
     held_gib, limit_gib = workload.memory_gib, workload.memory_limit_gib
     free = f"{limit_gib - held_gib:.1f} GiB ({words.percent(1.0 - held_gib / limit_gib)}) are free"
-    says = f"The fullest GPU holds {held_gib:.1f} of {limit_gib:.1f} GiB; {free}."
-    return Bar(says, (Segment("in use", COLOURS["compute"], 0.0, 100.0 * held_gib / limit_gib),))
+    return Bar(
+        f"The fullest GPU holds {held_gib:.1f} of {limit_gib:.1f} GiB; {free}.",
+        (Segment("in use", COLOURS["compute"], 0.0, 100.0 * held_gib / limit_gib),),
+    )
 
 
 def plane_caption(family: Family, uplinks: int) -> str:
@@ -139,7 +142,7 @@ def plane_caption(family: Family, uplinks: int) -> str:
         f"A leaf has {tiers[0].down_ports} ports down and {uplinks} up.": family.tiers > 1,
         f"The switches above the leaves form {slices} equal slices; one is drawn.": slices > 1,
     }
-    return " ".join(sentence for sentence, holds in sentences.items() if holds)
+    return " ".join(that_hold(sentences))
 
 
 def domain_caption(family: Family) -> str:
@@ -263,8 +266,12 @@ def traffic_maps(instance: Instance, plan: Plan) -> Iterator[TrafficMap]:
     ):
         if traffic.classes:
             cells = cells_of(demand, most_gpus=MOST_CELLS, most_cells=MOST_CELLS)
-            tables = classes_table(traffic), gpus_table(traffic)
-            yield TrafficMap(traffic.name, traffic_headline(traffic), tables, *narrow_pngs(cells))
+            yield TrafficMap(
+                traffic.name,
+                traffic_headline(traffic),
+                (classes_table(traffic), gpus_table(traffic)),
+                *narrow_pngs(cells),
+            )
 
 
 def site_hall_drawing(hall: SiteHall) -> Drawing:
@@ -278,10 +285,15 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
     for line, block in enumerate(blocks):
         first_rack = block.first_row * per_row
         racks = range(first_rack, first_rack + min(per_row, block.racks))
-        amid = {first_rack + spot for spot in block.amid}
-        parts += rack_row(line, racks, amid, longest)
-    names = row_names("core" if block.is_core else f"row {block.first_row:,}" for block in blocks)
-    return Drawing(title="hall", parts=tuple(parts), frames=(), lines=(), legend={}, rows=names)
+        parts += rack_row(line, racks, {first_rack + spot for spot in block.amid}, longest)
+    return Drawing(
+        title="hall",
+        parts=tuple(parts),
+        frames=(),
+        lines=(),
+        legend={},
+        rows=row_names("core" if block.is_core else f"row {block.first_row:,}" for block in blocks),
+    )
 
 
 def site_hall_caption(hall: SiteHall) -> str:

@@ -58,17 +58,16 @@ def report(
     question, plan = instance_of(instance), plan_of(plan)
     called = "coopt.report in Python"
     place = "none" if isinstance(instance, Instance) else str(instance)
-    origin = Origin(command=called, instance_file=place, plan_file="none", written=moment())
-    verdict = verify(question, plan)
-    case = PageCase(
-        instance=question,
-        plan=plan,
-        verdict=verdict,
-        origin=origin,
-        front=front,
-        explanation=explanation,
+    page = page_html(
+        PageCase(
+            instance=question,
+            plan=plan,
+            verdict=verify(question, plan),
+            origin=Origin(command=called, instance_file=place, plan_file="none", written=moment()),
+            front=front,
+            explanation=explanation,
+        )
     )
-    page = page_html(case)
     if file is not None:
         write_text(file, page)
     return page
