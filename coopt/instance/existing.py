@@ -285,6 +285,14 @@ def existing_complaints(question: Any) -> Iterator[str]:
         yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_domain=kept))
     if not is_given:
         yield from (f"{row}: {line}" for line in _of_other_power(stands, network))
+    ports = stands.nic_ports // stands.nics_per_gpu
+    # a NIC that says nothing of its ports may have any
+    if stands.nic is not None and stands.nic.ports != (1,) and ports not in stands.nic.ports:
+        yield (
+            f"{row}: nic_ports = {stands.nic_ports}: {stands.nic.name} runs with"
+            f" {alternatives(map(str, stands.nic.ports))} ports, needs one of these for each of"
+            f" {counted(stands.nics_per_gpu, 'NIC')} of a GPU"
+        )
     if stands.nic is None:
         yield (
             "existing[0].nic: is missing, needs the NIC of a GPU (its rate sets the network's"

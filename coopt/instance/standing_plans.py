@@ -147,10 +147,10 @@ def _as_row(
     nic = row.get("nic", _listed(listed, "nics", fabric["nic"]["name"]))
     planes, per_gpu = fabric["nic"]["planes"], fabric["nic"]["per_gpu"]
     in_plane = fabric["nic"].get("ports_in_plane", 1)
-    if fabric["nic"]["shared_by"] > 1 or fabric["pod_bundle"] > 1:
+    if fabric["nic"]["shared_by"] > 1:
         raise InstanceError(
-            f"{origin}: GPUs share NICs, or pods have parallel links, which [[existing]]"
-            " cannot describe, needs a plan with neither"
+            f"{origin}: GPUs share NICs, which [[existing]] cannot describe, needs a plan in which"
+            " they do not"
         )
     rate = _rate(nic, origin, key) / planes / in_plane
     return {
@@ -162,7 +162,7 @@ def _as_row(
         "nic_ports": per_gpu * planes * in_plane,
         "planes": planes,
         "fabric": fabric["kind"],
-        **_fill(design, origin),
+        **_in_pods(design, _fill(design, origin), origin),
         "tiers": [
             {
                 **ports,
@@ -225,6 +225,27 @@ def _fill(design: dict[str, Any], origin: str) -> dict[str, Any]:
             " [[existing]] cannot describe, needs a plan whose leaves divide them evenly"
         )
     return {**bundles, "rails": rails, "leaf_domains": domains}
+
+
+def _in_pods(design: dict[str, Any], fill: dict[str, Any], origin: str) -> dict[str, Any]:
+    """How leaves are filled, and where each has parallel links to the spines of its pod the domains
+    of a pod, which has fewer leaves then than a spine has ports down.
+    """
+    fabric, hb = design["fabric"], design["hb_domain"]
+    if fabric["pod_bundle"] == 1:
+        return fill
+    leaves, domains = fabric["tier"][1]["down_ports"] // fabric["pod_bundle"], hb["count"]
+    unit, rest = leaves * fill.get("leaf_domains", 0), 0
+    if fabric["kind"] == "clos":
+        ends = hb["size"] * fabric["nic"]["per_gpu"] * fabric["nic"].get("ports_in_plane", 1)
+        unit, rest = divmod(leaves * fabric["tier"][0]["down_ports"], ends)
+    if rest or not unit or domains % unit:
+        raise InstanceError(
+            f"{origin}: leaves have {fabric['pod_bundle']} links to each spine of their pods, which"
+            f" [[existing]] can describe only of pods that divide the {domains:,} HB domains,"
+            " needs such a plan, or one without pod_bundles"
+        )
+    return {**fill, "unit_domains": unit, "pod": "unit"}
 
 
 def _is_even(design: dict[str, Any]) -> bool:

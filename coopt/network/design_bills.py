@@ -17,7 +17,7 @@ from coopt.network.designs import chain_of
 from coopt.network.family import TierChain, TierLevel
 from coopt.network.fibres import FibreUnits, fibre_cables, splitters_of
 from coopt.network.optics import unmated_joint
-from coopt.network.parts import cage_note, nic_note, splitting_notes
+from coopt.network.parts import cage_note, nic_note, port_notes, splitting_notes
 from coopt.network.placing import Lengths
 from coopt.plan.networks import (
     BilledNetwork,
@@ -281,6 +281,9 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
             note = nic_note(design.nic.name, end.most_ends, end.optic, end.in_module)
             if note is not None:
                 yield note
+    nic, leaf, rate = design.nic, design.tiers[0].switch, design.nic_gbit_s
+    if nic is not None and leaf is not None and rate is not None:
+        yield from port_notes(nic, leaf, rate, ("nic_ports", design.nic_ports))
     modules = Counter[tuple[Optic, int]]()
     for end in ends:
         if end.optic is not None:

@@ -4,7 +4,6 @@ do not reach.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice, zip_longest
@@ -25,7 +24,7 @@ from coopt.network.halls import (
 )
 from coopt.network.laying import laid
 from coopt.network.optics import core_notes, own_ends
-from coopt.network.parts import cage_note, cost_of, counted_units, splitting_notes
+from coopt.network.parts import cage_note, cost_of, counted_units, port_notes, splitting_notes
 from coopt.network.plan_networks import design_of, families_of_design, part_network
 from coopt.network.space import Space
 from coopt.plan.couplings import Part
@@ -182,16 +181,8 @@ def _port_notes(instance: Instance, design: Design) -> Iterator[str]:
     fabric, rate = design.fabric, link_gbit_s(instance, design)
     leaf = next((box for box in instance.network.switches if box.name == fabric.switch.name), None)
     nic = next((nic for nic in instance.network.nics if nic.name == fabric.nic.name), None)
-    if nic is None or leaf is None or not fabric.tiers or leaf.protocol != "ethernet":
-        return
-    most = nic.ethernet_port_gbit_s
-    if most is not None and rate > most:
-        planes = fabric.nic.planes * math.ceil(rate / most)
-        yield (
-            f"Not orderable as listed: {nic.name} has Ethernet ports of {most:g} Gbit/s at most,"
-            f" but its links to {leaf.name} run at {rate:g}. Plan with network.nic_planes ="
-            f" {planes}, or InfiniBand switches."
-        )
+    if nic is not None and leaf is not None and fabric.tiers:
+        yield from port_notes(nic, leaf, rate, ("network.nic_planes", fabric.nic.planes))
 
 
 def link_gbit_s(instance: Instance, design: Design) -> float:

@@ -170,6 +170,19 @@ def nic_note(nic: str, ports: int, optic: Optic, links_of_module: int) -> str | 
     )
 
 
+def port_notes(nic: Nic, leaf: Switch, gbit_s: float, divided: tuple[str, int]) -> Iterator[str]:
+    """That a NIC has no Ethernet port as fast as its links to an Ethernet switch, which a key with
+    a larger number than now divides.
+    """
+    most, (key, now) = nic.ethernet_port_gbit_s, divided
+    if leaf.protocol == "ethernet" and most is not None and gbit_s > most:
+        yield (
+            f"Not orderable as listed: {nic.name} has Ethernet ports of {most:g} Gbit/s at most,"
+            f" but its links to {leaf.name} run at {gbit_s:g}. Plan with {key} ="
+            f" {now * math.ceil(gbit_s / most)}, or InfiniBand switches."
+        )
+
+
 def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence[Optic]) -> str:
     """` (in the catalog: 800g-sr8)`, the modules of a cage for so many links that meet some of
     these; empty if none.

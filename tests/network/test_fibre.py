@@ -106,3 +106,17 @@ def test_fibre_of_a_design_needs_a_hall(tmp_path) -> None:
     file.write_text(f'{DESIGN}domains = 2\nfabric = "clos"\nfibre = "os2-mtp-8"\ntiers = [{{ ports = 8 }}]\n', "utf-8")
     with pytest.raises(InstanceError, match=r"design 'counted': fibre: .* needs `hall` or no fibre"):
         coopt.bom(file)
+
+
+def test_a_design_says_where_a_nic_has_no_ethernet_port_of_its_rate(tmp_path) -> None:
+    told = {}
+    for ports in (1, 2):
+        switch = f'{{ name = "s", radix = 8, port_gbit_s = {800 // ports}, usd = 1, w = 1, protocol = "ethernet" }}'
+        tier = f"tiers = [{{ ports = 8, down = 8, switch = {switch} }}]"
+        file = tmp_path / f"{ports}.toml"
+        text = f'domains = 1\nfabric = "clos"\nnic = "cx8-800g"\nnic_ports = {ports}\nplanes = {ports}\n{tier}'
+        file.write_text(f"{DESIGN}{text}", "utf-8")
+        told[ports] = " ".join(coopt.bom(file).notes)
+    assert "cx8-800g has Ethernet ports of 400 Gbit/s" in told[1]
+    assert "nic_ports = 2" in told[1]
+    assert "Ethernet" not in told[2]

@@ -106,7 +106,7 @@ def _check_as_plan(plan, family, table, folder):
     ends = [tier.get("optic_below", tier["optic"]) for tier in stands["tiers"]] + [t["optic"] for t in stands["tiers"]]
     optics = {optic["name"]: optic for optic in ends}
     listed = {"given": True, "hb_domains": stands["hb_domain"], "optics": [*optics.values()], **products}
-    if plan.design.fabric.pod_bundle > 1:  # which is refused
+    if plan.design.fabric.pod_bundle > 1:  # some of which are refused
         return
     again = coopt.load({**table, "network": listed, "existing": {"plan": str(file)}})
     same = Space(instance=again).standing(family.gpus)

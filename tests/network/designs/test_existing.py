@@ -461,6 +461,10 @@ def test_a_plan_of_two_nics_a_gpu_stands_as_it_was_built(tmp_path):
     [
         ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16, a rail for each port in a plane"),
         (
+            {"nic": {"extends": "cx7-400g", "name": "ours", "ports": [2, 4]}},
+            r"nic_ports = 2: ours runs with 2 or 4 ports, needs one of these for each of 2 NICs of a GPU",
+        ),
+        (
             {"nics_per_gpu": 3},
             r"3: the NICs of a GPU cannot share 2 ports in 1 plane equally, .* multiple of 3 in nic_ports",
         ),

@@ -68,6 +68,30 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
     _assert_refusals(refused, STEPS | {9: "a leaf has 3 of the 8 ports of an HB domain"})
 
 
+def test_a_plan_with_parallel_links_in_pods_stands_as_it_was_built(tmp_path):
+    stood, refused, asked = set(), set(), None
+    for seed in test_cabling.SEEDS:
+        instance = test_cabling.question(seed, pod_bundles=[2, 4])
+        for family in (one for one in families(instance) if one.pods and one.alike):
+            design = design_of(family, family.uplink_choices[-1])
+            bundle, leaves = family.pods.each, family.pods.l // family.pods.each
+            try:
+                loaded = _load(tmp_path, design, instance.network, family.gpus)
+                given = Space(instance=loaded).standing(family.gpus)
+            except coopt.InstanceError as error:
+                text, of_pod = str(error), leaves * family.down
+                whole = of_pod % 8 == 0 and 8 * family.domains % of_pod == 0
+                assert not whole or family.fabric != "clos" or "divide the" not in text, (seed, text)
+                refused.add(text.partition("[[existing]]")[2])
+                continue
+            assert design_of(given, given.uplink_choices[0]) == design, seed
+            stood |= {bundle, family.fabric}
+            asked = loaded if bundle > 1 else asked
+    assert stood >= {2, "clos", "rail-optimized"}
+    assert any("pods that divide the" in text for text in refused)
+    assert coopt.verify(asked, coopt.solve(asked)).accepted
+
+
 def test_a_list_of_cables_stands_as_it_lists(tmp_path):
     stood, refused, files = set(), {}, {name: tmp_path / f"{name}.csv" for name in ("csv", "devices", "cables")}
     for seed, (network, family, uplinks) in _drawn().items():
