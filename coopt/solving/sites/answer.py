@@ -18,6 +18,7 @@ from typing import Any
 import pyomo.core as pyo
 from pyomo.core.plugins.transform.discrete_vars import RelaxIntegerVars
 
+from coopt.columns.feasible import recalled
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.table import columns
 from coopt.columns.times import waiting
@@ -245,9 +246,14 @@ def _ends(instance: Instance, link: Wan, channels: int) -> dict[str, Any]:
 
 
 def _running(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
-    """How a site trains its part of a batch; the wait for others stands beside its own
-    data-parallel traffic.
+    """How a site trains its part of a batch, which depends on no price; the wait for others stands
+    beside its own data-parallel traffic.
     """
+    key = option.context, option.uplinks, w, wait_s
+    return recalled(option.runs, key, partial(_run, instance, option, w, wait_s))
+
+
+def _run(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadPlan:
     row, _ = option.fastest(w, wait_s)
     pool, place = option.pools[w], (instance.cluster.gpu, option.context, option.uplinks, row)
     undelayed, delayed = workload_plan(pool, *place), workload_plan(waiting(pool, wait_s), *place)

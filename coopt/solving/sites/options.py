@@ -8,7 +8,7 @@ takes its place.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -34,6 +34,7 @@ from coopt.network.optics import core_ports_of
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
+from coopt.plan.parts import WorkloadPlan
 from coopt.solving.families import CountedTable, counted_networks, repriced
 
 
@@ -62,7 +63,8 @@ class Option:
     """A network for some of the shares, with the mappings of each workload on it.
 
     `longest_s` holds the wait with which the best mapping of each workload is just in time,
-    `border_ports` the ports that its links take in the border of a site.
+    `border_ports` the ports that its links take in the border of a site, and `runs` how workloads
+    run on networks that were chosen before, at whatever prices.
     """
 
     shares: int
@@ -75,6 +77,7 @@ class Option:
     longest_s: tuple[float, ...]
     context: Context
     pools: tuple[Pool, ...]
+    runs: dict[Hashable, WorkloadPlan]
 
     def fastest(self, w: int, wait_s: float) -> tuple[int, float]:
         """The mapping of a workload that runs fastest with that wait, and its seconds."""
@@ -237,6 +240,7 @@ def offers(
     known = recalled(found, "places", lambda: _places(local, contexts_of, check))
     places = {site: place.unloaded for site, place in known.items()}
     waits: dict[Context, dict[int, tuple[float, ...]]] = recalled(found, "waits", dict)
+    runs: dict[Hashable, WorkloadPlan] = recalled(found, "runs", dict)
 
     @cache
     def load(site: DomainSet) -> None:
@@ -275,11 +279,10 @@ def offers(
         kept = np.vstack([kept, offered])
         left = left[~(offered <= roof[left]).all(axis=1)]
         place = places[context.site]
-        (family,) = repriced(local, [table.networks[number].family])
         options.append(
             Option(
                 shares=networks.shares,
-                family=family,
+                family=table.networks[number].family,
                 uplinks=uplinks,
                 usd=float(networks.usd[row]),
                 w=float(networks.w[row]),
@@ -288,11 +291,16 @@ def offers(
                 longest_s=longest_s,
                 context=context,
                 pools=place.pools,
+                runs=runs,
             )
         )
+    families = repriced(local, [option.family for option in options])
+    current = (
+        replace(option, family=family) for option, family in zip(options, families, strict=True)
+    )
     mappings = sum(len(pool) for place in places.values() for pool in place.pools)
     gated = sum((place.gated for place in places.values()), Counter[str]())
-    return Offers(options=tuple(options), mappings=mappings, gated=gated)
+    return Offers(options=tuple(current), mappings=mappings, gated=gated)
 
 
 def _places(
