@@ -601,9 +601,11 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
     runs = asked_of(instance, part)
     if several:
         fact, fabric = partial(PlanFact, "row", part.name), part.design and part.design.fabric
-        yield fact("HB domains", words.domains_built(network))
-        yield fact("fabric", "direct" if not fabric else fabric.kind if fabric.tiers else "-")
-        yield fact("GPUs", network.gpus, "GPUs", words.count(network.gpus))
+        yield from (
+            fact("HB domains", words.domains_built(network)),
+            fact("fabric", "direct" if not fabric else fabric.kind if fabric.tiers else "-"),
+            fact("GPUs", network.gpus, "GPUs", words.count(network.gpus)),
+        )
     dated = any(
         workload.calendar for each in plan.parts for workload in workloads_in(instance, each.phase)
     )

@@ -65,7 +65,8 @@ PRINTED = re.compile(r"^\s*(?:\d+:)?\s*(\w+) \.{3,} *(\S.*?)\s*$", re.MULTILINE)
 SWITCHES = {"True": True, "False": False}
 TOWER = "vision_config"
 """A table of its own in a model, with the names of Hugging Face."""
-VARIANTS = (None, "gated_delta_net", "dsa")
+VARIANTS = {None: "llama", "gated_delta_net": "qwen3_next", "dsa": "deepseek_v32"}
+"""The `model_type` of each variant of attention."""
 
 
 def arguments_of(text: str) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
         If something is not known, missing or contradictory.
     """
     variant = said.get("experimental_attention_variant")
-    if variant not in VARIANTS:
+    if variant not in [*VARIANTS]:  # which may be a list
         known = ", ".join(str(name) for name in VARIANTS if name)
         raise InstanceError(
             f"{place}: experimental_attention_variant = {variant!r}: needs one of {known}"
@@ -172,8 +173,7 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
         )
         config = MAMBA_DEFAULTS | config
         config.setdefault("mamba_num_heads", 2 * hidden // config["mamba_head_dim"])
-    kind = {"dsa": "deepseek_v32", "gated_delta_net": "qwen3_next"}.get(str(variant), "llama")
-    kind = "nemotron_h" if isinstance(pattern, str) else kind
+    kind = "nemotron_h" if isinstance(pattern, str) else VARIANTS[variant]
     kind = "mimo_v2_flash" if windowed else kind
     config |= {"attn_output_gate": _is_on(said, "attention_output_gate"), "model_type": kind}
     config |= _tower(said, place)

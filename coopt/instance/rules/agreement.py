@@ -414,23 +414,27 @@ def _idle_gpus(instance: Question) -> Iterator[str]:
         for domain in instance.network.hb_domains
         if cluster.idle_gpus
     )
-    if count > MOST_IDLE_SITES:
-        yield (
+    return broken(
+        (
+            count > MOST_IDLE_SITES,
             f"cluster.idle_gpus = {str(cluster.idle_gpus).lower()}: leaves {count:,} choices of"
             f" how many GPUs train in how many HB domains, needs at most {MOST_IDLE_SITES:,}"
-            " (fewer idle GPUs, or fewer entries in cluster.gpus or network.hb_domains)"
+            " (fewer idle GPUs, or fewer entries in cluster.gpus or network.hb_domains)",
         )
+    )
 
 
 def _idle_elsewhere(instance: Question) -> Iterator[str]:
     """Yield complaints about idle GPUs where islands, sites or phases decide how many train."""
-    several = instance.several_networks
-    if instance.cluster.idle_gpus and several:
-        yield (
-            f"cluster.idle_gpus = {str(instance.cluster.idle_gpus).lower()}: idle GPUs are"
-            " supported only on a single network that workloads use in turn, needs an instance"
-            f" without {both(several)}"
+    idle_gpus, several = instance.cluster.idle_gpus, instance.several_networks
+    return broken(
+        (
+            idle_gpus and several,
+            f"cluster.idle_gpus = {str(idle_gpus).lower()}: idle GPUs are supported only on a"
+            " single network that workloads use in turn, needs an instance without"
+            f" {both(several)}",
         )
+    )
 
 
 def _repeated_names(instance: Question) -> Iterator[str]:
