@@ -106,6 +106,10 @@ class FailureRates(Entry):
             )
         ),
     ] = NEVER
+    channel: Annotated[
+        FailureRate,
+        Field(description="a channel between sites that train one model; ends no run"),
+    ] = NEVER
     gpus_per_host: Annotated[Count, Field(description="GPUs of a host")] = 8
 
     @property

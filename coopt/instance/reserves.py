@@ -71,8 +71,8 @@ class Availability(Table):
         NonNegative,
         Field(
             description=(
-                "mean time until a failed GPU, host, domain, or one of several ports of a NIC is"
-                " back (hours)"
+                "mean time until a failed GPU, host, domain, channel, or one of several ports of a"
+                " NIC is back (hours)"
             )
         ),
     ] = 24.0

@@ -201,7 +201,8 @@ def local_question(instance: Q, shares: int) -> Q:
             "shares": None,
         },
         workload=tuple(part_of(workload, shares, all_shares) for workload in instance.workload),
-        limits=Limits(),  # they hold for all sites together
+        limits=Limits(),  # they hold for all sites together, as what interrupts them does
+        availability=None,
     )
 
 

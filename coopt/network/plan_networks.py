@@ -326,6 +326,8 @@ def question_of(instance: Instance, part: Part) -> Instance:
         objective=electricity_of(instance.objective, instance.site_named(part.site)),
         sharing=instance.sharing.of_one_part,
         **{"site": (), "wan": (), "phase": (), "robust": None, "limits": Limits()},
+        # what interrupts one model at several sites is said of all of them together
+        **({"availability": None} if instance.asks("ring") else {}),
     )
     return _with_workloads(alone, part, workloads)
 

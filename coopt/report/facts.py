@@ -305,7 +305,7 @@ def uptime_text(uptime: Uptime) -> str:
         else ""
     )
     ports = (
-        f"; some NIC port has no link {words.percent(uptime.port_out)} of the time"
+        f"; some NIC port or channel has no link {words.percent(uptime.port_out)} of the time"
         if uptime.port_out
         else ""
     )

@@ -136,6 +136,8 @@ def allowed_s(
     On average; with all ports of NICs where a run is given that says how much longer it takes on
     average.
     """
+    if run and run.uptime and instance.availability is None:
+        return run.bound_s  # of all sites together, which the plan says
     pace = run.uptime.pace if run and run.uptime else 1.0
     uptime = uptime_of(instance, family, uplinks, workload, pace) if workload.calendar else None
     return workload.bound_s if uptime is None else workload.bound_s * uptime.promised

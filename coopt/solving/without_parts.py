@@ -249,7 +249,9 @@ def _interrupted(network: PartNetwork) -> Iterator[Interrupted]:
     family = network.family
     for workload, run in network.runs:
         pace = run.uptime.pace if run.uptime else 1.0
-        uptime = uptime_of(network.question, family, network.uplinks, workload, pace)
+        uptime = run.uptime
+        if network.question.availability is not None:
+            uptime = uptime_of(network.question, family, network.uplinks, workload, pace)
         if uptime is not None:
             shape = {"domains": family.domains, "size": family.hb.size, "active": family.active}
             of_replica = max(family.domains // run.placement["dp"][1], 1)

@@ -16,6 +16,7 @@ from coopt.verifier.checks.verdict import Ledger
 from tests.conftest import ask as small
 from tests.kinds import FEW, QUESTIONS
 from tests.solving.direct.random_questions import random_question
+from tests.solving.sites.test_outages import interrupted_sites
 from tests.solving.sites.test_sites import LOST_CHANNEL, bordered
 from tests.solving.test_days import GROWING, days, fastest_days, fleet
 from tests.verifier.cases import DOMAINS, EXPERTS, GPU, MODEL, SOFTWARE, TWO_WORKLOADS, ask, switch
@@ -112,6 +113,7 @@ MUTATED: dict[str, tuple[Callable[[], Instance], int]] = {
     "sites": (lambda: Instance.model_validate(QUESTIONS["sites"]), 30),
     "sites with borders": (lambda: Instance.model_validate(bordered()), 30),
     "a lost channel": (lambda: Instance.model_validate(bordered(robust=LOST_CHANNEL)), 30),
+    "sites that fail": (lambda: interrupted_sites(4), 30),
     "direct": (lambda: Instance.model_validate(QUESTIONS["direct"]), 15),
     "a lost NIC": (lambda: Instance.model_validate(QUESTIONS["worst-case"]), 12),
     "a lost domain": (lambda: small(robust={"survive": ["domain"], "slower": 3.0}, **FEW), 12),

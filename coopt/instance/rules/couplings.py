@@ -24,6 +24,7 @@ from coopt.instance.couplings import (
 from coopt.instance.existing import further_tables
 from coopt.instance.hardware import Optic, Switch, mate
 from coopt.instance.question import Question
+from coopt.instance.reserves import Availability
 from coopt.instance.texts import alternatives, both, broken, counted, numbers, that_hold
 from coopt.instance.variants import bounded, list_prices
 
@@ -90,7 +91,11 @@ def _beside_one_network_built_at_once(instance: Question) -> dict[str, str]:
             "[robust]",
             "that nothing is uncertain",
         ),
-        (instance.availability is not None, "[availability]", "hardware that never fails"),
+        (
+            instance.availability is not None and not instance.asks("ring"),
+            "[availability]",
+            "hardware that never fails",
+        ),
     )
 
 
@@ -525,6 +530,39 @@ def site_disagreements(instance: Question) -> Iterator[str]:
     if is_several:
         yield from () if islands else _shares(instance)
         yield from _links(instance)
+    if instance.availability is not None and instance.asks("ring"):
+        yield from _interrupted_together(instance, instance.availability)
+
+
+def _interrupted_together(instance: Question, availability: Availability) -> Iterator[str]:
+    """Yield complaints about failures of one model at several sites that are not counted there."""
+    yield from broken(
+        *(
+            (
+                asked,
+                f"{key}: is not supported with [availability] where several sites train one model,"
+                f" needs {need}",
+            )
+            for key, need, asked in (
+                (
+                    "availability.spare_domains",
+                    "no domains that stand by",
+                    any(availability.spare_domains or ()),
+                ),
+                (
+                    "availability.confidence",
+                    "days that are met on average",
+                    availability.confidence is not None,
+                ),
+                (
+                    "availability.rates.flap",
+                    "links that do not flap",
+                    availability.rates.flap.at("high") > 0,
+                ),
+                ("network.nic_planes", "NICs with one port", max(instance.network.nic_planes) > 1),
+            )
+        )
+    )
 
 
 def _shares(instance: Question) -> Iterator[str]:

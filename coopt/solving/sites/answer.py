@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,12 +26,13 @@ from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.instance.variants import local_question
+from coopt.instance.workload import Workload
 from coopt.network.borders import channel_end
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.plan.couplings import Couplings, Exchange, Ring, WanPlan, at_site
-from coopt.plan.parts import WorkloadPlan
+from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import workload_plan
@@ -43,8 +44,10 @@ from coopt.solving.driver import (
     claim_of,
     drive,
     ending,
+    identity,
     infeasible,
     unknown,
+    within_gap,
 )
 from coopt.solving.runs import (
     Backend,
@@ -74,6 +77,12 @@ from coopt.solving.sites.options import (
     networks,
     offers,
 )
+from coopt.solving.sites.outages import (
+    iteration_s,
+    most_promised,
+    uptimes_of,
+    within_shares,
+)
 from formulations.ring import FORMULATIONS, add_choice_cut, build
 
 PLENTY = 10**7  # of MW and channels, more than anyone has
@@ -81,9 +90,49 @@ PLENTY = 10**7  # of MW and channels, more than anyone has
 MODEL = FORMULATIONS["ring"]
 
 
+TOO_OFTEN = (
+    "availability: no choice of sites was found that keeps the days with its interruptions, and"
+    " none is ruled out: needs more days (workload.train_days) or fewer failures"
+)
+TRIES = 8
+"""Searches for networks that are in time with what interrupts them."""
+
+
 def sites_plan(run: Run) -> Plan:
     """Sites, their networks and the channels between them at the least cost, with a proof."""
-    instance, run.formulation = run.instance, "ring"
+    run.formulation, availability = "ring", run.instance.availability
+    if availability is None:
+        found = _cheapest(run)
+        return found if isinstance(found, Plan) else _plan(run, found, {})
+    shares, bound = most_promised(run.instance, availability), -math.inf
+    for number in range(TRIES):
+        found = _cheapest(replace(run, instance=within_shares(run.instance, shares)))
+        if isinstance(found, Plan):
+            if number:
+                break
+            return found.model_copy(update={"instance": identity(run.instance)})
+        bound = found.bound if number == 0 else bound
+        uptimes = uptimes_of(run.instance, availability, chosen(found))
+        if all(
+            iteration_s(chosen(found), w, gradient_bytes(workload))
+            <= workload.bound_s * (uptimes[workload.name].promised if workload.calendar else 1.0)
+            for w, workload in enumerate(run.instance.workload)
+        ):
+            return _plan(run, replace(found, bound=bound), uptimes)
+        shares = {name: uptime.promised for name, uptime in uptimes.items()}
+    plan = unknown(run, "not proven", bound)
+    return plan.model_copy(update={"explanation": (TOO_OFTEN,)})
+
+
+def chosen(result: Drive[RingDesign]) -> RingDesign:
+    """What a search found."""
+    assert result.found is not None, "a search without an answer ends in a plan that says so"
+    return result.found
+
+
+def _cheapest(run: Run) -> Drive[RingDesign] | Plan:
+    """The cheapest choice where nothing fails, or the plan that says why there is none."""
+    instance = run.instance
     networks_of = _networks_by_shares(run)
     floors, offers_of = least_with(instance, list(networks_of.values())), dict[int, Offers]()
     options, value, result = list[Option](), math.inf, None
@@ -114,7 +163,7 @@ def sites_plan(run: Run) -> Plan:
     )
     if result.found is None:
         return unknown(run, result.outcome, result.bound)
-    return _plan(run, result, result.found)
+    return result
 
 
 def all_options(run: Run) -> list[Option]:
@@ -171,17 +220,22 @@ def _unfed(run: Run, fed_shares: int) -> list[Option]:
     return [option for entry in unfed_offers for option in entry.options]
 
 
-def _plan(run: Run, result: Drive[RingDesign], ring_design: RingDesign) -> Plan:
-    instance, kind = run.instance, run.instance.objective.minimize
+def _plan(run: Run, result: Drive[RingDesign], uptimes: Mapping[str, Uptime]) -> Plan:
+    instance, kind, ring_design = run.instance, run.instance.objective.minimize, chosen(result)
     claim = claim_of(kind, ring_design.bill.of(kind), result.bound)
-    reason = ending(run, result.outcome, claim)
+    # what only fails to be in time with its interruptions bounds the answer as well
+    proven = within_gap(run, claim) or not uptimes or result.outcome != "optimal"
+    reason = ending(run, result.outcome, claim) if proven else "not proven"
     waits_s = [ring_design.exchange_s(gradient_bytes(workload)) for workload in instance.workload]
     sites = _sites(instance, ring_design)
     parts = tuple(
         at_site(
             site.name,
             design_of(option.family, option.uplinks),
-            tuple(_running(instance, option, w, wait_s) for w, wait_s in enumerate(waits_s)),
+            tuple(
+                interrupted(_running(instance, option, w, wait_s), workload, uptimes)
+                for (w, wait_s), workload in zip(enumerate(waits_s), instance.workload, strict=True)
+            ),
             cost,
         )
         for site, option, cost in zip(sites, ring_design.options, ring_design.costs, strict=True)
@@ -261,6 +315,17 @@ def _run(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadP
     return delayed.model_copy(
         update={"breakdown_s": delayed.breakdown_s | {"dp": own_dp_s, "wan": dp_s - own_dp_s}}
     )
+
+
+def interrupted(
+    run: WorkloadPlan, workload: Workload, uptimes: Mapping[str, Uptime]
+) -> WorkloadPlan:
+    """A run with what interrupts it, where failures count."""
+    uptime = uptimes.get(run.name)
+    if uptime is None:
+        return run
+    bound_s = workload.bound_s * uptime.promised if workload.calendar else run.bound_s
+    return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
 
 
 def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:

@@ -328,6 +328,12 @@ class RingDesign:
         """The option of each site of the ring."""
         return tuple(self.problem.options[o] for o in self.choice)
 
+    @property
+    def slowest_gbit_s(self) -> float:
+        """The rate of the slowest link."""
+        lit = zip(self.channels, self.problem.ring.links, strict=True)
+        return min((channels * link.gbit_s for channels, link in lit), default=1.0)
+
     def exchange_s(self, gradient_bytes: float, lost: int = 0) -> float:
         """Seconds that adding up these gradients takes, also with so many channels of any one link
         lost.

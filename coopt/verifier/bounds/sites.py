@@ -51,6 +51,7 @@ from coopt.verifier.parts.layouts import ceil_ratio, leaf_count
 from coopt.verifier.parts.space import DesignFamily, core_switch, families
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.parts.uptime import YEAR_S, interrupted_at
 from coopt.verifier.training.caching import kept
 
 SLACK = Fraction(ROUNDING)
@@ -307,6 +308,30 @@ def _amounts(lines: Sequence[CountedItem]) -> tuple[Fraction, Fraction]:
     return usd, exact_sum((line.amount, decimal(line.unit_w)) for line in lines)
 
 
+def at_best(instance: Instance) -> Instance:
+    """The question with all the days that any choice of sites can rely on, in which nothing fails:
+    those of GPUs and hosts without a network.
+    """
+    failures, gpus = instance.availability, instance.cluster.most_gpus
+    if failures is None:
+        return instance
+    per_year = {part: rate.at(failures.at) for part, rate in failures.rates.of_part.items()}
+    of_gpus = gpus * (per_year["gpu"] + per_year["hbm"] + per_year["software"])
+    rate = (of_gpus - (-gpus // failures.rates.gpus_per_host) * per_year["host"]) / YEAR_S
+    longest = [
+        workload.model_copy(
+            update={
+                "train_days": workload.train_days
+                * interrupted_at(failures, workload, gpus, rate).trained
+            }
+        )
+        if workload.train_days
+        else workload
+        for workload in instance.workload
+    ]
+    return instance.model_copy(update={"workload": tuple(longest), "availability": None})
+
+
 class SitesBound:
     """Find what is the least that one model at several sites can be worth.
 
@@ -337,6 +362,7 @@ class SitesBound:
         margin: float = LENIENT,
         most: float = math.inf,
     ) -> None:
+        instance = at_best(instance)
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
         self._most: Fraction | None = (

@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import Site, Wan, part_of
 from coopt.instance.hardware import Optic
+from coopt.instance.question import ObjectiveKind
+from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.instance.variants import after_a_loss
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Exchange, Part, Ring, SitePower
-from coopt.plan.parts import Design
+from coopt.plan.parts import Design, Uptime
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import LENIENT, TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
@@ -45,17 +47,27 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.part_checks import (
+    CountedPart,
     check_bill,
     check_objective,
     check_part,
     check_part_runs,
 )
 from coopt.verifier.parts.space import core_links_carried, core_switch, linkable
-from coopt.verifier.parts.spans import reach_of
+from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.timings import Trainer
+from coopt.verifier.parts.uptime import (
+    HOUR_S,
+    YEAR_S,
+    failure_rate,
+    interrupted_at,
+    running_of,
+    stops_as_claimed,
+)
 from coopt.verifier.parts.workload_checks import match_workloads
 from coopt.verifier.training.mappings import ScalarMapping
 from coopt.verifier.training.placing import held_parameters
+from coopt.verifier.training.work import Clock
 
 FACTS = ("gbit_s", "latency_s", "usd", "w", "modules")
 
@@ -68,7 +80,8 @@ def question_of_site(instance: Instance, shares: int) -> Instance:
     workloads = tuple(part_of(workload, shares, all_shares) for workload in instance.workload)
     gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus})
-    return instance.model_copy(update={"cluster": cluster, "workload": workloads})
+    changes = {"cluster": cluster, "workload": workloads, "availability": None}
+    return instance.model_copy(update=changes)
 
 
 class ChannelEnd(NamedTuple):
@@ -186,11 +199,20 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     sites = _sites(ledger, instance, ring, claims)
     links = check_links(ledger, instance, sites, ring)
     waits_s, waits_left_s = check_exchanges(ledger, instance, ring, links, len(sites))
-    built_sites, borders = list[BuiltSite](), dict[str, Border]()
+    counted_sites = list[CountedSite]()
     for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         with suppress(UnsoundError):
-            built_site = _site(ledger, instance, plan, site, claim, waits_s, waits_left_s)
+            counted_sites.append(_counted(ledger, instance, plan, site, claim))
+    uptimes = dict[str, tuple[Uptime, float]]()
+    if instance.availability is not None and len(counted_sites) == len(sites):
+        uptimes = uptimes_at(instance, instance.availability, counted_sites, ring, waits_s)
+    built_sites, borders = list[BuiltSite](), dict[str, Border]()
+    for counted_site in counted_sites:
+        site, claim = counted_site.site, counted_site.claim
+        ledger.turn_to(f"Site {site.name!r}")
+        with suppress(UnsoundError):
+            built_site = _site(ledger, instance, counted_site, waits_s, waits_left_s, uptimes)
             built_sites.append(built_site)
             border = _border(ledger, instance, ring, links, built_site)
             borders[site.name] = border
@@ -259,16 +281,21 @@ def _sites(
     return [sites_by_name[name] for name in names]
 
 
-def _site(
-    ledger: Ledger,
-    instance: Instance,
-    plan: Plan,
-    site: Site,
-    claim: SiteClaim,
-    waits_s: Mapping[str, float],
-    waits_left_s: Mapping[str, float],
-) -> BuiltSite:
-    """Check one site as a cluster of its own."""
+class CountedSite(NamedTuple):
+    """A site with what a plan claims of it, and its network as it is counted."""
+
+    site: Site
+    claim: SiteClaim
+    question: Instance
+    part: CountedPart
+    core_end: Optic | None
+    kind: ObjectiveKind
+
+
+def _counted(
+    ledger: Ledger, instance: Instance, plan: Plan, site: Site, claim: SiteClaim
+) -> CountedSite:
+    """Check the design of one site as that of a cluster of its own."""
     question, design = question_of_site(instance, claim.shares), claim.design
     kind = plan.objective.kind
     domains = check_design(ledger, question, design)
@@ -290,7 +317,74 @@ def _site(
     if not workloads:
         raise UnsoundError
     part = check_part(ledger, question, family, design, workloads, kind)
-    check_part_runs(ledger, part, question.cluster.gpu, waits_s)
+    return CountedSite(site, claim, question, part, core_end, kind)
+
+
+def uptimes_at(
+    instance: Instance,
+    availability: Availability,
+    sites: Sequence[CountedSite],
+    ring: Ring,
+    waits_s: Mapping[str, float],
+) -> dict[str, tuple[Uptime, float]]:
+    """What interrupts each workload, which any failure at any site stops at all of them, and the
+    share of its bound in which it runs.
+    """
+    parts = [site.part for site in sites]
+    rate = math.fsum(failure_rate(availability, part.family, part.levels) for part in parts)
+    running = math.prod(running_of(availability, part.family) for part in parts)
+    outages_s = availability.repair_hours * HOUR_S
+    of_channel = availability.rates.channel.at(availability.at) / YEAR_S * outages_s
+    found = {}
+    for workload in instance.workload:
+        stops = interrupted_at(availability, workload, instance.cluster.most_gpus, rate)
+        whole_s = _slowest_s(sites, workload.name, waits_s[workload.name])
+        unhurt, per_s = 1.0, 0.0
+        for lost in range(len(ring.wan)):
+            # until then every channel of the links before is there
+            share = unhurt * (1 - math.exp(-ring.wan[lost].channels * of_channel))
+            unhurt -= share
+            rates = [
+                (link.channels - (number == lost)) * link.gbit_s
+                for number, link in enumerate(ring.wan)
+            ]
+            if min(rates) > 0:
+                latency_s = max(link.latency_s for link in ring.wan)
+                wait_s = wait_for_gradients(workload, len(sites), latency_s, min(rates))[1]
+                per_s += share / _slowest_s(sites, workload.name, wait_s)
+        pace = (unhurt / whole_s + per_s) * whole_s
+        uptime = stops_as_claimed(stops, running, pace, 1 - unhurt)
+        found[workload.name] = uptime, uptime.promised if workload.calendar else 1.0
+    return found
+
+
+def _slowest_s(sites: Sequence[CountedSite], name: str, wait_s: float) -> float:
+    """An iteration of a workload at its slowest site with that wait (s)."""
+    return max(
+        slowest_case(
+            site.part.family,
+            reach_of(site.part.family, site.part.ports),
+            Clock(run.workload, site.question.cluster.gpu).work(run.split)._replace(wait_s=wait_s),
+            run.place,
+        ).seconds
+        for site in sites
+        for run in site.part.runs
+        if run.workload.name == name
+    )
+
+
+def _site(
+    ledger: Ledger,
+    instance: Instance,
+    counted: CountedSite,
+    waits_s: Mapping[str, float],
+    waits_left_s: Mapping[str, float],
+    uptimes: Mapping[str, tuple[Uptime, float]],
+) -> BuiltSite:
+    """Check what one site trains and costs as a cluster of its own."""
+    site, claim, question, part, core_end, kind = counted
+    design = claim.design
+    check_part_runs(ledger, part, question.cluster.gpu, waits_s, uptimes=uptimes)
     if waits_left_s:
         longer = after_a_loss(question, instance.losses["channel"])
         waits = tuple(waits_left_s[workload.name] for workload in longer.workload)

@@ -14,7 +14,7 @@ from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted, exact_amount
 from coopt.instance.workload import Workload
-from coopt.plan.parts import Cost, Design, Item, WorkloadPlan
+from coopt.plan.parts import Cost, Design, Item, Uptime, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, UnsoundError, agree
 from coopt.verifier.parts.bills import (
@@ -163,6 +163,7 @@ def check_part_runs(
     gpu: Gpu,
     waits_s: Mapping[str, float] | None = None,
     availability: Availability | None = None,
+    uptimes: Mapping[str, tuple[Uptime, float]] | None = None,
 ) -> None:
     """Check time, memory and utilisation of all that trains on a part.
 
@@ -172,13 +173,20 @@ def check_part_runs(
         How long each workload waits for gradients of other sites, where there are any.
     availability
         What interrupts training, if anything does.
+    uptimes
+        In its place what interrupts each workload at all sites together, and the share of its bound
+        in which it runs.
     """
     for run in part.runs:
         wait_s = None if waits_s is None else waits_s[run.workload.name]
         reach = reach_of(part.family, part.ports)
-        goodput = check_interruptions(
-            ledger, run, availability, part.family, reach, part.levels, gpu
-        )
+        if uptimes:
+            uptime, goodput = uptimes[run.workload.name]
+            check_uptime(ledger, run.workload, run.claim.uptime, uptime)
+        else:
+            goodput = check_interruptions(
+                ledger, run, availability, part.family, reach, part.levels, gpu
+            )
         check_run(ledger, run, part.family, reach, gpu, wait_s, goodput)
 
 

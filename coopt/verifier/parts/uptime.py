@@ -89,11 +89,16 @@ def interrupted(
 ) -> Stoppages:
     """What interrupts a workload on a design, while domains enough are whole."""
     rate = failure_rate(availability, family, levels)
-    moved_s = saved_bytes(workload) / (family.gpus * availability.checkpoint_gbyte_s_per_gpu * 1e9)
+    return interrupted_at(availability, workload, family.gpus, rate)
+
+
+def interrupted_at(
+    availability: Availability, workload: Workload, gpus: int, rate: float
+) -> Stoppages:
+    """What interrupts a workload on so many GPUs at a rate of failures a second."""
+    moved_s = saved_bytes(workload) / (gpus * availability.checkpoint_gbyte_s_per_gpu * 1e9)
     saved_s = moved_s if availability.checkpoint_s is None else availability.checkpoint_s
-    again_s = (
-        availability.restart_s + family.gpus / 1000 * availability.restart_s_per_1000_gpus + moved_s
-    )
+    again_s = availability.restart_s + gpus / 1000 * availability.restart_s_per_1000_gpus + moved_s
     between_s = availability.checkpoint_interval_s or _best_interval_s(rate, saved_s)
     if rate == 0.0:
         share = 1.0 if math.isinf(between_s) else between_s / (between_s + saved_s)
@@ -344,14 +349,22 @@ def uptime_of(
         interrupted(availability, workload, family, levels),
         running_of(availability, family),
     )
+    promised = promised_share(availability, workload, family, stoppages, running) * pace
+    claimed = stops_as_claimed(stoppages, running, pace, port_out)
+    return claimed.model_copy(update={"promised": promised})
+
+
+def stops_as_claimed(stoppages: Stoppages, running: float, pace: float, port_out: float) -> Uptime:
+    """Stoppages in the words of a plan that relies on the mean."""
+    goodput = running * stoppages.trained * pace
     return Uptime(
         failure_s=1 / stoppages.per_s if stoppages.per_s else None,
         checkpoint_s=stoppages.checkpoint_s,
         interval_s=stoppages.interval_s if math.isfinite(stoppages.interval_s) else None,
         restart_s=stoppages.restart_s,
         running=running,
-        goodput=running * stoppages.trained * pace,
-        promised=promised_share(availability, workload, family, stoppages, running) * pace,
+        goodput=goodput,
+        promised=goodput,
         port_out=port_out,
         pace=pace,
     )
