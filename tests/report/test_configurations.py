@@ -31,7 +31,7 @@ LATENT = {"kv_rank": 512, "q_rank": 256, "rope_dim": 64, "head_dim": 192, "value
 FSDP: dict[str, Any] = {"options": {"software": "fsdp", "dispatch": "each"}, "model": GATED}
 
 
-def plans(every: int = 7, gpus: int = 32, **changes: Any) -> Iterator[tuple[RankGrid, Any]]:
+def plans(every: int = 13, gpus: int = 32, **changes: Any) -> Iterator[tuple[RankGrid, Any]]:
     table: dict[str, Any] = {"name": "w", "global_batch": 32, "max_iteration_time_s": 1.0}
     limits = {"cp": [1, 2], "micro_batch": [1, 2], "zero": [2, 3], "recompute": ["none"]}
     workload = Workload.model_validate(table | {"mapping": limits} | changes)

@@ -252,8 +252,8 @@ def test_uplinks_below_an_end_are_those_that_are_counted_one_by_one(most: int) -
 def test_no_mapping_takes_fewer_gpu_seconds_than_the_least(model: dict[str, object]) -> None:
     here = workload(model=model, mapping={"micro_batch": [1, 2], "cp": [1, 2]}, options={"slowdown": 1.2})
     clock = Clock(here, ask().cluster.gpu)
-    every = [(gpus, one) for gpus in mapping_sizes(here, 32) for one in splits(here, gpus)]
+    every = [(gpus, one) for gpus in mapping_sizes(here, 16) for one in splits(here, gpus)]
     assert clock.least_gpu_s <= min(gpus * clock.work(one).floor_s() for gpus, one in every)
     assert clock.least_gpu_s > 0.9 * min(
-        gpus * layers_s for gpus in mapping_sizes(here, 32) for layers_s, _ in clock.quick(gpus, math.inf)
+        gpus * layers_s for gpus in mapping_sizes(here, 16) for layers_s, _ in clock.quick(gpus, math.inf)
     )
