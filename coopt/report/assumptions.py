@@ -67,8 +67,10 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     for key, (name, text) in ASSUMED.items():
         if key in by_key:
             yield fact(name, text(instance, plan, by_key[key]))
-    if plan.couplings.ring is not None or any(part.links is not None for part in plan.parts):
-        yield fact("Failures", UNCOUNTED)
+    if plan.couplings.ring is not None and instance.availability is None:
+        yield fact("Failures", "not counted ([availability] counts them)")
+    elif any(part.links is not None for part in plan.parts):
+        yield fact("Failures", "not counted (coopt counts them only on networks of switches)")
     if losses := _losses(instance, plan):
         yield fact("Losses", losses)
     if plan.next_best is not None:
@@ -171,7 +173,6 @@ ASSUMED = {
     "availability.rates": ("Failures", _failures),
 }
 """What a plan assumes, by the key that has it otherwise."""
-UNCOUNTED = "not counted (coopt counts them only on switched networks within one site)"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:
