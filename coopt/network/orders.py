@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, zip_longest
+from itertools import islice, product, zip_longest
 from typing import NamedTuple
 
 from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Switch
+from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
 from coopt.network.family import Family, LinkEnds
@@ -19,11 +20,13 @@ from coopt.network.halls import (
     PlacedParts,
     core_halls,
     core_reach_notes,
+    island_hall,
+    last_of_slot,
     network_hall,
     placed_parts,
 )
 from coopt.network.laying import laid
-from coopt.network.optics import core_notes, own_ends
+from coopt.network.optics import EndsByLevel, core_notes, own_ends
 from coopt.network.parts import cage_note, cost_of, counted_units, port_notes, splitting_notes
 from coopt.network.plan_networks import design_of, families_of_design, part_network
 from coopt.network.space import Space
@@ -248,10 +251,10 @@ Networks = Iterable[tuple[Instance, Family, int]]
 
 
 def networks_of_plan(instance: Instance, plan: Plan) -> Networks:
-    """The networks of a plan that have switches."""
+    """The networks of a plan that have switches, of those that grow what they are in the end."""
     if instance.several_networks:
         for part in plan.parts:
-            if part.design is not None:
+            if part.design is not None and last_of_slot(plan, part) is part:
                 network = part_network(instance, plan, "bom", part.name)
                 yield network.question, network.family, network.uplinks
     elif plan.design is not None and not instance.open_keys:
@@ -274,11 +277,13 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
         network.cables == "hall"
         or not (network.buildable and network.has_own_ends)
         or network.given
-        or instance.asks("direct", "phases")
+        or instance.asks("direct")
         or "optics" not in instance.objective.include
         or any(discount.kind == "optics" for discount in instance.sharing.discount)
     ):
         return None
+    if instance.asks("phases"):
+        return _costs_by_longest(instance, list(networks))
     costs_now, costs_then = list[Cost](), list[Cost]()
     for question, family, uplinks in networks:
         built = _by_length(question, family, uplinks) if family.tiers else family
@@ -291,17 +296,39 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
     return CostsByLength(tuple(costs_now), tuple(costs_then), change)
 
 
-def _by_length(question: Instance, family: Family, uplinks: int) -> Family | None:
-    """A network with the cheapest cables for each length in its hall; None where nobody knows the
-    lengths, or one is longer than any reach.
+def _costs_by_longest(
+    instance: Instance, networks: Sequence[tuple[Instance, Family, int]]
+) -> CostsByLength | None:
+    """The same of networks that grow, with one kind of cables for each tier: it reaches the longest
+    in the halls of the end.
     """
-    if family.hb.racks is None:
+    reach_m = list(instance.network.link_reach_m)
+    halls = [island_hall(*network) for network in networks]
+    lengths = [hall.cables for hall in halls if hall is not None]
+    if len(lengths) < len(halls):
         return None
-    by_length = question.having(network={"cables": "hall"})
-    pairs = own_ends(
-        by_length.network, family.nic, family.nic_planes, family.switches, lambda _: ()
-    )
-    choices = tuple(
+    # links into a core keep the last number
+    for level in range(3 - len(instance.asks("core"))):
+        longest_m = [max(cables[level]) for cables in lengths if level < len(cables)]
+        reach_m[level] = max(longest_m, default=reach_m[level])
+    shorter = instance.having(network={"link_reach_m": tuple(reach_m)}).network
+    costs_now, costs_then = list[Cost](), list[Cost]()
+    for question, family, uplinks in networks:
+        of_level = _ends_alike(shorter, family)
+        choices = product(*of_level) if len(of_level) == family.tiers else ()
+        costs = [cost_of(question, replace(family, optics=ends), uplinks) for ends in choices]
+        costs_now.append(cost_of(question, family, uplinks))
+        costs_then += sorted(costs, key=lambda cost: cost.of(instance.objective.billed))[:1]
+    if len(costs_then) < len(costs_now):
+        return None
+    change = f"link_reach_m = [{', '.join(f'{m:g}' for m in reach_m)}]"
+    return CostsByLength(tuple(costs_now), tuple(costs_then), change)
+
+
+def _ends_alike(network: Network, family: Family) -> EndsByLevel:
+    """The ends that the links of each level may have, with as many to a module."""
+    pairs = own_ends(network, family.nic, family.nic_planes, family.switches, lambda _: ())
+    return tuple(
         tuple(
             ends
             for ends in level
@@ -309,6 +336,16 @@ def _by_length(question: Instance, family: Family, uplinks: int) -> Family | Non
         )
         for level, of_module in zip(pairs, family.per_module, strict=False)
     )
+
+
+def _by_length(question: Instance, family: Family, uplinks: int) -> Family | None:
+    """A network with the cheapest cables for each length in its hall; None where nobody knows the
+    lengths, or one is longer than any reach.
+    """
+    if family.hb.racks is None:
+        return None
+    by_length = question.having(network={"cables": "hall"})
+    choices = _ends_alike(by_length.network, family)
     if len(choices) < family.tiers:
         return None
     return laid(by_length, replace(family, choices=choices), uplinks)

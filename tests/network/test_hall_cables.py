@@ -486,6 +486,15 @@ def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
         question(4, cables="hall", **network)
 
 
+@pytest.mark.parametrize(
+    ("shipped", "why"),
+    [("phased-128", "cables of a phase stay as long as they are"), ("direct-32", "all of one length")],
+)
+def test_why_lengths_choose_no_cables_is_told(shipped, why):
+    with pytest.raises(InstanceError, match=rf"network\.cables = 'hall': is not supported with .*{why}"):
+        coopt.load(Path(__file__).parents[2] / "instances" / f"{shipped}.toml", {"network.cables": "hall"})
+
+
 def test_the_hall_goes_with_lists_to_choose_from():
     """Each choice is a question in which what was not given stays so."""
     table = {"cluster.gpu": ["h100-sxm", "b200"], "workload.global_batch": [64, 128]}

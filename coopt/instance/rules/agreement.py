@@ -54,6 +54,13 @@ def _switches(instance: Question) -> Iterator[str]:
         )
 
 
+UNLAID = {
+    "[[phase]] tables": " (cables of a phase stay as long as they are when the cluster grows)",
+    "direct links": " (which are all of one length)",
+}
+"""Why lengths in the hall do not choose some cables."""
+
+
 def _cables(instance: Question) -> Iterator[str]:
     """Yield what lengths in the hall, where they choose cables, do not go with."""
     network = instance.network
@@ -86,7 +93,7 @@ def _cables(instance: Question) -> Iterator[str]:
         **dict.fromkeys(instance.several_networks if network.fibre else (), True),
         "[[existing]]": network.fibre and instance.existing,
     }
-    given = that_hold(others)
+    given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
     yield from broken(
         (
             given,
