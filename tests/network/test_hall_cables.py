@@ -470,6 +470,23 @@ def test_other_cables_than_the_hall_has_are_rejected(answered, change):
     assert "cables" in {check.name for check in verdict.checks if not check.ok}
 
 
+@pytest.mark.parametrize("change", [{}, {"links": 15}, {"longest_m": 10}, {"optic": "long"}])
+def test_islands_with_other_cables_than_their_halls_have_are_rejected(change):
+    instance = mixed()
+    (workload,), (gpus,) = instance.workload, instance.cluster.gpus
+    both = tuple(workload.model_copy(update={"name": name, "gpus": (gpus,)}) for name in "ab")
+    asked = instance.having(workload=both, sharing={"mode": "partition"}, cluster={"gpus": (2 * gpus,)})
+    plan = coopt.solve(asked, reasons=False)
+    assert plan.objective.value == 2 * coopt.solve(instance, reasons=False).objective.value
+    *tiers, last = plan.parts[1].design.fabric.tier
+    first, *rest = last.cables
+    last = last.model_copy(update={"cables": (first.model_copy(update=change), *rest)})
+    fabric = plan.parts[1].design.fabric.model_copy(update={"tier": (*tiers, last)})
+    part = plan.parts[1].model_copy(update={"design": plan.parts[1].design.model_copy(update={"fabric": fabric})})
+    verdict = coopt.verify(asked, plan.model_copy(update={"parts": (plan.parts[0], part)}))
+    assert ("cables" in {check.name for check in verdict.checks if not check.ok}) == bool(change)
+
+
 @pytest.mark.parametrize(
     ("network", "sentence"),
     [
