@@ -309,52 +309,42 @@ def _shapes(instance: Instance) -> Iterator[NumericLimit]:
     """The probability that days are kept, of which a half is the mean; limits on the form of
     networks.
     """
-    confidence = None if instance.availability is None else instance.availability.confidence
-    if confidence is not None and any(workload.calendar for workload in instance.workload):
-        yield NumericLimit(
-            key="availability.confidence",
-            unit="",
-            now=confidence,
-            loosest=0.5,
-            structural=True,
-        )
-    network = instance.network
-    if network.max_tiers < MAX_TIERS:
-        yield NumericLimit(
-            key="network.max_tiers",
-            unit="tiers",
-            now=network.max_tiers,
-            loosest=MAX_TIERS,
-            whole=True,
-            structural=True,
-        )
-    if network.max_networks is not None:
-        yield NumericLimit(
-            key="network.max_networks",
-            unit="networks",
-            now=network.max_networks,
-            loosest=max(
-                hb.size * nics * planes
-                for hb in network.hb_domains
-                for nics in network.nics_per_gpu
-                for planes in network.nic_planes
-            ),
-            whole=True,
-            structural=True,
-        )
-    if network.ratios is None and network.largest_ratio < WIDEST_RATIO:
-        yield NumericLimit(
-            key="network.oversubscription",
-            unit="to 1",
-            now=network.largest_ratio,
-            loosest=WIDEST_RATIO,
-            structural=True,
-        )
-    if network.end_to_end_oversubscription is not None:
-        yield NumericLimit(
-            key="network.end_to_end_oversubscription",
-            unit="to 1",
-            now=network.end_to_end_oversubscription,
-            loosest=WIDEST_RATIO**2,  # of a leaf and of a pod
-            structural=True,
-        )
+    network, terms = instance.network, instance.availability
+    is_dated = any(workload.calendar for workload in instance.workload)
+    is_wide = network.ratios is not None or network.largest_ratio >= WIDEST_RATIO
+    most_networks = max(
+        hb.size * nics * planes
+        for hb in network.hb_domains
+        for nics in network.nics_per_gpu
+        for planes in network.nic_planes
+    )
+    # number now, where it is a limit, its unit, and the loosest number
+    shapes: dict[str, tuple[float | None, str, float]] = {
+        "availability.confidence": (terms.confidence if terms and is_dated else None, "", 0.5),
+        "network.max_tiers": (
+            network.max_tiers if network.max_tiers < MAX_TIERS else None,
+            "tiers",
+            MAX_TIERS,
+        ),
+        "network.max_networks": (network.max_networks, "networks", most_networks),
+        "network.oversubscription": (
+            None if is_wide else network.largest_ratio,
+            "to 1",
+            WIDEST_RATIO,
+        ),
+        "network.end_to_end_oversubscription": (
+            network.end_to_end_oversubscription,
+            "to 1",
+            WIDEST_RATIO**2,  # of a leaf and of a pod
+        ),
+    }
+    for key, (now, unit, loosest) in shapes.items():
+        if now is not None:
+            yield NumericLimit(
+                key=key,
+                unit=unit,
+                now=now,
+                loosest=loosest,
+                whole=unit in ("tiers", "networks"),
+                structural=True,
+            )
