@@ -119,6 +119,11 @@ class Availability(Table):
         """Allowed numbers of spare domains, in rising order."""
         return range(MAX_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
 
+    @property
+    def at_each_site(self) -> int:
+        """How many domains stand by at each of several sites that train one model."""
+        return min(self.spare_domains or (0,))
+
     def spares_with(self, idle_domains: int) -> Sequence[int]:
         """Allowed numbers of spare domains, in rising order, where so many stand idle anyway."""
         if not idle_domains:

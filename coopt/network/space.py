@@ -172,7 +172,8 @@ class Space:
     Optics are compared by `measures`; as the instance has it where there are none. Where each end
     of links has its own, they may be compared by other `values` of one module. Networks that `grow`
     have stood smaller before. Links into a core are the fewest that are asked for, or any number
-    in `links`. Where networks are `unlaid`, lengths have not chosen their cables.
+    in `links`. Where networks are `unlaid`, lengths have not chosen their cables. `standing_by` are
+    domains beyond those that train or are idle.
     """
 
     instance: Instance
@@ -181,6 +182,7 @@ class Space:
     grow: bool = False
     links: range | None = None
     unlaid: bool = False
+    standing_by: int = 0
 
     def standing(self, gpus: int) -> Family | None:
         """The network that stands, where so many GPUs may train on it; None where it may not."""
@@ -272,7 +274,7 @@ class Space:
     def idle_domains(self, gpus: int, hb: HbDomain, domains: int) -> int:
         """Domains that are bought for GPUs that train nowhere."""
         bought = self.instance.cluster.bought_for(gpus) if self.instance.cluster.idle_gpus else 0
-        return max(-(-bought // hb.size) - domains, 0) if bought else 0
+        return self.standing_by + (max(-(-bought // hb.size) - domains, 0) if bought else 0)
 
     def nearby_counts(self) -> tuple[int, ...]:
         """Other numbers of GPUs that fill whole HB domains, nearest first; without 0."""

@@ -131,7 +131,7 @@ def counted_networks(space: Space) -> CountedNetworks:
     workloads, limits, objective and prices alone.
     """
     unlaid = space.unlaid and space.instance.network.cables == "hall"
-    return _networks_of((_unpriced_key(space.instance), unlaid))
+    return _networks_of((_unpriced_key(space.instance), unlaid, space.standing_by))
 
 
 def _unpriced_key(instance: Instance) -> Hashable:

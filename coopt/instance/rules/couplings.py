@@ -546,8 +546,8 @@ def _interrupted_together(instance: Question, availability: Availability) -> Ite
             for key, need, asked in (
                 (
                     "availability.spare_domains",
-                    "no domains that stand by",
-                    any(availability.spare_domains or ()),
+                    "one number of domains that stand by at each",
+                    len(availability.spare_domains or ()) > 1,
                 ),
                 (
                     "availability.confidence",

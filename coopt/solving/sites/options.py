@@ -166,10 +166,12 @@ def networks(
     local = local_question(instance, shares)
     unbound = tuple(map(without_bound, local.workload))
     links = link_counts(instance, local.cluster.most_gpus)
+    spares = instance.availability.at_each_site if instance.availability else 0
+    space = Space(instance=local, measures=measures, links=links, standing_by=spares)
     found = (listed or ListedIslands()).of_question(
         local,
-        (shares, measures, unbound, links),
-        lambda: _every_network(local, shares, measures, links, check),
+        (shares, measures, unbound, links, spares),
+        lambda: _every_network(space, shares, links, check),
     )
     if "channel" in instance.losses:
         late = after_a_loss(local, instance.losses["channel"]).workload
@@ -177,14 +179,8 @@ def networks(
     return replace(found, local=local)
 
 
-def _every_network(
-    local: Instance,
-    shares: int,
-    measures: tuple[ObjectiveKind, ...],
-    links: range,
-    check: Callable[[], None],
-) -> Networks:
-    space = Space(instance=local, measures=measures, links=links)
+def _every_network(space: Space, shares: int, links: range, check: Callable[[], None]) -> Networks:
+    local = space.instance
     table, units = counted_networks(space).table(space, check), list(listed_units(local))
     # modules of links into a border, which many families have alike
     ends = [

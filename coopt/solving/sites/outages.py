@@ -24,14 +24,14 @@ from coopt.solving.sites.options import gradient_bytes
 
 
 def within_shares(instance: Instance, shares: Mapping[str, float]) -> Instance:
-    """The question in which runs have that share of their days, and nothing fails."""
+    """The question in which runs have that share of their days."""
     workloads = tuple(
         workload.model_copy(update={"train_days": workload.train_days * shares[workload.name]})
         if workload.train_days is not None
         else workload
         for workload in instance.workload
     )
-    return instance.having(workload=workloads, availability=None)
+    return instance.having(workload=workloads)
 
 
 def most_promised(instance: Instance, availability: Availability) -> dict[str, float]:
@@ -53,7 +53,9 @@ def uptimes_of(
         **{one.name: sum(getattr(part, one.name) for part in parts) for one in fields(PartCounts)}
     )
     running = math.prod(
-        enough_domains(family_domain_lost(availability, family), family.domains, 0)
+        enough_domains(
+            family_domain_lost(availability, family), family.domains, family.spare_domains
+        )
         for family in (option.family for option in design.options)
     )
     found = {}

@@ -231,8 +231,9 @@ class ShareNetworks:
         start them where there is no leaf.
         """
         question, joints, rows = self._question, list[Joint | None](), list[GrowthStage]()
+        spares = question.availability.at_each_site if question.availability else 0
         cored = chain.from_iterable(
-            families_joined(question, kind, bare._replace(to_core=links))
+            families_joined(question, kind, bare._replace(to_core=links, spares=spares))
             for bare in families(question)
             for links in link_counts(bare, self._most_links)
         )
@@ -309,8 +310,8 @@ def _amounts(lines: Sequence[CountedItem]) -> tuple[Fraction, Fraction]:
 
 
 def at_best(instance: Instance) -> Instance:
-    """The question with all the days that any choice of sites can rely on, in which nothing fails:
-    those of GPUs and hosts without a network.
+    """The question with all the days that any choice of sites can rely on: those of GPUs and hosts
+    without a network.
     """
     failures, gpus = instance.availability, instance.cluster.most_gpus
     if failures is None:
@@ -329,7 +330,7 @@ def at_best(instance: Instance) -> Instance:
         else workload
         for workload in instance.workload
     ]
-    return instance.model_copy(update={"workload": tuple(longest), "availability": None})
+    return instance.model_copy(update={"workload": tuple(longest)})
 
 
 class SitesBound:

@@ -80,7 +80,10 @@ def question_of_site(instance: Instance, shares: int) -> Instance:
     workloads = tuple(part_of(workload, shares, all_shares) for workload in instance.workload)
     gpus = tuple(count * shares // all_shares for count in instance.cluster.gpus)
     cluster = instance.cluster.model_copy(update={"gpus": gpus})
-    changes = {"cluster": cluster, "workload": workloads, "availability": None}
+    failures = instance.availability
+    if failures is not None:
+        failures = failures.model_copy(update={"spare_domains": (failures.at_each_site,)})
+    changes = {"cluster": cluster, "workload": workloads, "availability": failures}
     return instance.model_copy(update=changes)
 
 

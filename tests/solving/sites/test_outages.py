@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -45,6 +46,7 @@ def interrupted_sites(seed: int) -> Instance:
             "restart_s_per_1000_gpus": 0.0,
             "checkpoint_gbyte_s_per_gpu": 1e6,
             "repair_hours": REPAIR_H,
+            "spare_domains": draw.choice([0, 0, 1, 2]),
         },
     )
     (workload,) = table["workload"] if isinstance(table["workload"], list) else [table["workload"]]
@@ -64,7 +66,9 @@ def _reliable(instance: Instance, networks: list[tuple[Family, int]], channels: 
         per_year += family.gpus * (rate["gpu"] + nic) + family.gpus // 8 * rate["host"]
         per_year += sum(2 * tier.links * rate["optic"] + tier.switches * rate["switch"] for tier in tiers)
         whole = (1 + (rate["gpu"] + nic) * REPAIR_H / YEAR_H) ** family.hb.size
-        up /= (whole * (1 + rate["host"] * REPAIR_H / YEAR_H) ** hosts) ** family.domains
+        works = 1 / (whole * (1 + rate["host"] * REPAIR_H / YEAR_H) ** hosts)
+        count, spares = family.domains + family.spare_domains, family.spare_domains
+        up *= sum(math.comb(count, k) * (1 - works) ** k * works ** (count - k) for k in range(spares + 1))
     per_s = per_year / YEAR_H / 3600
     tried_s = math.exp(per_s * RESTART_S) * math.expm1(per_s * (INTERVAL_S + CHECKPOINT_S)) / per_s
     broken = instance.availability.rates.channel.per_year * REPAIR_H / YEAR_H
@@ -98,7 +102,8 @@ def _least(instance: Instance) -> float:
             menus = [
                 [
                     (site, family, u, total(local.objective, bill(local, family, u)))
-                    for family in families(local)
+                    for bare in families(local)
+                    for family in [replace(bare, spare_domains=instance.availability.at_each_site)]
                     for u in family.uplink_choices
                 ]
                 for site, share in zip(sites, shares, strict=True)
@@ -138,7 +143,7 @@ def test_days_at_several_sites_are_kept_with_all_failures_of_all(seed: int) -> N
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"availability": {"spare_domains": 1}}, "availability.spare_domains"),
+        ({"availability": {"spare_domains": [1, 2]}}, "availability.spare_domains"),
         ({"availability": {"confidence": 0.9}}, "availability.confidence"),
         ({"availability": {"rates": {"name": "x", "flap": {"per_year": 1}}}}, "availability.rates.flap"),
         ({"network": {"nic_planes": [1, 2]}}, "network.nic_planes"),
