@@ -1,6 +1,6 @@
 * planes-131k (9dd4da4476dd52a332e18c54e814175dbb091919fd28f0a910f392f7862a599d), formulation 'network'
 * minimizes tco in USD; the plan is optimal with value 1567855345.664
-* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families of one context have the same domains and NICs
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families in one context have the same domains and NICs
 * y_0: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 64 to 64 uplinks
 * y_1: 16384 x hgx-b300-8 (8 active), 3-tier rail-optimized of 51t, 1 x cx8-800g; 128 to 128 uplinks
 * y_2: 16384 x hgx-b300-8 (8 active), 2-tier rail-optimized of 51t, 1 x cx8-800g; 256 to 256 uplinks

@@ -1,6 +1,6 @@
 * tiny-64 (f5197e339186a0603f966239987a9159731dfcb1e30f8858d561a77f78de11e7), formulation 'network'
 * minimizes capex in USD; the plan is optimal with value 181888.0
-* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families of one context have the same domains and NICs
+* y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c: whether column c is used; families in one context have the same domains and NICs
 * y_0: 8 x hgx-h100-8 (8 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
 * y_1: 8 x hgx-h100-8 (8 active), 1-tier clos of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
 * y_2: 4 x h100-hb16 (16 active), 1-tier rail-only of 64x400g, 1 x cx7-400g; 0 to 0 uplinks
