@@ -212,7 +212,7 @@ def test_ports_out_at_a_time_are_rates_a_year_times_hours_of_repair() -> None:
     """An optic of 0.00327 failures in 8,760 h is out for 24 h each time; one that flaps 12 times a year for 10 s."""
     rates = {"extends": "llama-3", "flap": {"per_year": 12.0}}
     availability = Availability.model_validate({"rates": rates})
-    whole, split = availability.outages(1), availability.outages(2)
+    whole, split = (availability.outages(keeps_ports=keeps) for keeps in (False, True))
     assert whole.end == pytest.approx(12 * 10 / YEAR_S)
     assert whole.leaf == 0.0
     assert split.end == pytest.approx(12 * 10 / YEAR_S + 0.00327 * 24 / 8760)
