@@ -33,7 +33,7 @@ def _list_checks(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked:
         return
     from coopt.report.words import facts, rendered
-    from coopt.verifier.checks.verdict import CHECKS
+    from coopt.verifier.checks.names import CHECKS
 
     answer(rendered([facts("Checks", CHECKS)]))
     ctx.exit()

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 import pytest
 
-from coopt.verifier.checks.verdict import CHECKS
+from coopt.verifier.checks.names import CHECKS
 from tests.cli.conftest import LONGER
 from tests.conftest import SHIPPED, shipped_words
 

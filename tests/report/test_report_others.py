@@ -19,7 +19,8 @@ from coopt.report.catalog import APART, find_everywhere, show_report
 from coopt.report.explanation import check_row, limit_checks, value_text, verdict_report
 from coopt.report.plan import evaluation_report
 from coopt.report.words import progress_line, progress_shown, rendered, throttled
-from coopt.verifier.checks.verdict import NAMES, Check, Verdict
+from coopt.verifier.checks.names import NAMES
+from coopt.verifier.checks.verdict import Check, Verdict
 from tests.kinds import solved
 from tests.report.test_report_layout import Terminal
 

@@ -13,7 +13,8 @@ from coopt.plan.store import with_replaced
 from coopt.report.explanation import verdict_headline
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.checks.verdict import CHECKS, NAMES, Verdict
+from coopt.verifier.checks.names import CHECKS, NAMES
+from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.enumeration import cheapest_design
 from tests.conftest import example_count
 from tests.network.test_hall_cables import mixed
