@@ -8,6 +8,7 @@ import csv
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from coopt.instance.schema import Instance
@@ -19,9 +20,9 @@ from coopt.verifier.parts.link_loads import DomainFlow, domain_flows, ring_group
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.wiring import Node, WiredGraph, numbering_of
-from coopt.verifier.parts.workload_checks import charged_slowdowns, flows_named
+from coopt.verifier.parts.workload_checks import ClaimedRun, charged_slowdowns, flows_named
 from coopt.verifier.simulation.networks import FabricNetwork, network_of
-from coopt.verifier.simulation.plans import PlacedRun, placed_runs
+from coopt.verifier.simulation.plans import placed_runs
 from coopt.verifier.training.gathers import halving_shares
 
 KINDS = {"copies": "edp", "hop": "pp", "pair": "tied"}
@@ -130,7 +131,7 @@ def _rows(table: str) -> list[tuple[int, dict[str, str]]]:
 
 
 def _check_run(
-    ledger: Ledger, network: FabricNetwork, run: PlacedRun, rows: list[tuple[int, dict[str, str]]]
+    ledger: Ledger, network: FabricNetwork, run: ClaimedRun, rows: list[tuple[int, dict[str, str]]]
 ) -> None:
     family, subject = network.family, f"workload {run.workload.name!r}"
     looped, ways_by_kind = run.split.interleave > 1, flows_named(run.claim, run.place)
@@ -200,7 +201,7 @@ def _check_run(
     )
 
 
-def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
+def _rounds(run: ClaimedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     """Who sends to whom at the same time, by the ways that the plan names."""
     expert_tp = run.workload.options.expert_tp is True
     flows_by_kind = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
@@ -220,7 +221,7 @@ def _rounds(run: PlacedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
 
 
 def _on_rails(
-    network: FabricNetwork, run: PlacedRun, flows: list[DomainFlow]
+    network: FabricNetwork, run: ClaimedRun, flows: list[DomainFlow]
 ) -> Iterator[RailFlow]:
     """What domains send each other, NIC by NIC."""
     nics = network.family.active_nics
@@ -238,7 +239,7 @@ def _on_rails(
 def _slowest(
     routes: list[RoutedFlow],
     kind: str,
-    run: PlacedRun,
+    run: ClaimedRun,
     wiring: WiredGraph | None,
     gpus_per_nic: int,
 ) -> float:
@@ -270,64 +271,53 @@ class _Paths:
     """Reads routes by the names of an exported network, and follows them on the graph."""
 
     def __init__(self, family: DesignFamily, ports: Ports, wiring: WiredGraph | None) -> None:
-        self._family, self._ports, self._wiring = family, ports, wiring
-        self._per_gpu, self._per_plane = family.network.per_gpu, family.rails // family.planes
-        self._gpus_per_nic = family.network.gpus_per_nic
+        self._family, self._wiring = family, wiring
         self._order = numbering_of(family, ports.down)
         self._planes_of_switch = planes_on_switch(family) if ports.tiers == 1 else 1
-        self._group = (
-            core_count(self._order.leaves, ports, family.network.at(3).radix)
-            if ports.tiers == 3
-            else 0
-        )
+        network, sharers = family.network, family.network.gpus_per_nic
+        # a NIC is named for the first of the GPUs that share it
+        self._ends = {
+            (f"gpu/{domain}/{gpu}", f"nic/{domain}/{gpu - gpu % sharers}/{adapter}"): (domain, rail)
+            for domain in range(family.domains)
+            for gpu in range(family.active)
+            for adapter in range(network.per_gpu)
+            for rail in [(gpu * network.per_gpu + adapter) // sharers]
+        }
+        self._switches = dict(self._named(ports)) if wiring is not None else {}
+
+    def _named(self, ports: Ports) -> Iterator[tuple[tuple[str, int, str], Node]]:
+        """The switches above leaves by column, plane that is drawn, and name without its plane."""
+        assert self._wiring is not None
+        for node in self._wiring.graph:
+            level, plane, *place = node
+            if level == 3:
+                group = core_count(self._order.leaves, ports, self._family.network.at(3).radix)
+                yield ("top", plane, f"core//{place[0] * group + place[1]}"), node
+            elif level == 2 and ports.tiers == 3:
+                name = f"aggregation//{place[0] * ports.up + place[1]}"
+                yield ("aggregation", plane, name), node
+            elif level == 2:
+                yield ("top", plane, f"spine//{place[0]}"), node
 
     def of(self, row: Mapping[str, str]) -> RoutedFlow | None:
         """The flow of a line and its links; None where it is no path."""
-        nics = [_numbers(row[f"{side}_nic"], "nic", 3) for side in ("source", "destination")]
-        gpus = [_numbers(row[f"{side}_gpu"], "gpu", 2) for side in ("source", "destination")]
-        if None in nics or [nic and nic[:2] for nic in nics] != [
-            gpu and self._first_of_nic(*gpu) for gpu in gpus
-        ]:
-            return None
-        (source, gpu, adapter), (target, target_gpu, target_adapter) = (nic or () for nic in nics)
-        rail = (gpu * self._per_gpu + adapter) // self._gpus_per_nic
+        sides, family = ("source", "destination"), self._family
+        ends = [self._ends.get((row[f"{side}_gpu"], row[f"{side}_nic"])) for side in sides]
         # Flows stay on their rail: both ends are the same NIC of their domains.
-        if (gpu, adapter) != (target_gpu, target_adapter) or not self._exist(
-            source, target, gpu, adapter
-        ):
+        if None in ends or len({end[1] for end in ends if end}) > 1:
             return None
-        plane, place = divmod(rail, self._per_plane)
+        (source, rail), (target, _) = (end for end in ends if end)
+        plane, place = divmod(rail, family.rails // family.planes)
         leaves = [self._order.leaf(domain, place) for domain in (source, target)]
-        switches = ceil_ratio(
-            self._family.planes, self._planes_of_switch
-        )  # of planes that first ports of NICs lead to
-        port = (_numbers(row["source_leaf"], "leaf", 2) or (0,))[0] // switches
-        for side, leaf in zip(("source", "destination"), leaves, strict=True):
-            if (
-                row[f"{side}_leaf"]
-                != f"leaf/{port * switches + plane // self._planes_of_switch}/{leaf}"
-            ):
-                return None
-        links = self._links(row, plane, port * self._family.planes, *leaves)
-        is_there = links is not None and port < self._family.copies
-        return (
-            RoutedFlow(RailFlow(source, target, rail, port), *links)
-            if links is not None and is_there
-            else None
-        )
-
-    def _first_of_nic(self, domain: int, gpu: int) -> tuple[int, int]:
-        """The GPU that a NIC is named for: the first of those that share it."""
-        return domain, gpu - gpu % self._gpus_per_nic
-
-    def _exist(self, source: int, target: int, gpu: int, adapter: int) -> bool:
-        domains = self._family.domains
-        return (
-            source < domains
-            and target < domains
-            and gpu < self._family.active
-            and adapter < self._per_gpu
-        )
+        # of planes that first ports of NICs lead to
+        switches = ceil_ratio(family.planes, self._planes_of_switch)
+        for port in range(family.copies):
+            number = port * switches + plane // self._planes_of_switch
+            if [row[f"{side}_leaf"] for side in sides] == [f"leaf/{number}/{n}" for n in leaves]:
+                links = self._links(row, plane, port * family.planes, *leaves)
+                flow = RailFlow(source, target, rail, port)
+                return None if links is None else RoutedFlow(flow, *links)
+        return None
 
     def _links(
         self, row: Mapping[str, str], plane: int, offset: int, a: int, b: int
@@ -336,55 +326,21 @@ class _Paths:
 
         Planes of further ports of NICs, numbered from an offset, are wired as those of the first.
         """
-        up, top, down = row["source_aggregation"], row["top"], row["destination_aggregation"]
+        columns = ("source_aggregation", "top", "destination_aggregation")
+        names = [(column.partition("_")[2] or column, row[column]) for column in columns]
         if a == b or self._wiring is None:
-            return None if a != b or up or top or down else ((), ())
-        graph_plane = plane if self._wiring.planes > 1 else 0
-        leaf_a, leaf_b = (1, graph_plane, a), (1, graph_plane, b)
-        if self._ports.tiers == 2:
-            spine = _numbers(top, "spine", 2)
-            if up or down or spine is None or spine[0] != plane + offset:
-                return None
-            spine_node = (2, graph_plane, spine[1])
-            return self._existing(((leaf_a, spine_node),), ((leaf_b, spine_node),))
-        ends = [_numbers(name, "aggregation", 2) for name in (up, down)]
-        if any(end is None or end[0] != plane + offset for end in ends):
+            return None if a != b or any(name for _, name in names) else ((), ())
+        drawn = plane if self._wiring.planes > 1 else 0
+        switches = [
+            self._switches.get((column, drawn, name.replace(f"/{plane + offset}/", "//", 1)))
+            for column, name in names
+            if name
+        ]
+        if None in switches or bool(names[0][1]) != bool(names[2][1]):
             return None
-        (pod, j), (target_pod, k) = (
-            divmod(end[1], self._ports.up) for end in ends if end is not None
-        )
-        switch_a, switch_b = (2, graph_plane, pod, j), (2, graph_plane, target_pod, k)
-        if not top:
-            return (
-                self._existing(((leaf_a, switch_a),), ((leaf_b, switch_a),))
-                if switch_a == switch_b
-                else None
-            )
-        core = _numbers(top, "core", 2)
-        if core is None or core[0] != plane + offset:
-            return None
-        core_switch = (3, graph_plane, *divmod(core[1], self._group))
-        return self._existing(
-            ((leaf_a, switch_a), (switch_a, core_switch)),
-            ((leaf_b, switch_b), (switch_b, core_switch)),
-        )
-
-    def _existing(
-        self, up: tuple[Link, ...], down: tuple[Link, ...]
-    ) -> tuple[tuple[Link, ...], tuple[Link, ...]] | None:
-        assert self._wiring is not None
-        return (
-            (up, down) if all(self._wiring.graph.has_edge(*link) for link in (*up, *down)) else None
-        )
-
-
-def _numbers(name: str, kind: str, count: int) -> tuple[int, ...] | None:
-    """The numbers of a name such as nic/0/1/0; None for any other."""
-    word, *numbers = name.split("/")
-    if (
-        word != kind
-        or len(numbers) != count
-        or not all(digits.isdecimal() and digits.isascii() for digits in numbers)
-    ):
-        return None
-    return tuple(map(int, numbers))
+        # where nothing is above it, the switch up is the one down
+        way = [node for node, _ in groupby([(1, drawn, a), *filter(None, switches), (1, drawn, b)])]
+        middle = len(way) // 2
+        up, down = tuple(pairwise(way[: middle + 1])), tuple(pairwise(way[middle:][::-1]))
+        there = all(self._wiring.graph.has_edge(*link) for link in (*up, *down))
+        return (up, down) if there else None

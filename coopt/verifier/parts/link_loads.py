@@ -37,7 +37,9 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
     t, c, d, p = place.tp_across, place.cp_across, place.dp_across, place.pp_across
     flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("ep", "pp", "tied")}
     for kind, groups in ring_groups(place, expert_tp=expert_tp).items():
-        flows[kind] = [flow for members in groups for flow in _ring(members)]
+        # each to the next one, the last to the first
+        rings = (zip(one, [*one[1:], one[0]], strict=True) for one in groups)
+        flows[kind] = [DomainFlow(a, b) for ring in rings for a, b in ring if a != b]
     for members in _holders(place, expert_tp=expert_tp):
         for start in range(0, len(members), place.ep_across):
             group = members[start : start + place.ep_across]
@@ -130,13 +132,6 @@ def _both_ways(
         if sender // place.pp_in != block:
             rail = inside if block % 2 == 0 else place.pp_in - 1 - inside
             yield DomainFlow(domain(sender // place.pp_in), domain(block), rail)
-
-
-def _ring(members: Sequence[int]) -> list[DomainFlow]:
-    """Each to the next one, the last to the first."""
-    return [
-        DomainFlow(a, b) for a, b in zip(members, [*members[1:], members[0]], strict=True) if a != b
-    ]
 
 
 class SpreadPaths:

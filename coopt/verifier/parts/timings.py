@@ -141,11 +141,7 @@ class Timings:
 
     def has_room(self, split: ScalarMapping, index: int, margin: float) -> bool:
         """Whether a mapping fits into memory, taken short by a share."""
-        return self._bytes_of(index, split) <= self._usable_bytes * (1 - margin)
-
-    @kept()
-    def _bytes_of(self, index: int, split: ScalarMapping) -> float:
-        return self._needs[index].of(split)
+        return self._needs[index].of(split) <= self._usable_bytes * (1 - margin)
 
     def may_train(self, family: DesignFamily, margin: float) -> bool:
         """Whether every workload would meet its bound on a design with that family if no switch
@@ -297,15 +293,6 @@ class Timings:
                     if time_s <= bound_s:
                         yield time_s, PlacedWork(work, place)
 
-    def _is_needed(self, split: ScalarMapping, index: int) -> bool:
-        """Whether a mapping fits into memory, and no simpler one does so surely."""
-        # most have a simpler one, which many share
-        simpler_splits = simpler(self.clocks[index].workload, split)
-        is_replaced = any(
-            self.has_room(simpler_split, index, STRICT) for simpler_split in simpler_splits
-        )
-        return not is_replaced and self.has_room(split, index, LENIENT)
-
     def _quick(self, gpus: int, index: int, bound_s: float) -> LazyList[tuple[float, Work]]:
         """Mappings that are needed and whose compute alone takes no more than that, the quickest
         first, each with the time of it, and perhaps slower ones after them.
@@ -320,13 +307,17 @@ class Timings:
     def _needed_work(
         self, index: int, bound_s: float, split: ScalarMapping
     ) -> Iterator[tuple[float, Work]]:
-        """The work of a mapping, with the time of its compute alone; none where it is not needed or
-        takes longer.
+        """The work of a mapping that fits into memory, where no simpler one does so surely, with
+        the time of its compute alone; none where it takes longer.
         """
-        if self._is_needed(split, index):
-            work = self.clocks[index].work(split)
-            floor_s = work.floor_s()
-            if floor_s <= bound_s:
+        clock = self.clocks[index]
+        # most have a simpler one, which many share
+        others = simpler(clock.workload, split)
+        if not any(self.has_room(other, index, STRICT) for other in others) and self.has_room(
+            split, index, LENIENT
+        ):
+            work = clock.work(split)
+            if (floor_s := work.floor_s()) <= bound_s:
                 yield floor_s, work
 
 
@@ -493,17 +484,14 @@ class PlacedTimes:
 
     @kept(lambda self, work, *replicas: (_of_replicas(work), *replicas))
     def _data_s(self, work: Work, kind: str, number: float, inside: int, across: int) -> float:
-        speed, s_byte = self._speed, getattr(self._speed, f"{kind}_s_byte")
-        ways, ranks = ways_of_replicas(work, kind, across, speed.other_ways), inside * across
-        shard = shard_ranks(work, inside, across)
+        speed, ranks, shard = self._speed, inside * across, shard_ranks(work, inside, across)
         if ranks > 1 and inside % shard:  # no copy lies in a domain
             return math.inf
-        same = inside // shard
-        group = Group(same, across, speed.inside_byte_s, s_byte, ways, fewest=same)
-        of_copy = copy_group(work, shard, speed.inside_byte_s)
-        return gathers_s(
-            exchanges(work, number, ranks), group, work.links, summed_between(work)
-        ) + gathers_s(in_copy(work, number), of_copy, work.links)
+        same, ways = inside // shard, ways_of_replicas(work, kind, across, speed)
+        group, summed = Group(same, across, *speed.of(kind), ways, same), summed_between(work)
+        return gathers_s(exchanges(work, number, ranks), group, work.links, summed) + gathers_s(
+            in_copy(work, number), copy_group(work, shard, speed), work.links
+        )
 
     def _ends(self, degree: int) -> list[Ends]:
         """Ranks of a group inside a domain and across."""

@@ -16,7 +16,7 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.evidence import check_evidence
 from coopt.verifier.parts.space import DesignFamily
-from coopt.verifier.parts.spans import Reach, other_ways, slowdowns_of, slowest_case
+from coopt.verifier.parts.spans import Reach, TimedCase, other_ways, slowdowns_of, slowest_case
 from coopt.verifier.training.communication import (
     LinkShares,
     OtherWays,
@@ -31,8 +31,8 @@ from coopt.verifier.training.gathers import (
     Repeated,
     Summed,
     collective_steps,
-    gather_ways,
     summed_by_tp,
+    timed_ways,
 )
 from coopt.verifier.training.iteration import (
     breakdown,
@@ -164,6 +164,27 @@ def check_run(
     check_run_at_speed(ledger, run, family.gpus, speed, gpu, wait_s=wait_s, goodput=goodput)
     if run.claim.routes:
         _routes(ledger, run, family, reach, gpu, wait_s or 0.0, goodput)
+
+
+def check_other(
+    ledger: Ledger,
+    run: ClaimedRun,
+    workload: Workload,
+    claim: WorkloadPlan,
+    family: DesignFamily,
+    reach: Reach,
+    gpu: Gpu,
+) -> TimedCase | None:
+    """The case in which another mapping than that of a plan takes longest, where it runs as it
+    says; the bound of the plan it may miss.
+    """
+    other = check_mapping(ledger, workload, claim, family)
+    if other is None:
+        return None
+    case = slowest_case(family, reach, Clock(workload, gpu).work(other.split), other.place)
+    share = run.claim.bound_s / workload.bound_s
+    check_run_at_speed(ledger, other, family.gpus, case.speed, gpu, goodput=share)
+    return case if all(one.ok for one in ledger.checks if one.name != "deadline") else None
 
 
 def _routes(
@@ -447,19 +468,18 @@ def algorithm_names(work: Work, place: Placement, speed: Speeds) -> dict[str, li
     """
     if not work.links.overlap:
         return {}
-    data, byte_s, held = summed_between(work), speed.inside_byte_s, held_by(work, place)
-    s_byte = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
-    replicas = replica_groups(work, place, byte_s, s_byte, speed.other_ways)
-    over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
-    over_cp = Group(place.cp_in, place.cp_across, byte_s, speed.cp_s_byte)
+    over_tp, over_cp = (
+        tp_group(work, place, speed),
+        Group(place.cp_in, place.cp_across, *speed.of("cp")),
+    )
     kinds: dict[str, tuple[Group, list[Repeated], Summed]] = {
         "tp": (over_tp, [Repeated(1, work.traffic.gathered_bytes)], summed_by_tp(work.split)),
         "cp": (over_cp, [Repeated(*sent) for sent in work.traffic.over_cp], "nothing"),
     }
     kinds |= {
-        kind: (replicas[kind], exchanges(work, each.number, each.ranks), data)
-        for kind, each in held.items()
-        if each.number
+        kind: (group, exchanges(work, each.number, each.ranks), summed_between(work))
+        for kind, group in replica_groups(work, place, speed).items()
+        if (each := held_by(work, place)[kind]).number
     }
     names = {
         # keys and values go round by their nature, and TP ranks that split experts too keep to
@@ -481,23 +501,10 @@ def _gather_names(
     group: Group, collectives: list[Repeated], summed: Summed, links: LinkShares, *, sized: bool
 ) -> list[str]:
     """The ways that take least, which may be several."""
-    tables = [
-        gather_ways(collective.size_bytes, group, links, summed) for collective in collectives
-    ]
-    choices = list(zip(*tables, strict=True))
-    seconds = [
-        sum(
-            collective.times * way.seconds(links)
-            for collective, way in zip(collectives, ways, strict=True)
-        )
-        for ways in choices
-    ]
-    fastest_ways = [
-        ways[0]
-        for ways, choice_s in zip(choices, seconds, strict=True)
-        if choice_s <= min(seconds) * (1 + TIE_SHARE)
-    ]
-    return [_gather_name(way, group, links, summed, sized=sized) for way in fastest_ways]
+    timed = timed_ways(collectives, group, links, summed)
+    most_s = min(seconds for seconds, _ in timed) * (1 + TIE_SHARE)
+    fastest = [way for seconds, (way, *_) in timed if seconds <= most_s]
+    return [_gather_name(way, group, links, summed, sized=sized) for way in fastest]
 
 
 def _gather_name(
@@ -521,12 +528,7 @@ def _exchange_names(work: Work, place: Placement, speed: Speeds) -> list[str]:
     ends, links = (place.ep_in, place.ep_across), work.links
     if not (links.overlap and work.traffic.sends_once and min(ends) > 1):
         return ["exchange"]
-    ranks_and_speeds = (
-        *ends,
-        sent_shares(work.traffic, *ends),
-        speed.inside_byte_s,
-        speed.ep_s_byte,
-    )
+    ranks_and_speeds = (*ends, sent_shares(work.traffic, *ends), *speed.of("ep"))
     # of any size: both start alike, and grow with the bytes
     at_once, by_levels = (
         exchange_s(1e9, *ranks_and_speeds, links._replace(overlap=at_same_time))

@@ -15,7 +15,9 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import count
+from operator import or_
 from typing import NamedTuple
 
 Action = Callable[[], None]
@@ -191,19 +193,13 @@ class FairRates:
             component, added = 0, under_way & -under_way
             while added:
                 component |= added
-                added = self._neighbours(added, under_way) & ~component
+                beside = reduce(or_, (self._beside[number] for number in _bits(added)))
+                added = beside & under_way & ~component
             if component not in self._paces_of_set:
                 self._paces_of_set[component] = self._filled(_bits(component))
             paces |= self._paces_of_set[component]
             under_way &= ~component
         return paces
-
-    def _neighbours(self, phases: int, under_way: int) -> int:
-        """The phases of a set that share something with one of these."""
-        neighbours = 0
-        for number in _bits(phases):
-            neighbours |= self._beside[number] & under_way
-        return neighbours
 
     def _filled(self, phases: list[int]) -> dict[int, float]:
         """Raise all rates together; whoever meets a full resource stays, the others rise on."""
@@ -237,12 +233,7 @@ class FairRates:
 
 def _bits(number: int) -> list[int]:
     """The bits that are set in a number, ascending."""
-    positions = []
-    while number:
-        lowest_bit = number & -number
-        positions.append(lowest_bit.bit_length() - 1)
-        number -= lowest_bit
-    return positions
+    return [place for place, bit in enumerate(reversed(f"{number:b}")) if bit == "1"]
 
 
 def _without_idle(flows: list[Flow]) -> list[Flow]:

@@ -55,35 +55,18 @@ class Message(NamedTuple):
     volume: float
 
 
-def forward(stage: int) -> str:
-    """The phase in which a stage passes activations on."""
-    return f"forward {stage}"
+forward, backward = "forward {}".format, "backward {}".format
+"""The phases in which a stage passes activations on, and in which it passes gradients back."""
 
+replicas, expert_copies = "dp {}".format, "edp {}".format
+"""The phases in which the replicas of a stage, or the copies of its experts, add up gradients and
+hand out parameters.
+"""
 
-def backward(stage: int) -> str:
-    """The phase in which a stage passes gradients back."""
-    return f"backward {stage}"
-
-
-def replicas(stage: int) -> str:
-    """The phase in which the replicas of a stage add up gradients and hand out parameters."""
-    return f"dp {stage}"
-
-
-def expert_copies(stage: int) -> str:
-    """The same among the copies of a stage's experts."""
-    return f"edp {stage}"
-
-
-def halving(phase: str, number: int) -> str:
-    """The phase of a round of halving and doubling in place of the rings of a phase."""
-    return f"round {number} of {phase}"
-
-
-def along_trees(phase: str) -> str:
-    """The phase in which two trees take the place of the rings of a phase."""
-    return f"trees of {phase}"
-
+halving, along_trees = "round {1} of {0}".format, "trees of {}".format
+"""The phases of a round of halving and doubling, and of two trees, in place of the rings of a
+phase.
+"""
 
 TIED = "tied"
 """The phase in which first and last stage add up gradients of the embedding, or GPUs with the same

@@ -21,7 +21,6 @@ from coopt.verifier.simulation.fabric_flows import (
     replicas,
 )
 from coopt.verifier.simulation.passes import (
-    LayerSpeeds,
     PassParts,
     PassSegment,
     PassTimes,
@@ -29,9 +28,9 @@ from coopt.verifier.simulation.passes import (
 )
 from coopt.verifier.simulation.pipeline import Observer, PipelineRun, StageHop
 from coopt.verifier.training.caching import kept
-from coopt.verifier.training.communication import OVERLAP_COST, OtherWays
-from coopt.verifier.training.gathers import Group, gather_s, halving_shares
-from coopt.verifier.training.iteration import replica_groups, twins_at_s
+from coopt.verifier.training.communication import OVERLAP_COST, OtherWays, Speeds
+from coopt.verifier.training.gathers import halving_shares
+from coopt.verifier.training.iteration import embedding_s
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.steps import Channel, PipelineShape, StagePass
 from coopt.verifier.training.work import Work
@@ -69,8 +68,6 @@ class Carrier(NamedTuple):
         """Seconds a byte of so many domains takes by halving and doubling, and by trees; infinite
         where closed.
         """
-        if members == 1:
-            return OtherWays(0.0, 0.0)
         if not self.has(halving(phases[0], 0)):
             return OtherWays(math.inf, math.inf)
         rounds = enumerate(halving_shares(members))
@@ -80,6 +77,23 @@ class Carrier(NamedTuple):
         )
         trees = [along_trees(phase) for phase in phases]
         return OtherWays(halved, self.s_byte(*trees) if self.has(trees[0]) else math.inf)
+
+    def speeds(self, place: Placement, stages: int) -> Speeds:
+        """How fast each kind of traffic is while all stages send it, and nothing else is under way;
+        hops are timed one by one.
+        """
+        phases = {kind: [kind] for kind in ("tp", "cp", "ep", TIED)}
+        phases |= {"dp": list(map(replicas, range(stages)))}
+        phases |= {"edp": list(map(expert_copies, range(stages)))}
+        replica_domains = place.dp_across * place.cp_across
+        members = {"tp": place.tp_across, "dp": replica_domains, "edp": place.copies_across}
+        s_byte = {f"{kind}_s_byte": self.s_byte(*of_kind) for kind, of_kind in phases.items()}
+        return Speeds(
+            self.inside_byte_s,
+            pp_s_byte=0.0,
+            **s_byte,
+            ways=lambda kind: self.other_ways(phases[kind], members[kind]),
+        )
 
 
 class IterationRecord(Observer, Protocol):
@@ -119,15 +133,14 @@ class IterationSimulation:
     def __init__(
         self, workload: Workload, gpu: Gpu, work: Work, place: Placement, carrier: Carrier
     ) -> None:
-        self.work, self.place, self.carrier = work, place, carrier
-        split = work.split
+        self.work, self.carrier, split = work, carrier, work.split
         self.shape = PipelineShape(split.pp, split.interleave, work.micro_batches, work.schedule)
-        tp, cp, ep = (carrier.s_byte(name) for name in ("tp", "cp", "ep"))
-        speed = LayerSpeeds(
-            carrier.inside_byte_s, tp, cp, ep, carrier.other_ways(["tp"], place.tp_across)
-        )
+        speed = carrier.speeds(place, split.pp)
+        self.embedding_s = embedding_s(work, place, speed)
+        """in which first and last stage add up gradients of the tied embedding, when everybody else
+        is done
+        """
         self._times = PassTimes(workload, gpu, work, place, speed)
-        self._crossing = [kind for kind in ("tp", "cp", "ep") if carrier.has(kind)]
         self.hops = {
             Channel(stage, (stage + step) % split.pp, is_backward): self._hop(stage, step)
             for stage in range(split.pp if split.pp > 1 else 0)
@@ -135,16 +148,12 @@ class IterationSimulation:
             # pipelines in both directions send activations and gradients either way
             for is_backward in ((False, True) if work.schedule == "dualpipe" else (step < 0,))
         }
-        self.gradients = [self._segments(stage) for stage in range(split.pp)]
+        self.gradients = [
+            list(gradient_segments(work, place, speed, {"dp": dp, "edp": edp}))
+            for dp, edp in ((replicas(stage), expert_copies(stage)) for stage in range(split.pp))
+        ]
 
-    @kept(
-        lambda self, stage, stage_pass: (
-            stage,
-            stage_pass.chunk,
-            stage_pass.is_backward,
-            stage_pass.gives,
-        )
-    )
+    @kept(lambda self, stage, stage_pass: (stage, stage_pass._replace(micro_batch=0)))
     def pass_parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """What a pass takes, by cause."""
         return self._times.parts(stage, stage_pass)
@@ -157,37 +166,15 @@ class IterationSimulation:
         """A message to the next stage (step 1) or the one before; the network carries those that
         leave their domain.
         """
-        traffic, links, cost = self.work.traffic, self.work.links, self.work.traffic.hop_cost
+        links, traffic = self.work.links, self.work.traffic
+        cost, sent_bytes = traffic.hop_cost, traffic.sent_bytes
         phase = (forward if step > 0 else backward)(stage)
         fixed_s = links.send_s + self._times.hop_gather_s
         if not self.carrier.has(phase):
-            fixed_s += traffic.sent_bytes / (links.hb * self.carrier.inside_byte_s)
+            fixed_s += sent_bytes / (links.hb * self.carrier.inside_byte_s)
             return StageHop(cost * fixed_s, None, 0.0)
-        return StageHop(
-            cost * fixed_s,
-            phase,
-            cost * traffic.sent_bytes / (links.send * self.carrier.pace_byte_s),
-        )
-
-    def _segments(self, stage: int) -> list[PassSegment]:
-        phases, carrier = {"dp": replicas(stage), "edp": expert_copies(stage)}, self.carrier
-        place = self.place
-        members = {"dp": place.dp_across * place.cp_across, "edp": place.copies_across}
-        stages = range(self.shape.stages)  # ways are chosen for all stages, which share links
-        all_phases = {
-            "dp": [replicas(i) for i in stages],
-            "edp": [expert_copies(i) for i in stages],
-        }
-        s_byte = {kind: carrier.s_byte(*kind_phases) for kind, kind_phases in all_phases.items()}
-        groups = replica_groups(
-            self.work,
-            place,
-            carrier.inside_byte_s,
-            s_byte,
-            lambda kind: carrier.other_ways(all_phases[kind], members[kind]),
-        )
-        twins_s = twins_at_s(self.work, place, carrier.inside_byte_s, carrier.s_byte(TIED))
-        return gradient_segments(self.work, place, groups, phases, twins_s)
+        volume = cost * sent_bytes / (links.send * self.carrier.pace_byte_s)
+        return StageHop(cost * fixed_s, phase, volume)
 
     def departure(self, stage: int) -> Departure:
         """When gradients of a stage set out to hide behind as much compute as the model gives them.
@@ -199,7 +186,7 @@ class IterationSimulation:
         inside_s = sum(segment.inside_s for segment in self.gradients[stage])
         busy_share = min(1.0, inside_s / self.work.window_s) if self.work.window_s else 1.0
         shares = {
-            kind: 1.0 if kind in self._crossing else busy_share for kind in ("tp", "cp", "ep")
+            kind: 1.0 if self.carrier.has(kind) else busy_share for kind in ("tp", "cp", "ep")
         }
         passes = [step for step in self.shape.steps(stage) if isinstance(step, StagePass)]
         # of a pass only that share hides gradients: the core is for keys and values
@@ -286,8 +273,7 @@ class _Run:
         start_s, phase = self.clock.now, segment.phase
 
         def end() -> None:
-            if self._record is not None:
-                self._record.exchanged(stage, segment.name, start_s, self.clock.now)
+            self._note(stage, segment.name, start_s, self.clock.now)
             go_on()
 
         if phase is None:
@@ -318,29 +304,16 @@ class _Run:
         embedded_s = gathered_s
         if work.traffic.embedding_bytes:
             start_s = max(ready[0], ready[last_stage])
-            embedded_s = max(gathered_s, start_s + self._embedding_s())
-            if self._record is not None:
-                for stage in (0, last_stage):
-                    self._record.exchanged(
-                        stage, "embedding", start_s, start_s + self._embedding_s()
-                    )
-        if self._record is not None:
-            for stage in range(last_stage + 1):
-                self._record.exchanged(
-                    stage, "optimizer", embedded_s, embedded_s + work.optimizer_s
-                )
+            end_s = start_s + self._of.embedding_s
+            embedded_s = max(gathered_s, end_s)
+            for stage in (0, last_stage):
+                self._note(stage, "embedding", start_s, end_s)
+        for stage in range(last_stage + 1):
+            self._note(stage, "optimizer", embedded_s, embedded_s + work.optimizer_s)
         typical = (passed_s, gathered_s - passed_s, embedded_s - gathered_s, work.optimizer_s)
         return SimulatedParts(*typical, (work.factor - 1) * sum(typical))
 
-    def _embedding_s(self) -> float:
-        """First and last stage add up the gradients of the tied embedding, when everybody else is
-        done.
-        """
-        carrier, links, size_bytes = (
-            self._carrier,
-            self._work.links,
-            self._work.traffic.embedding_bytes,
-        )
-        ends = (1, 2) if self._of.place.pp_across > 1 else (2, 1)
-        pair = Group(*ends, carrier.inside_byte_s, carrier.s_byte(TIED))
-        return 2 * gather_s(size_bytes, pair, links, "activations")
+    def _note(self, stage: int, name: str, start_s: float, end_s: float) -> None:
+        """Tell who writes down."""
+        if self._record is not None:
+            self._record.exchanged(stage, name, start_s, end_s)

@@ -236,45 +236,39 @@ def _wired(
     question: Instance, name: str, family: DesignFamily, fabric: Fabric
 ) -> tuple[Ports, WiredGraph | None]:
     """Ports and graph of a fabric whose levels are counted as the plan says."""
-    tier = fabric.tier
-    if [level.level for level in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
-        raise _unsound(
-            question, name, f"{counted(len(tier), 'level')} for {counted(fabric.tiers, 'tier')}"
-        )
-    for level in tier:
-        radix = family.network.at(level.level).radix
-        if not 1 <= level.down_ports + level.uplinks_per_switch <= radix:
-            raise _unsound(
-                question, name, f"a switch that uses no port, or more than the {radix} it has"
-            )
     # levels, ports and bundles are checked before the graph is built, which takes them as sound
-    ports = Ports(len(tier), tier[0].down_ports)
-    if len(tier) == 1:
-        return ports, None
-    ports = ports._replace(up=tier[0].uplinks_per_switch)
-    if min(ports.down, ports.up) < 1:
-        raise _unsound(question, name, "leaves without links up or down")
-    if len(tier) == 3:
-        ports = ports._replace(
-            pod_down=tier[1].down_ports,
-            pod_up=tier[1].uplinks_per_switch,
-            pod_each=fabric.pod_bundle,
-        )
-    if len(tier) == 3 and min(ports.pod_down, ports.pod_up) < 1:
-        raise _unsound(question, name, "aggregation switches without links up or down")
-    each = ports.pod_each
-    if len(tier) == 3 and (each < 1 or ports.up % each or ports.pod_down % each):
-        raise _unsound(
-            question,
-            name,
-            f"bundles of {ports.pod_each} links that do not divide the links of a leaf or pod",
-        )
+    if (fault := next(_faults_of_ports(family, fabric), None)) is not None:
+        raise _unsound(question, name, fault)
+    leaf, *above = fabric.tier
+    if not above:
+        return Ports(1, leaf.down_ports), None
+    ports = Ports(len(fabric.tier), leaf.down_ports, leaf.uplinks_per_switch)
+    if ports.tiers == 3:
+        pod = above[0].down_ports, above[0].uplinks_per_switch
+        ports = Ports(*ports[:3], *pod, pod_each=fabric.pod_bundle)
     ports = _bundled(family, ports, fabric)
     wiring = wire(family, ports)
     level_counts = [(level.switches, level.links) for level in count_levels(wiring, family, ports)]
-    if level_counts != [(level.switches, level.links) for level in tier]:
+    if level_counts != [(level.switches, level.links) for level in fabric.tier]:
         raise _unsound(question, name, "other numbers of switches or links than its ports give")
     return ports, wiring
+
+
+def _faults_of_ports(family: DesignFamily, fabric: Fabric) -> Iterator[str]:
+    """What is wrong with the levels of a fabric, their ports and bundles."""
+    tier, each = fabric.tier, fabric.pod_bundle
+    if [level.level for level in tier] not in ([1], [1, 2], [1, 2, 3]) or fabric.tiers != len(tier):
+        yield f"{counted(len(tier), 'level')} for {counted(fabric.tiers, 'tier')}"
+    pairs = [(level.down_ports, level.uplinks_per_switch) for level in tier]
+    for level, used in zip(tier, pairs, strict=True):
+        radix = family.network.at(level.level).radix
+        if not 1 <= sum(used) <= radix:
+            yield f"a switch that uses no port, or more than the {radix} it has"
+    for name, used in zip(("leaves", "aggregation switches"), pairs[:-1], strict=False):
+        if min(used) < 1:
+            yield f"{name} without links up or down"
+    if len(tier) == 3 and (each < 1 or pairs[0][1] % each or pairs[1][0] % each):
+        yield f"bundles of {each} links that do not divide the links of a leaf or pod"
 
 
 def _bundled(family: DesignFamily, ports: Ports, fabric: Fabric) -> Ports:

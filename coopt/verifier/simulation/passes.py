@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -11,42 +12,31 @@ from coopt.verifier.simulation.fabric_flows import along_trees, halving
 from coopt.verifier.training.communication import (
     OVERLAP_COST,
     LinkShares,
-    OtherWays,
+    Speeds,
     forward_gathers,
 )
 from coopt.verifier.training.gathers import (
     GatherWay,
-    Group,
     gather_s,
     halving_shares,
     summed_by_tp,
-    taken_ways,
+    timed_ways,
 )
 from coopt.verifier.training.iteration import (
+    context_s,
     exchanges,
     experts_s,
     held_by,
+    replica_groups,
     shards_s,
     summed_between,
     tp_group,
+    twins_at_s,
 )
-from coopt.verifier.training.kernels import Pass, machine_of, predicting
-from coopt.verifier.training.layer import LayerTimes, layer_pass, logits_pass
+from coopt.verifier.training.kernels import Pass, predicting
 from coopt.verifier.training.placing import Placement, expert_share
 from coopt.verifier.training.steps import StagePass
-from coopt.verifier.training.work import Work
-
-
-class LayerSpeeds(NamedTuple):
-    """How fast the traffic of layers travels while all stages send it: inside (byte/s), across
-    (s/byte).
-    """
-
-    inside_byte_s: float
-    tp_s_byte: float
-    cp_s_byte: float
-    ep_s_byte: float
-    tp_other_ways: OtherWays
+from coopt.verifier.training.work import Clock, Work
 
 
 class PassParts(NamedTuple):
@@ -73,102 +63,74 @@ class PassTimes:
     """
 
     def __init__(
-        self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: LayerSpeeds
+        self, workload: Workload, gpu: Gpu, work: Work, place: Placement, speed: Speeds
     ) -> None:
-        machine, split = machine_of(workload, gpu), work.split
-        self._work, self._model = work, workload.model
-        layers = LayerTimes(workload, machine)
-        self._layer, waits = layers.of(split)
-        self._logits = logits_pass(workload, machine, split)
-        further_workload = predicting(workload)
-        self._predicting = layer_pass(further_workload, machine_of(further_workload, gpu), split)
-        added_s = work.stage_s - work.layers * work.layer_s
-        self._added_s = added_s / work.layers
-        over_tp = tp_group(
-            work, place, speed.inside_byte_s, speed.tp_s_byte, lambda _: speed.tp_other_ways
+        clock, split, traffic = Clock(workload, gpu), work.split, work.traffic
+        self._work, self._model, over_tp = work, workload.model, tp_group(work, place, speed)
+        self._layer, waits = clock.layers.of(split)
+        self._logits, self._predicting = (
+            clock.logits_pass(split),
+            clock.predicting_layers.of(split)[0],
         )
-        size_bytes = work.traffic.gathered_bytes
-        self._gather_s = gather_s(size_bytes, over_tp, work.links, summed_by_tp(split))
-        self._received_s = gather_s(size_bytes, over_tp, work.links)
+        self._added_s = (work.stage_s - work.layers * work.layer_s) / work.layers
+        size_bytes, links = traffic.gathered_bytes, work.links
+        self._gather_s = gather_s(size_bytes, over_tp, links, summed_by_tp(split))
+        self.hop_gather_s = traffic.received_gathers * gather_s(size_bytes, over_tp, links)
+        """What the receiver of a hop gathers."""
         # all of n_AG that are not forward belong to the pass backward, repeated ones too
-        ahead = forward_gathers(workload, split)
-        self._gathers = Pass(ahead, work.traffic.gathers - ahead)
-        further_forward = work.traffic.further_layers * forward_gathers(further_workload, split)
-        self._further_gathers = Pass(
-            further_forward, work.traffic.prediction_gathers - further_forward
-        )
-        of_experts_s = experts_s(work, place, speed.inside_byte_s, speed.ep_s_byte, speed.tp_s_byte)
-        rounds = max(work.traffic.exchanges, work.traffic.row_gathers)
+        self._gathers = _divided(traffic.gathers, forward_gathers(workload, split))
+        ahead = traffic.further_layers * forward_gathers(predicting(workload), split)
+        self._further_gathers = _divided(traffic.prediction_gathers, ahead)
+        all_s, rounds = experts_s(work, place, speed), max(traffic.exchanges, traffic.row_gathers)
         # two of all exchanges, dispatch and combine, belong to the pass forward
-        ahead_s = of_experts_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
-        self._experts = Pass(ahead_s, of_experts_s - ahead_s)
-        # of all rounds the first is forward, and hides behind the core and the waits of its own
-        # pass
-        hidden_by = zip(layers.core_pass(split), waits, strict=True)
-        behind_s = [sum(parts_s) if split.cp > 1 else 0.0 for parts_s in hidden_by]
-        over_cp = Group(place.cp_in, place.cp_across, speed.inside_byte_s, speed.cp_s_byte)
-        traffic, rings = work.traffic, max(work.traffic.rings, 1)
-        ring_s = sum(
-            share * gather_s(size_bytes, over_cp, work.links)
-            for share, size_bytes in traffic.around_cp
-        )
-        switch_s = sum(
-            times * gather_s(size_bytes, over_cp, work.links)
-            for times, size_bytes in traffic.switches
-        )
-        # rings have one round more than exchanges of heads, of which a pass has one as well
-        ahead_s = switch_s / max(rings - 1, 1)
-        on = traffic.rings > 0
-        self._ring = Pass(
-            on * (_exposed_s(ring_s, behind_s[0]) + ahead_s),
-            on * (_exposed_s((rings - 1) * ring_s, behind_s[1]) + switch_s - ahead_s),
-        )
+        ahead_s = all_s * 2 * expert_share(workload.model) / rounds if rounds else 0.0
+        self._experts, self._ring = _divided(all_s, ahead_s), Pass(0.0, 0.0)
+        if traffic.rings:
+            # of all rounds the first is forward, and hides behind the core and the waits of its own
+            # pass; exchanges of heads have one round less, of which a pass has one as well
+            (ring_s, switch_s), further = context_s(work, place, speed), traffic.rings - 1
+            switched, rounds_s = _divided(switch_s, switch_s / further), (ring_s, further * ring_s)
+            hidden_by = zip(rounds_s, clock.layers.core_pass(split), waits, switched, strict=True)
+            self._ring = Pass(
+                *(
+                    max(OVERLAP_COST * round_s, round_s - (core_s + wait_s)) + exchanged_s
+                    for round_s, core_s, wait_s, exchanged_s in hidden_by
+                )
+            )
 
     def layers_of(self, stage: int, chunk: int) -> int:
         """Layers of a chunk: the last one of all lacks what its stage does, the first one the
         others.
         """
-        split, layers = self._work.split, self._model.layers
+        split, layers, last_lacks = self._work.split, self._model.layers, self._work.missing_last
         if self._work.layout:
             return self._work.layout[chunk * split.pp + stage].layers
-        stage, chunk = self._on_model(stage, chunk)
-        lacks = 0
-        if (stage, chunk) == (0, 0):
-            lacks += split.missing_layers(layers) - self._work.missing_last
-        if (stage, chunk) == (split.pp - 1, split.interleave - 1):
-            lacks += self._work.missing_last
+        place, end = self._on_model(stage, chunk), (split.pp - 1, split.interleave - 1)
+        first_lacks = split.missing_layers(layers) - last_lacks
+        lacks = first_lacks * (place == (0, 0)) + last_lacks * (place == end)
         return split.chunk_layers(layers) - lacks
 
     def parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """A pass by cause; the logits belong to the last chunk of the last stage."""
-        split, side = self._work.split, int(stage_pass.is_backward)
-        layers = self.layers_of(stage, stage_pass.chunk)
+        work, split, side = self._work, self._work.split, int(stage_pass.is_backward)
+        layers, further = self.layers_of(stage, stage_pass.chunk), work.traffic.further_layers
         is_last = self._on_model(stage, stage_pass.chunk) == (split.pp - 1, split.interleave - 1)
         predicts = is_last
-        if self._work.layout:
-            predicts = self._work.layout[stage_pass.chunk * split.pp + stage].predictions > 0
-        weights = (
-            layers * (self._work.weights_s + self._added_s) + self._work.further_weights_s * is_last
-        )
+        if work.layout:
+            predicts = work.layout[stage_pass.chunk * split.pp + stage].predictions > 0
+        weights = layers * (work.weights_s + self._added_s) + work.further_weights_s * is_last
         if stage_pass.gives == "weights":
             return PassParts(weights, 0.0, 0.0, 0.0)
         compute = layers * (self._layer[side] + (self._added_s if stage_pass.is_backward else 0.0))
         compute -= weights if stage_pass.gives == "inputs" else 0.0
-        gathers, rings, exchanges = layers * self._gathers[side], layers, float(layers)
-        further = self._work.traffic.further_layers
-        if predicts:
-            compute += further * self._predicting[side]
-            rings += further
-            exchanges += self._work.traffic.further_exchanges
-            gathers += self._further_gathers[side]
-        if is_last:
-            compute += (1 + further) * self._logits[side]
-            gathers += 1 + further
+        compute += further * self._predicting[side] * predicts
+        compute += (1 + further) * self._logits[side] * is_last
+        gathers = layers * self._gathers[side] + self._further_gathers[side] * predicts
         return PassParts(
             compute,
-            gathers * self._gather_s,
-            rings * self._ring[side],
-            exchanges * self._experts[side],
+            (gathers + (1 + further) * is_last) * self._gather_s,
+            (layers + further * predicts) * self._ring[side],
+            (layers + work.traffic.further_exchanges * predicts) * self._experts[side],
         )
 
     def _on_model(self, stage: int, chunk: int) -> tuple[int, int]:
@@ -178,15 +140,10 @@ class PassTimes:
         turned = self._work.schedule == "dualpipe" and chunk == 1
         return (self._work.split.pp - 1 - stage, 0) if turned else (stage, chunk)
 
-    @property
-    def hop_gather_s(self) -> float:
-        """What the receiver of a hop gathers."""
-        return self._work.traffic.received_gathers * self._received_s
 
-
-def _exposed_s(transfer_s: float, behind_s: float) -> float:
-    """What is left of a transfer that hides behind compute."""
-    return max(OVERLAP_COST * transfer_s, transfer_s - behind_s)
+def _divided(whole: float, forward: float) -> Pass:
+    """Of a whole a part forward, and the rest backward."""
+    return Pass(forward, whole - forward)
 
 
 class PassSegment(NamedTuple):
@@ -213,16 +170,13 @@ def _segments(
     """
     at_once, flows = ways[0][1].at_once, ways[0][1].flows
     inside_s = sum(times * way.inside_s for times, way in ways)
-    fixed_s = sum(times * way.start_s(links) for times, way in ways) + (
-        0.0 if at_once else inside_s
-    )
+    starts_s = sum(times * way.start_s(links) for times, way in ways)
+    fixed_s, beside_s = starts_s + (0.0 if at_once else inside_s), inside_s if at_once else 0.0
     size_bytes = sum(times * way.across_bytes for times, way in ways)
     if flows != "halving":
         carried = along_trees(phase) if flows == "trees" else phase
-        beside_s = inside_s if at_once else 0.0
-        yield PassSegment(
-            name, fixed_s, carried if across > 1 else None, size_bytes, beside_s, inside_s
-        )
+        phases = carried if across > 1 else None
+        yield PassSegment(name, fixed_s, phases, size_bytes, beside_s, inside_s)
         return
     yield PassSegment(name, fixed_s, None, 0.0, 0.0, inside_s)
     for number, share in enumerate(halving_shares(across)):
@@ -230,34 +184,25 @@ def _segments(
 
 
 def gradient_segments(
-    work: Work,
-    place: Placement,
-    groups: Mapping[str, Group],
-    phases: Mapping[str, str],
-    twins_s: float = 0.0,
-) -> list[PassSegment]:
+    work: Work, place: Placement, speed: Speeds, phases: Mapping[str, str]
+) -> Iterator[PassSegment]:
     """What a stage exchanges among the ranks that share its parameters, then what it waits for from
     other sites.
 
     Parameters
     ----------
-    place, groups, phases
-        The ranks, and their phase on the network, of `dp` (parameters outside experts) and of `edp`
-        (experts).
-    twins_s
-        What two GPUs of a pipeline exchange that hold the same stages.
+    phases
+        On the network, of `dp` (parameters outside experts) and of `edp` (experts).
     """
-    alone_s = (twins_s, shards_s(work, place, groups["dp"].byte_s))
-    segments = [PassSegment("dp", seconds, None, 0.0) for seconds in alone_s if seconds]
-    summed = summed_between(work)
+    alone_s = (twins_at_s(work, place, speed), shards_s(work, place, speed))
+    yield from (PassSegment("dp", seconds, None, 0.0) for seconds in alone_s if seconds)
+    groups = replica_groups(work, place, speed)
     for name, held in held_by(work, place).items():
         group, collectives = groups[name], exchanges(work, held.number, held.ranks)
         if collectives and held.number and group.inside * group.across > 1:
-            ways = taken_ways(collectives, group, work.links, summed)
-            rounds = [collective.times for collective in collectives]
-            segments += _segments(
-                name, phases[name], group.across, list(zip(rounds, ways, strict=True)), work.links
-            )
+            timed = timed_ways(collectives, group, work.links, summed_between(work))
+            _, ways = min(timed, key=itemgetter(0))
+            rounds = [(one.times, way) for one, way in zip(collectives, ways, strict=True)]
+            yield from _segments(name, phases[name], group.across, rounds, work.links)
     if work.wait_s:
-        segments.append(PassSegment("wan", work.wait_s, None, 0.0))
-    return segments
+        yield PassSegment("wan", work.wait_s, None, 0.0)

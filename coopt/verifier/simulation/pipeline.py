@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple, Protocol
 
@@ -78,7 +78,8 @@ class PipelineRun:
         self._clock, self._pass_s, self._hops = clock, pass_s, hops
         self._finished, self._observer = finished, observer
         self._steps = [shape.steps(stage) for stage in range(shape.stages)]
-        self._waits_to_send = shape.waits_to_send
+        # whether a stage goes on only when what it sends has arrived
+        self._waits_to_send = shape.schedule == "1f1b"
         self._arrivals: defaultdict[Channel, int] = defaultdict(int)
         self._ends: defaultdict[Channel, _ChannelEnds] = defaultdict(
             lambda: _ChannelEnds(deque(), deque())
@@ -106,54 +107,36 @@ class PipelineRun:
             self._clock.after(self._pass_s(stage, step), lambda: self._go_on(stage))
 
     def _exchange(self, stage: int, step: StageExchange) -> None:
-        """Post all messages at once; the stage goes on with the last one."""
-        if not self._waits_to_send:
-            self._send_ahead(stage, step)
-            return
-        to_come = len(step.sends) + len(step.receives)
+        """Post all messages at once; the stage goes on with the last one, or where nobody waits to
+        send with the last one that is received.
+        """
+        awaited = [channel for channel in step.receives if not self._arrivals[channel]]
+        to_come = len(awaited) + len(step.sends) * self._waits_to_send
+
+        def arrived() -> None:
+            nonlocal to_come
+            to_come -= 1
+            if not to_come:
+                self._go_on(stage)
+
+        for channel in step.sends:
+            if self._waits_to_send:
+                self._post(channel, self._ends[channel], arrived)
+            else:
+                self._add_ready(channel)
+        for channel in step.receives if not self._waits_to_send else ():
+            self._arrivals[channel] -= 1  # below 0 where it is waited for
+        for channel in awaited:
+            self._post(channel, self._ends[channel][::-1], arrived)
         if not to_come:
             self._go_on(stage)
-            return
 
-        def arrived() -> None:
-            nonlocal to_come
-            to_come -= 1
-            if not to_come:
-                self._go_on(stage)
-
-        for channel in step.sends:
-            self._ends[channel].senders.append(arrived)
-            self._check_ready(channel, self._ends[channel].receivers, self._ends[channel].senders)
-        for channel in step.receives:
-            self._ends[channel].receivers.append(arrived)
-            self._check_ready(channel, self._ends[channel].senders, self._ends[channel].receivers)
-
-    def _send_ahead(self, stage: int, step: StageExchange) -> None:
-        """Send what there is, and go on as soon as all is there that is received."""
-        awaited = [channel for channel in step.receives if not self._arrivals[channel]]
-        to_come = len(awaited)
-        for channel in step.receives:
-            self._arrivals[channel] -= 1  # below 0 where it is waited for
-
-        def arrived() -> None:
-            nonlocal to_come
-            to_come -= 1
-            if not to_come:
-                self._go_on(stage)
-
-        for channel in awaited:
-            self._ends[channel].receivers.append(arrived)
-        for channel in step.sends:
-            self._add_ready(channel)
-        if not awaited:
-            self._go_on(stage)
-
-    def _check_ready(
-        self, channel: Channel, other_end: deque[Action], this_end: deque[Action]
-    ) -> None:
-        """A message can leave when both ends have posted it."""
+    def _post(self, channel: Channel, ends: Sequence[deque[Action]], arrived: Action) -> None:
+        """Wait at an end of a channel; a message can leave when both have posted it."""
+        this_end, other_end = ends
+        this_end.append(arrived)
         # the other end has come to this message before
-        if len(other_end) >= len(this_end):
+        if self._waits_to_send and len(other_end) >= len(this_end):
             self._add_ready(channel)
 
     def _add_ready(self, channel: Channel) -> None:

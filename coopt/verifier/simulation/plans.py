@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
@@ -25,11 +24,12 @@ from coopt.plan.traffic import (
     TrafficKind,
 )
 from coopt.verifier.checks.verdict import TOLERANCE
+from coopt.verifier.parts.workload_checks import ClaimedRun
 from coopt.verifier.simulation.iteration import Carrier, IterationSimulation, SimulatedParts
 from coopt.verifier.simulation.networks import DirectNetwork, FabricNetwork, network_of
 from coopt.verifier.simulation.traces import TraceRecord
-from coopt.verifier.training.mappings import ScalarMapping, mapping_fault, scalar_mapping
-from coopt.verifier.training.placing import Placement, Rooms, placement_of
+from coopt.verifier.training.mappings import mapping_fault, scalar_mapping
+from coopt.verifier.training.placing import Rooms, placement_of
 from coopt.verifier.training.work import Clock
 
 CAUSES: dict[Cause, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ def _simulated(
     ]
 
 
-def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
+def placed_runs(instance: Instance, part: Part) -> list[ClaimedRun]:
     """The workloads of a part as they run there.
 
     Raises
@@ -129,20 +129,14 @@ def placed_runs(instance: Instance, part: Part) -> list[PlacedRun]:
     network_plan = part.design or part.links
     assert network_plan is not None, "a part has a design or direct links"
     workloads = workloads_of_part(instance, part, network_plan.gpus)
-    rooms = _rooms(instance, network_plan) if isinstance(network_plan, Design) else None
+    choice, rooms = network_plan.hb_domain, None
+    if isinstance(network_plan, Design) and network_plan.gpus != choice.active * choice.count:
+        sizes = {product.name: product.size for product in instance.network.hb_domains}
+        rooms = Rooms(choice.count, sizes.get(choice.name, 0))
     return [
-        _placed_run(instance, workload, claim, network_plan.hb_domain.active, rooms)
+        _placed_run(instance, workload, claim, choice.active, rooms)
         for workload, claim in workloads
     ]
-
-
-def _rooms(instance: Instance, design: Design) -> Rooms | None:
-    """The domains of a design, where they are not filled alike."""
-    choice = design.hb_domain
-    size = next(
-        (product.size for product in instance.network.hb_domains if product.name == choice.name), 0
-    )
-    return Rooms(choice.count, size) if design.gpus != choice.active * choice.count else None
 
 
 def workloads_of_part(
@@ -175,22 +169,13 @@ def workloads_of_part(
     return list(zip(workloads, part.workloads, strict=True))
 
 
-class PlacedRun(NamedTuple):
-    """A workload with its claim, mapping and placement."""
-
-    workload: Workload
-    claim: WorkloadPlan
-    split: ScalarMapping
-    place: Placement
-
-
 def _placed_run(
     instance: Instance,
     workload: Workload,
     claim: WorkloadPlan,
     active_gpus: int,
     rooms: Rooms | None,
-) -> PlacedRun:
+) -> ClaimedRun:
     fault = mapping_fault(workload, claim.gpus, claim.mapping)
     place = None if fault else placement_of(workload, claim, active_gpus, rooms)
     if place is None:
@@ -203,12 +188,12 @@ def _placed_run(
             f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
             f" that `coopt verify` accepts. {reason}"
         )
-    return PlacedRun(workload, claim, scalar_mapping(claim.mapping), place)
+    return ClaimedRun(workload, claim, scalar_mapping(claim.mapping), place)
 
 
 def _iteration(
     part: str,
-    run: PlacedRun,
+    run: ClaimedRun,
     gpu: Gpu,
     network: FabricNetwork | DirectNetwork,
     wait_s: float,

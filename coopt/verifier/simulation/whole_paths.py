@@ -128,7 +128,10 @@ class WholePaths:
                     (plane, upper_switch, target, self._down(upper_switch, target, index)),
                 )
             else:
-                farther[number] = (upper_switch, self._counterpart(upper_switch, target))
+                # the aggregation switch of a slice in the pod of a leaf: of the same level and
+                # slice
+                peers = (peer for peer in self._graph[target] if peer[::3] == upper_switch[::3])
+                farther[number] = (upper_switch, next(peers))
         beyond = self._climb(plane, list(farther.values())) if farther else []
         for (number, (_, upper_switch)), path in zip(farther.items(), beyond, strict=True):
             target = ends[number][1]
@@ -168,9 +171,3 @@ class WholePaths:
         """
         count = int(self._graph[upper_switch][target]["links"])
         return self._draw.randrange(count) if self._routing == "ecmp" else index % count
-
-    def _counterpart(self, upper_switch: Node, target: Node) -> Node:
-        """The aggregation switch of a slice in the pod of a leaf: of the same level and slice."""
-        return next(
-            neighbour for neighbour in self._graph[target] if neighbour[::3] == upper_switch[::3]
-        )

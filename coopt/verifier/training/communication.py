@@ -90,10 +90,13 @@ class Speeds(NamedTuple):
     tied_s_byte: float
     ways: Callable[[str], OtherWays] | None = None
 
+    def of(self, kind: str) -> tuple[float, float]:
+        """Byte/s of a kind of traffic inside the domain, and its s/byte across."""
+        return self.inside_byte_s, getattr(self, f"{kind}_s_byte")
+
     def other_ways(self, kind: str) -> OtherWays:
         """What a byte of a kind of traffic takes by ways that are no ring."""
-        s_byte: float = getattr(self, f"{kind}_s_byte")
-        return OtherWays(s_byte, s_byte) if self.ways is None else self.ways(kind)
+        return OtherWays(*self.of(kind)[1:] * 2) if self.ways is None else self.ways(kind)
 
     def behind(self, to_nics_gbyte_s: float) -> Speeds:
         """The rates where GPUs reach their NICs at so many 10^9 byte/s and no faster."""
@@ -325,6 +328,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
     hidden_hop = (split.interleave > 1 or is_two_way) and options.software.pp_overlap
     reductions, refreshes = _data_rounds(workload, split)
     tied = split.pp > 1 and model.tied_embeddings and not is_two_way
+    table = -(-model.vocab // split.tp) * model.hidden
     return GpuTraffic(
         gathers=gathers,
         gathered_bytes=2.0 * rows * model.hidden,
@@ -371,9 +375,7 @@ def traffic_of(workload: Workload, split: ScalarMapping) -> GpuTraffic:
         copies=options.dp_replicate,
         reductions=reductions,
         refreshes=refreshes,
-        embedding_bytes=(
-            float(options.software.gradient_bytes * _vocabulary(workload, split)) if tied else 0.0
-        ),
+        embedding_bytes=float(tied * options.software.gradient_bytes * table),
         ahead=_ahead(workload, split, gathers),
         twin_bytes=float(_twin_bytes(workload, split)),
     )
@@ -483,11 +485,6 @@ def forward_cost(workload: Workload, split: ScalarMapping) -> float:
     """
     hidden = workload.options.software.tp_forward_overlap and split.sequence_parallel
     return OVERLAP_COST if hidden else 1.0
-
-
-def _vocabulary(workload: Workload, split: ScalarMapping) -> int:
-    """ceil(V/t)·h."""
-    return -(-workload.model.vocab // split.tp) * workload.model.hidden
 
 
 def _data_rounds(workload: Workload, split: ScalarMapping) -> tuple[float, float]:

@@ -133,23 +133,20 @@ class Repeated(NamedTuple):
     size_bytes: float
 
 
-def taken_ways(
+def timed_ways(
     collectives: Sequence[Repeated], group: Group, links: LinkShares, summed: Summed = "nothing"
-) -> list[GatherWay]:
-    """The way of each of some collectives of one group, which is the same for all: that with which
-    they take least.
+) -> list[tuple[float, tuple[GatherWay, ...]]]:
+    """The ways that some collectives of one group may take, which is the same for all of them; the
+    seconds of all together, and the way of each.
     """
-    tables = [
-        gather_ways(collective.size_bytes, group, links, summed) for collective in collectives
-    ]
-
-    def whole_s(ways: Sequence[GatherWay]) -> float:
-        return sum(
-            collective.times * way.seconds(links)
-            for collective, way in zip(collectives, ways, strict=True)
+    tables = [gather_ways(one.size_bytes, group, links, summed) for one in collectives]
+    return [
+        (
+            sum(one.times * way.seconds(links) for one, way in zip(collectives, ways, strict=True)),
+            ways,
         )
-
-    return min(([table[k] for table in tables] for k in range(len(tables[0]))), key=whole_s)
+        for ways in zip(*tables, strict=True)
+    ]
 
 
 def gathers_s(
@@ -168,11 +165,7 @@ def _gathers_s(
     collectives: tuple[Repeated, ...], group: Group, links: LinkShares, summed: Summed
 ) -> float:
     """The same of several ranks, kept for other mappings whose groups send as much."""
-    ways = taken_ways(collectives, group, links, summed)
-    return sum(
-        collective.times * way.seconds(links)
-        for collective, way in zip(collectives, ways, strict=True)
-    )
+    return min(seconds for seconds, _ in timed_ways(collectives, group, links, summed))
 
 
 def gather_s(

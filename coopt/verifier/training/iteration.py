@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from coopt.instance.hardware import Gpu
@@ -95,66 +94,64 @@ class TimeBreakdown(NamedTuple):
 
 def communication_times(work: Work, place: Placement, speed: Speeds) -> CommunicationTimes:
     """Seconds of each kind of communication on a placement."""
-    traffic, links = work.traffic, work.links
-    over_tp, tp, ring, experts = _layer_times(work, place, speed)
-    received = gather_s(traffic.gathered_bytes, over_tp, links)
-    embedding = 0.0
-    if traffic.embedding_bytes:
-        # two ranks hold the table: of one domain only where no pipeline leaves it
-        ends = (1, 2) if place.pp_across > 1 else (2, 1)
-        pair = Group(*ends, speed.inside_byte_s, speed.tied_s_byte)
-        embedding = 2 * gather_s(traffic.embedding_bytes, pair, links, "activations")
-    hop_s = _hop_s(work, place, speed, received) if work.split.pp > 1 else 0.0
-    return CommunicationTimes(tp, ring, experts, hop_s, _data_s(work, place, speed), embedding)
+    links = work.links
+    received = gather_s(work.traffic.gathered_bytes, tp_group(work, place, speed), links)
+    return CommunicationTimes(
+        *_layer_times(work, place, speed),
+        _hop_s(work, place, speed, received) if work.split.pp > 1 else 0.0,
+        _data_s(work, place, speed),
+        embedding_s(work, place, speed),
+    )
 
 
-def tp_group(
-    work: Work,
-    place: Placement,
-    byte_s: float,
-    s_byte: float,
-    other_ways: Callable[[str], OtherWays],
-) -> Group:
+def embedding_s(work: Work, place: Placement, speed: Speeds) -> float:
+    """Seconds in which the two ranks that hold a tied embedding add up its gradients."""
+    # of one domain only where no pipeline leaves it
+    ends = (1, 2) if place.pp_across > 1 else (2, 1)
+    pair, size_bytes = Group(*ends, *speed.of("tied")), work.traffic.embedding_bytes
+    return 2 * gather_s(size_bytes, pair, work.links, "activations") if size_bytes else 0.0
+
+
+def tp_group(work: Work, place: Placement, speed: Speeds) -> Group:
     """The TP ranks; their messages are all of one size, so that this decides, but for those that
     split experts too.
     """
     sized = work.links.overlap and not work.traffic.row_gathers
-    return Group(
-        place.tp_in,
-        place.tp_across,
-        byte_s,
-        s_byte,
-        _other_ways(other_ways, "tp", place.tp_across) if sized else None,
-    )
+    ways = _other_ways(speed, "tp", place.tp_across) if sized else None
+    return Group(place.tp_in, place.tp_across, *speed.of("tp"), ways)
 
 
-def _other_ways(other_ways: Callable[[str], OtherWays], kind: str, across: int) -> OtherWays:
+def _other_ways(speed: Speeds, kind: str, across: int) -> OtherWays:
     """The other ways of a kind of traffic, where groups are so large that there are some."""
     # halving among two domains is their ring, and trees are for more than three
-    return other_ways(kind) if across > 2 else OtherWays(math.inf, math.inf)
+    return speed.other_ways(kind) if across > 2 else OtherWays(math.inf, math.inf)
 
 
-def ring_s(work: Work, place: Placement, inside_byte_s: float, cp_s_byte: float) -> float:
+def context_s(work: Work, place: Placement, speed: Speeds) -> tuple[float, float]:
+    """A round of keys and values among the CP ranks, of a layer and micro-batch, and all exchanges
+    in front of scans and behind them.
+    """
+    over_cp, traffic = Group(place.cp_in, place.cp_across, *speed.of("cp")), work.traffic
+    ring_s, switch_s = (
+        sum(times * gather_s(size_bytes, over_cp, work.links) for times, size_bytes in gathers)
+        for gathers in (traffic.around_cp, traffic.switches)
+    )
+    return ring_s, switch_s
+
+
+def _context_s(work: Work, place: Placement, speed: Speeds) -> float:
     """CP of a layer and micro-batch: keys and values go round behind the core, and while the host
     starts kernels; exchanges in front of scans and behind them hide behind nothing.
     """
-    traffic = work.traffic
-    if not traffic.rings:
+    if not work.traffic.rings:
         return 0.0
-    over_cp = Group(place.cp_in, place.cp_across, inside_byte_s, cp_s_byte)
-    whole_s = traffic.rings * sum(
-        share * gather_s(size_bytes, over_cp, work.links) for share, size_bytes in traffic.around_cp
-    )
-    switch_s = sum(
-        times * gather_s(size_bytes, over_cp, work.links) for times, size_bytes in traffic.switches
-    )
+    round_s, switch_s = context_s(work, place, speed)
+    whole_s = work.traffic.rings * round_s
     # hidden, they still cost a share
     return max(OVERLAP_COST * whole_s, whole_s - work.core_s - work.idle_s) + switch_s
 
 
-def experts_s(
-    work: Work, place: Placement, inside_byte_s: float, ep_s_byte: float, tp_s_byte: float
-) -> float:
+def experts_s(work: Work, place: Placement, speed: Speeds) -> float:
     """EP of a layer and micro-batch, mean over the layers; what hides does so behind all compute of
     such a layer.
     """
@@ -167,20 +164,14 @@ def experts_s(
             if traffic.sends_once
             else links._replace(overlap=False)
         )
-        ranks_and_speeds = (
-            *ends,
-            sent_shares(traffic, *ends),
-            inside_byte_s,
-            ep_s_byte,
-            forwarding,
-        )
+        ranks_and_speeds = (*ends, sent_shares(traffic, *ends), *speed.of("ep"), forwarding)
         total = traffic.exchanges * exchange_s(traffic.exchanged_bytes, *ranks_and_speeds)
     if traffic.hides_exchanges:
         # the core is left to keys and values, which hide behind it
         total = max(OVERLAP_COST * total, total - (work.layer_s - work.core_s))
     if traffic.row_gathers:
         row_ranks = row_ranks_in_domain(work, place)
-        over = Group(row_ranks, traffic.row_ranks // row_ranks, inside_byte_s, tp_s_byte)
+        over = Group(row_ranks, traffic.row_ranks // row_ranks, *speed.of("tp"))
         total += traffic.row_gathers * gather_s(traffic.row_bytes, over, links)
     return total
 
@@ -192,88 +183,70 @@ def row_ranks_in_domain(work: Work, place: Placement) -> int:
 
 def layer_traffic(work: Work, place: Placement, speed: Speeds) -> LayerTraffic:
     """The traffic of a layer and micro-batch."""
-    _, tp, ring, experts = _layer_times(work, place, speed)
-    return LayerTraffic(work.traffic.gathers * tp, ring, experts)
+    tp, context, experts = _layer_times(work, place, speed)
+    return LayerTraffic(work.traffic.gathers * tp, context, experts)
 
 
-def _layer_times(work: Work, place: Placement, speed: Speeds) -> tuple[Group, float, float, float]:
-    """The TP ranks; and the seconds of one of their collectives, and of CP and EP of a layer and
-    micro-batch.
-    """
-    byte_s = speed.inside_byte_s
-    over_tp = tp_group(work, place, byte_s, speed.tp_s_byte, speed.other_ways)
+def _layer_times(work: Work, place: Placement, speed: Speeds) -> tuple[float, float, float]:
+    """The seconds of one TP collective, and of CP and EP of a layer and micro-batch."""
+    over_tp, summed = tp_group(work, place, speed), summed_by_tp(work.split)
     return (
-        over_tp,
-        gather_s(work.traffic.gathered_bytes, over_tp, work.links, summed_by_tp(work.split)),
-        ring_s(work, place, byte_s, speed.cp_s_byte),
-        experts_s(work, place, byte_s, speed.ep_s_byte, speed.tp_s_byte),
+        gather_s(work.traffic.gathered_bytes, over_tp, work.links, summed),
+        _context_s(work, place, speed),
+        experts_s(work, place, speed),
     )
+
+
+def _sent_s_byte(work: Work, place: Placement, speed: Speeds, s_byte: float) -> float:
+    """Seconds a byte takes from a stage to another, of which one in another domain takes so many on
+    the wire.
+    """
+    links = work.links
+    return s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * speed.inside_byte_s)
 
 
 def _hop_s(work: Work, place: Placement, speed: Speeds, tp_s: float) -> float:
-    traffic, links = work.traffic, work.links
-    s_byte = (
-        speed.pp_s_byte / links.send
-        if place.pp_across > 1
-        else 1 / (links.hb * speed.inside_byte_s)
-    )
+    traffic, s_byte = work.traffic, _sent_s_byte(work, place, speed, speed.pp_s_byte)
     return traffic.hop_cost * (
-        traffic.sent_bytes * s_byte + links.send_s + traffic.received_gathers * tp_s
+        traffic.sent_bytes * s_byte + work.links.send_s + traffic.received_gathers * tp_s
     )
 
 
 def _data_s(work: Work, place: Placement, speed: Speeds) -> float:
     """T_dp: gradients and parameters over the ranks that share them, experts apart."""
-    twins_s = twins_at_s(work, place, speed.inside_byte_s, speed.tied_s_byte)
+    twins_s = twins_at_s(work, place, speed)
     if not work.traffic.reductions:
         return twins_s
-    held = held_by(work, place)
-    rates = {"dp": speed.dp_s_byte, "edp": speed.edp_s_byte}
-    s_byte = {kind: rates[kind] for kind, each in held.items() if each.number}
-    groups = replica_groups(work, place, speed.inside_byte_s, s_byte, speed.other_ways)
+    groups, summed = replica_groups(work, place, speed), summed_between(work)
     return (
         twins_s
-        + shards_s(work, place, speed.inside_byte_s)
+        + shards_s(work, place, speed)
         + sum(
-            gathers_s(
-                exchanges(work, held[kind].number, held[kind].ranks),
-                group,
-                work.links,
-                summed_between(work),
-            )
-            for kind, group in groups.items()
+            gathers_s(exchanges(work, each.number, each.ranks), groups[kind], work.links, summed)
+            for kind, each in held_by(work, place).items()
+            if each.number
         )
     )
 
 
-def twins_at_s(work: Work, place: Placement, inside_byte_s: float, twin_s_byte: float) -> float:
+def twins_at_s(work: Work, place: Placement, speed: Speeds) -> float:
     """What two GPUs of a pipeline send each other that hold the same stages, each a message there
     and one back.
     """
-    links, each_bytes = (
-        work.links,
-        work.traffic.twin_bytes * (work.parameters.common + work.parameters.experts),
-    )
-    s_byte = twin_s_byte / links.send if place.pp_across > 1 else 1 / (links.hb * inside_byte_s)
-    return each_bytes * s_byte + 2 * links.send_s if each_bytes else 0.0
+    each_bytes = work.traffic.twin_bytes * (work.parameters.common + work.parameters.experts)
+    s_byte = _sent_s_byte(work, place, speed, speed.tied_s_byte)
+    return each_bytes * s_byte + 2 * work.links.send_s if each_bytes else 0.0
 
 
-def replica_groups(
-    work: Work,
-    place: Placement,
-    byte_s: float,
-    s_byte: Mapping[str, float],
-    other_ways: Callable[[str], OtherWays],
-) -> dict[str, Group]:
-    """The ranks that hold the same parameters, and those that hold the same experts, as far as
-    rates are given; of several copies those with the same shards.
+def replica_groups(work: Work, place: Placement, speed: Speeds) -> dict[str, Group]:
+    """The ranks that hold the same parameters, and those that hold the same experts; of several
+    copies those with the same shards.
     """
-    groups, held = {}, held_by(work, place)
-    for kind, kind_s_byte in s_byte.items():
-        _, inside, across = held[kind]
-        inside //= shard_ranks(work, inside, across)
-        kind_ways = ways_of_replicas(work, kind, across, other_ways)
-        groups[kind] = Group(inside, across, byte_s, kind_s_byte, kind_ways, place.fewest(inside))
+    groups = {}
+    for kind, (_, inside, across) in held_by(work, place).items():
+        same = inside // shard_ranks(work, inside, across)
+        ways = ways_of_replicas(work, kind, across, speed)
+        groups[kind] = Group(same, across, *speed.of(kind), ways, place.fewest(same))
     return groups
 
 
@@ -305,31 +278,30 @@ def shard_ranks(work: Work, inside: int, across: int) -> int:
     return max(inside * across // copies, 1) if copies > 1 else 1
 
 
-def shards_s(work: Work, place: Placement, byte_s: float) -> float:
+def shards_s(work: Work, place: Placement, speed: Speeds) -> float:
     """Seconds in which ranks of a domain scatter and gather one of several copies."""
     return sum(
-        gathers_s(in_copy(work, number), copy_group(work, ranks, byte_s), work.links)
+        gathers_s(in_copy(work, number), copy_group(work, ranks, speed), work.links)
         for number, *ends in held_by(work, place).values()
         if number and (ranks := shard_ranks(work, *ends)) > 1
     )
 
 
-def copy_group(work: Work, ranks: int, byte_s: float) -> Group:
+def copy_group(work: Work, ranks: int, speed: Speeds) -> Group:
     """Ranks of a domain that share out a copy; as messages of gradients elsewhere, theirs may be
     sent in the way that suits their size.
     """
-    ways = OtherWays(math.inf, math.inf) if work.links.overlap else None
-    return Group(ranks, 1, byte_s, 0.0, ways)
+    return Group(ranks, 1, speed.inside_byte_s, 0.0, ways_of_replicas(work, "dp", 1, speed))
 
 
 def in_copy(work: Work, number: float) -> list[Repeated]:
     """What is scattered and gathered of so many parameters: gradients, then parameters."""
     traffic = work.traffic
-    collectives = (
-        Repeated(traffic.reductions, traffic.gradient_bytes * number),
-        Repeated(traffic.refreshes, traffic.parameter_bytes * number),
+    sent = (
+        (traffic.reductions, traffic.gradient_bytes),
+        (traffic.refreshes, traffic.parameter_bytes),
     )
-    return [collective for collective in collectives if collective.times]
+    return [Repeated(times, each_bytes * number) for times, each_bytes in sent if times]
 
 
 def summed_between(work: Work) -> Summed:
@@ -337,13 +309,11 @@ def summed_between(work: Work) -> Summed:
     return "gradients" if work.traffic.copies > 1 else summed_by_replicas(work.split)
 
 
-def ways_of_replicas(
-    work: Work, kind: str, across: int, other_ways: Callable[[str], OtherWays]
-) -> OtherWays | None:
+def ways_of_replicas(work: Work, kind: str, across: int, speed: Speeds) -> OtherWays | None:
     """The other ways of ranks in so many domains that hold the same; None where nothing is
     chosen.
     """
-    return _other_ways(other_ways, kind, across) if work.links.overlap else None
+    return _other_ways(speed, kind, across) if work.links.overlap else None
 
 
 def exchanges(work: Work, number: float, ranks: int) -> list[Repeated]:
@@ -427,7 +397,7 @@ def met_hops_s(work: Work, place: Placement, speed: Speeds) -> float:
     return met_s + (waits.middle_filling / 2 + 1) * hop_s
 
 
-def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
+def busy_inside_s(work: Work, place: Placement, speed: Speeds) -> float:
     """What gradients keep the links of a domain busy: at most once with all that is scattered and
     gathered, but for what a rank has itself where one level follows the other.
     """
@@ -442,26 +412,19 @@ def busy_inside_s(work: Work, place: Placement, inside_byte_s: float) -> float:
             # part stays where it is
             passed = float(ranks > 1) if work.links.overlap else (ranks - 1) / ranks
             sent_bytes = sum(one.times * one.size_bytes for one in collectives)
-            busy_s += passed * sent_bytes / (work.links.hb * inside_byte_s)
+            busy_s += passed * sent_bytes / (work.links.hb * speed.inside_byte_s)
     return busy_s
 
 
-def inside_window_s(
-    work: Work, place: Placement, step: CommunicationTimes, inside_byte_s: float
-) -> float:
+def inside_window_s(work: Work, place: Placement, step: CommunicationTimes, speed: Speeds) -> float:
     """What gradients hide behind besides compute: traffic of TP and experts that stays in its
     domain.
     """
-    traffic, traffic_s = work.traffic, 0.0
-    if place.tp_across == 1:
-        traffic_s += traffic.gathers * step.gather_s
-    if (
-        not traffic.hides_exchanges
-        and place.ep_across == 1
-        and row_ranks_in_domain(work, place) == traffic.row_ranks
-    ):
-        traffic_s += step.experts_s
-    return work.inside_window_s(traffic_s, busy_inside_s(work, place, inside_byte_s))
+    traffic, split_inside = work.traffic, row_ranks_in_domain(work, place) == work.traffic.row_ranks
+    experts_stay = not traffic.hides_exchanges and place.ep_across == 1 and split_inside
+    traffic_s = traffic.gathers * step.gather_s if place.tp_across == 1 else 0.0
+    traffic_s += step.experts_s if experts_stay else 0.0
+    return work.inside_window_s(traffic_s, busy_inside_s(work, place, speed))
 
 
 def iteration_s(work: Work, place: Placement, speed: Speeds) -> float:
@@ -485,7 +448,7 @@ def _exposed_s(
     """What gradients that take `data_s` add to the time of the pipeline."""
     if work.mode == "sync":
         return data_s  # they hide behind nothing and meet no hops
-    inside_s = inside_window_s(work, place, step, speed.inside_byte_s)
+    inside_s = inside_window_s(work, place, step, speed)
     return work.exposed_s(pipeline_s, data_s, met_hops_s(work, place, speed), inside_s)
 
 

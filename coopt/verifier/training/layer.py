@@ -68,11 +68,6 @@ def busiest_shard(workload: Workload, split: ScalarMapping) -> Shard:
     return part._replace(expert_rows=part.expert_rows * factor)
 
 
-def layer_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
-    """The mean layer and micro-batch: its kernels, and the waits for the host."""
-    return LayerTimes(workload, machine).of(split)[0]
-
-
 class LayerTimes:
     """The mean layer and micro-batch of one workload on one GPU; nothing is computed twice."""
 
@@ -313,11 +308,6 @@ def _cheap_again_s(
     return total
 
 
-def logits_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
-    """Seconds of the logits of one micro-batch on the last stage: product, gradients, softmax."""
-    return sum(logits_pass(workload, machine, split))
-
-
 def logits_pass(workload: Workload, machine: Machine, split: ScalarMapping) -> Pass:
     """The logits of one micro-batch; the softmax counts forward."""
     part = shard(workload, split)
@@ -359,7 +349,8 @@ def _mean_feed_forward(
     mixing, routing = (
         graphed(workload, machine, *modules) for modules in (("moe",), ("moe", "moe_router"))
     )
-    kernels = [_experts(workload, mixing, part), _router(workload, routing, part)]
+    router = router_shape(model, part.rows / part.norm_parts)
+    kernels = [_experts(workload, mixing, part), products(routing.wide, [router])]
     if model.shared_ffn:
         kernels.append(_feed_forward(workload, mixing, h, part.rows, model.shared_ffn // split.tp))
     latent = products(
@@ -421,8 +412,3 @@ def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[f
         forward + 2 * further_experts + 2 * quantised,
         backward + 4 * further_experts + 2 * quantised,
     )
-
-
-def _router(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    shape = router_shape(workload.model, part.rows / part.norm_parts)
-    return products(machine.wide, [shape])

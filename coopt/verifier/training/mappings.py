@@ -142,7 +142,9 @@ def shapes(workload: Workload, gpus: int) -> Iterator[tuple[ScalarMapping, list[
                 continue
             # these depend on the ranks of a stage alone: listed once for all micro-batches and
             # chunks
-            styles = [*product(_expert_degrees(workload, t, c * d), *_styles(workload, t, c * d))]
+            room = expert_room(workload, t * c * d, t)
+            experts = [x for x in divisors(room) if _allows(limits.ep, x)]
+            styles = [*product(experts, *_styles(workload, t, c * d))]
             for b in sorted(set(limits.micro_batch)):
                 if (batch // d) % b:
                     continue
@@ -206,16 +208,6 @@ def mapping_sizes(workload: Workload, limit: int) -> list[int]:
     return sorted(sizes, reverse=True)
 
 
-def _tensor_degrees(workload: Workload) -> list[int]:
-    degrees = divisors(workload.model.heads)
-    return [t for t in degrees if tensor_divides(workload, t) and _allows(workload.mapping.tp, t)]
-
-
-def tensor_divides(workload: Workload, t: int) -> bool:
-    """Whether heads of all mixers and all widths that TP splits divide by t."""
-    return t % _expert_width(workload, t) == 0 and not any(_unsplit(workload, t))
-
-
 def _unsplit(workload: Workload, t: int) -> Iterator[str]:
     """What TP ranks do not split evenly."""
     model = workload.model
@@ -247,18 +239,14 @@ def ranks_of_expert(workload: Workload, t: int) -> int:
 
 def _layer_degrees(workload: Workload) -> list[tuple[int, int]]:
     """Tensor and context parallel degrees that share a layer evenly."""
-    context_degrees = sorted(set(workload.mapping.cp))
     return [
         (t, c)
-        for t, c in product(_tensor_degrees(workload), context_degrees)
+        for t in divisors(workload.model.heads)
+        if _allows(workload.mapping.tp, t)
+        and t % _expert_width(workload, t) == 0
+        and not any(_unsplit(workload, t))
+        for c in sorted(set(workload.mapping.cp))
         if sequences_divide(workload, t, c)
-    ]
-
-
-def _expert_degrees(workload: Workload, t: int, ranks: int) -> list[int]:
-    """All x that are allowed where a stage has t times `ranks` GPUs."""
-    return [
-        x for x in divisors(expert_room(workload, t * ranks, t)) if _allows(workload.mapping.ep, x)
     ]
 
 
@@ -388,20 +376,11 @@ def mapping_fault(workload: Workload, gpus: int, mapping: MappingChoice) -> str:
     )
     if min(numbers) < 1:
         return "Every parallel degree, micro_batch and interleave has to be 1 or more."
-    checks = (_width_fault, _stage_fault, _batch_fault, _style_fault)
-    return (
-        _rank_fault(gpus, mapping)
-        or next(filter(None, (check(workload, mapping) for check in checks)), "")
-    ) or _limit_fault(workload, mapping)
-
-
-def _rank_fault(gpus: int, mapping: MappingChoice) -> str:
+    checks = (_width_fault, _stage_fault, _batch_fault, _style_fault, _limit_fault)
     ranks = mapping.tp * mapping.cp * mapping.pp * mapping.dp
-    return (
-        ""
-        if ranks == gpus
-        else f"tp x cp x pp x dp is {ranks}, but {counted(gpus, 'GPU')} train{'s' * (gpus == 1)}."
-    )
+    if ranks != gpus:
+        return f"tp x cp x pp x dp is {ranks}, but {counted(gpus, 'GPU')} train{'s' * (gpus == 1)}."
+    return next(filter(None, (check(workload, mapping) for check in checks)), "")
 
 
 def _width_fault(workload: Workload, mapping: MappingChoice) -> str:

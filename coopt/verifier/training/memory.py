@@ -56,6 +56,14 @@ class StageLoad(NamedTuple):
     late_activations: int = 0
     """of these, those whose gradients of weights alone are to come"""
 
+    @property
+    def away(self) -> int:
+        """Layers times micro-batches whose activations may be in the host's memory: all but those
+        of the layer at work, of one on its way, and those that gradients of weights are still taken
+        from.
+        """
+        return max(0, self.activations - self.late_activations - 2)
+
 
 class LayerBytes(NamedTuple):
     """Activations of one layer and micro-batch kept for the backward pass, logits of a micro-batch,
@@ -82,13 +90,14 @@ class MemoryNeeds:
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
 
+    @kept()
     def of(self, split: ScalarMapping) -> float:
         """Bytes on the stage that needs most, with what driver and communication take."""
         layer, loads = self._layer(split), self._stage_loads(split)
         states, gathered = self._states_of(split, loads)
         fullest_bytes = max(
             state
-            + (load.activations - split.offload_percent / 100 * _away(load)) * layer.activations
+            + (load.activations - split.offload_percent / 100 * load.away) * layer.activations
             + load.late_activations * layer.brought_back
             + (layer.logits if load.logits else 0.0)
             for state, load in zip(states, loads, strict=True)
@@ -153,13 +162,6 @@ class MemoryNeeds:
         stages = (stage_parameters(workload, split, parameters, load) for load in loads)
         states = [states_bytes(workload, stage, split) for stage in stages]
         return states, gathered_bytes(workload, parameters, split)
-
-
-def _away(load: StageLoad) -> int:
-    """Layers times micro-batches whose activations may be in the host's memory: all but those of
-    the layer at work, of one on its way, and those that gradients of weights are still taken from.
-    """
-    return max(0, load.activations - load.late_activations - 2)
 
 
 def stage_loads(workload: Workload, split: ScalarMapping) -> list[StageLoad]:

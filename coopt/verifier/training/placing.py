@@ -210,16 +210,13 @@ def _degrees(workload: Workload, mapping: ScalarMapping | MappingChoice) -> _Deg
 
 @lru_cache(maxsize=200_000)
 def _placements(degrees: _Degrees, active_gpus: int) -> tuple[Placement, ...]:
-    return tuple(_even_placements(degrees, active_gpus))
-
-
-def _even_placements(degrees: _Degrees, active_gpus: int) -> Iterator[Placement]:
-    for t in divisors(math.gcd(degrees.tp, active_gpus)):
-        for c in divisors(math.gcd(degrees.cp, active_gpus // t)):
-            for p in divisors(math.gcd(degrees.pp, active_gpus // (t * c))):
-                d = active_gpus // (t * c * p)
-                if degrees.dp % d == 0:
-                    yield _placement(degrees, t, p, d, c)
+    return tuple(
+        _placement(degrees, t, p, d, c)
+        for t in divisors(math.gcd(degrees.tp, active_gpus))
+        for c in divisors(math.gcd(degrees.cp, active_gpus // t))
+        for p in divisors(math.gcd(degrees.pp, active_gpus // (t * c)))
+        if degrees.dp % (d := active_gpus // (t * c * p)) == 0
+    )
 
 
 def _uneven_placements(degrees: _Degrees, rooms: Rooms) -> Iterator[Placement]:

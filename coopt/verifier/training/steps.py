@@ -49,11 +49,6 @@ class PipelineShape(NamedTuple):
     micro_batches: int
     schedule: str = "1f1b"
 
-    @property
-    def waits_to_send(self) -> bool:
-        """Whether a stage goes on only when what it sends has arrived."""
-        return self.schedule == "1f1b"
-
     def steps(self, stage: int) -> Iterator[Step]:
         """Everything a stage does, in order."""
         if self.schedule != "1f1b" and self.stages > 1:
@@ -215,25 +210,20 @@ class PipelineShape(NamedTuple):
         """Where the result of a pass goes: nowhere from the last chunk of all, or back from the
         first.
         """
-        step = -1 if is_backward else 1
-        is_end = self._is_end(
-            stage, self._pass(k, is_backward=is_backward), forward_end=not is_backward
-        )
-        return () if is_end else (Channel(stage, (stage + step) % self.stages, is_backward),)
+        if self._is_end(stage, k, is_backward, sends=True):
+            return ()
+        return (Channel(stage, (stage + (-1 if is_backward else 1)) % self.stages, is_backward),)
 
     def _receives_of(self, stage: int, k: int, *, is_backward: bool) -> tuple[Channel, ...]:
         """Where the input of a pass comes from, if there is such a pass and it has one."""
-        if k >= self.micro_batches * self.chunks:
+        if self._is_end(stage, k, is_backward, sends=False):
             return ()
-        step = -1 if is_backward else 1
-        is_end = self._is_end(
-            stage, self._pass(k, is_backward=is_backward), forward_end=is_backward
-        )
-        return () if is_end else (Channel((stage - step) % self.stages, stage, is_backward),)
+        return (Channel((stage + (1 if is_backward else -1)) % self.stages, stage, is_backward),)
 
-    def _is_end(self, stage: int, stage_pass: StagePass, *, forward_end: bool) -> bool:
-        """Whether a pass is through the last chunk of the last stage, or through the first of the
-        first.
+    def _is_end(self, stage: int, k: int, is_backward: bool, *, sends: bool) -> bool:
+        """Whether a pass that sends is through the last chunk of the last stage, or one that
+        receives through the first of the first, and the other way round backward; or there is none.
         """
-        end = (self.stages - 1, self.chunks - 1) if forward_end else (0, 0)
-        return (stage, stage_pass.chunk) == end
+        end = (0, 0) if sends == is_backward else (self.stages - 1, self.chunks - 1)
+        is_pass = k < self.micro_batches * self.chunks
+        return not is_pass or (stage, self._pass(k, is_backward=is_backward).chunk) == end

@@ -24,8 +24,8 @@ from coopt.verifier.training.communication import (
     link_shares,
     traffic_of,
 )
-from coopt.verifier.training.kernels import machine_of, moved_s, predicting
-from coopt.verifier.training.layer import LayerTimes, logits_s
+from coopt.verifier.training.kernels import Pass, machine_of, moved_s, predicting
+from coopt.verifier.training.layer import LayerTimes, logits_pass
 from coopt.verifier.training.mappings import (
     ZERO,
     ScalarMapping,
@@ -312,12 +312,10 @@ class Clock:
     def __init__(self, workload: Workload, gpu: Gpu) -> None:
         self.workload = workload
         self.machine = machine_of(workload, gpu)
-        self.layers = self._predicting_layers = LayerTimes(workload, self.machine)
+        self.layers = self.predicting_layers = LayerTimes(workload, self.machine)
         further_workload = predicting(workload)
         if further_workload is not workload:
-            self._predicting_layers = LayerTimes(
-                further_workload, machine_of(further_workload, gpu)
-            )
+            self.predicting_layers = LayerTimes(further_workload, machine_of(further_workload, gpu))
         self.links = link_shares(workload, gpu)
 
     def work(self, split: ScalarMapping) -> Work:
@@ -326,7 +324,7 @@ class Clock:
         parameters, layers, *lacks = self._stage(split)
         passes, waits = self.layers.of(split)
         whole_s, further = sum(passes), model.extra_predictions
-        predictions_s = further * sum(self._predicting_layers.of(split)[0])
+        predictions_s = further * sum(self.predicting_layers.of(split)[0])
         traffic, m = (
             traffic_of(self.workload, split),
             split.micro_batches(self.workload.global_batch),
@@ -347,7 +345,7 @@ class Clock:
             core_s=min(sum(self.layers.core_pass(split)), whole_s) if split.cp > 1 else 0.0,
             idle_s=sum(waits) if split.cp > 1 else 0.0,
             stage_s=layers * whole_s + added,
-            logits_s=(1 + further) * self._logits_s(split) + predictions_s,
+            logits_s=(1 + further) * sum(self.logits_pass(split)) + predictions_s,
             optimizer_s=moved_s(
                 self.machine.layers, OPTIMIZER_BYTES * self._updated(parameters, split)
             ),
@@ -501,8 +499,9 @@ class Clock:
         further = self.workload.model.extra_predictions
         if not further or self.workload.options.schedule == "1f1b":
             return 0.0
-        return further * self._predicting_layers.weights_s(split)
+        return further * self.predicting_layers.weights_s(split)
 
     @kept(lambda self, split: (split.tp, split.cp, split.micro_batch))
-    def _logits_s(self, split: ScalarMapping) -> float:
-        return logits_s(self.workload, self.machine, split)
+    def logits_pass(self, split: ScalarMapping) -> Pass:
+        """The logits of one micro-batch on the last stage."""
+        return logits_pass(self.workload, self.machine, split)
