@@ -43,7 +43,7 @@ from coopt.verifier.checks.claims import (
     grows_alone,
     none_feasible,
 )
-from coopt.verifier.checks.verdict import Check, Ledger, UnsoundError, Value, Verdict
+from coopt.verifier.checks.verdict import Check, Ledger, UnsoundError, Verdict
 from coopt.verifier.couplings.growth import check_phased_bound
 from coopt.verifier.couplings.prices import check_limits
 from coopt.verifier.couplings.ring import check_sites
@@ -162,7 +162,9 @@ def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> P
     check_contents(ledger, instance, claim)
     _refuse_other_decisions(instance, ledger)
     labels = [run.label for run in running(plan)]
-    checks = _part_by_part(ledger.of_plan, plan)
+    # the verifier looks at the last phase of an island before the phases that grow into it
+    order = {part.name: number for number, part in enumerate(plan.parts)}
+    checks = sorted(ledger.of_plan, key=lambda check: order.get(check.part, len(order)))
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
             f"{instance.name}: the parts and workloads of the plan are not those of this instance,"
@@ -184,15 +186,6 @@ def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> P
         figures=figures,
         limits=tuple(_limits(checks, labels)),
     )
-
-
-def _part_by_part(checks: list[Check], plan: Plan) -> list[Check]:
-    """The checks of parts in the order of the plan, as its runs are, then all others.
-
-    The verifier looks at the last phase of an island before the phases that grow into it.
-    """
-    order = {part.name: number for number, part in enumerate(plan.parts)}
-    return sorted(checks, key=lambda check: order.get(check.part, len(order)))
 
 
 def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
@@ -229,59 +222,35 @@ def _of_all(checks: list[Check]) -> list[PlanFigure]:
         *_, total = [check.recomputed for check in checks if check.name == name]
         assert isinstance(total, float | int)
         figures.append(PlanFigure(name=words, of="", value=float(total), unit=unit))
-    for check in checks:
-        if check.name == "site-power" and isinstance(check.recomputed, float):
-            figures.append(
-                PlanFigure(
-                    name="facility power", of=check.subject, value=check.recomputed, unit="W"
-                )
-            )
-    return figures
-
-
-def _limits(checks: list[Check], labels: list[str]) -> list[LimitCheck]:
-    """Bounds of every workload, then what holds for all."""
-    limit_checks, seen = [], dict.fromkeys(LIMITS, 0)
-    for check in checks:
-        if check.name == "site-power-limit":
-            limit, value = check.recomputed, _fed(checks, check.subject)
-            name, unit = f"facility power, {check.subject}", "W"
-        elif check.name in LIMITS:
-            words, unit = LIMITS[check.name]
-            number, seen[check.name] = seen[check.name], seen[check.name] + 1
-            is_of_workload = check.name in ("deadline", "memory-fits")
-            name = (
-                f"{words}, {labels[number]}"
-                if is_of_workload
-                else ": ".join(filter(None, (check.subject, words)))
-            )
-            limit, value = check.claimed, check.recomputed
-            value = len(value) if isinstance(value, tuple) else value
-            if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
-                continue  # no bound is none that a plan could keep
-        else:
-            continue
-        if check.name == "survives":
-            limit_checks.append(
-                LimitCheck(
-                    name=name, value=0.0 if check.ok else 1.0, limit=0.0, unit="losses", ok=check.ok
-                )
-            )
-        elif isinstance(limit, float | int) and isinstance(value, float | int):
-            met = check.ok if check.name != "site-power-limit" else value <= limit
-            limit_checks.append(
-                LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=met)
-            )
-    return limit_checks
-
-
-def _fed(checks: list[Check], subject: str) -> Value:
-    """The facility power of the site that a check is about."""
-    return next(
-        check.recomputed
+    return figures + [
+        PlanFigure(name="facility power", of=check.subject, value=check.recomputed, unit="W")
         for check in checks
-        if check.name == "site-power" and check.subject == subject
-    )
+        if check.name == "site-power" and isinstance(check.recomputed, float)
+    ]
+
+
+def _limits(checks: list[Check], labels: list[str]) -> Iterator[LimitCheck]:
+    """Bounds of every workload, then what holds for all."""
+    labels_left = {name: iter(labels) for name in ("deadline", "memory-fits")}
+    fed_w = {check.subject: check.recomputed for check in checks if check.name == "site-power"}
+    for check in checks:
+        limit, value, ok = check.claimed, check.recomputed, check.ok
+        words, unit = LIMITS.get(check.name, ("", ""))
+        name = ": ".join(filter(None, (check.subject, words)))
+        if check.name in labels_left:
+            name = f"{words}, {next(labels_left[check.name])}"
+        if check.name == "site-power-limit":
+            limit, value, name = value, fed_w[check.subject], f"facility power, {check.subject}"
+            unit, ok = "W", isinstance(limit, float) and isinstance(value, float) and value <= limit
+        elif check.name == "survives":
+            limit, value, unit = 0.0, float(not ok), "losses"
+        elif check.name not in LIMITS:
+            continue
+        value = len(value) if isinstance(value, tuple) else value
+        if check.name == "deadline" and isinstance(limit, float) and limit >= LONGEST_S:
+            continue  # no bound is none that a plan could keep
+        if isinstance(limit, float | int) and isinstance(value, float | int):
+            yield LimitCheck(name=name, value=float(value), limit=float(limit), unit=unit, ok=ok)
 
 
 def check_contents(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -331,9 +300,9 @@ def verify(
     """Re-derive all a plan claims.
 
     First comes what every plan has, then what a plan of this kind holds, then its bound. Every
-    check appears in the verdict by its name in `coopt.verifier.names`. Where a claim is so wrong
-    that others cannot be looked into (an unknown switch, a mapping that does not divide), those are
-    left out: the verdict is a rejection anyway.
+    check appears in the verdict by its name in `coopt.verifier.checks.names`. Where a claim is so
+    wrong that others cannot be looked into (an unknown switch, a mapping that does not divide),
+    those are left out: the verdict is a rejection anyway.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Self
 
@@ -34,7 +35,6 @@ from coopt.plan.store import (
 )
 from coopt.verifier.bounds.links import LinksBound
 from coopt.verifier.bounds.sites import ENUMERATED, SitesBound
-from coopt.verifier.bounds.timed import interrupted_designs
 from coopt.verifier.checks.claims import asked_kind, chooses_islands, grows_alone, none_feasible
 from coopt.verifier.checks.verdict import LENIENT, ROUNDING, agree
 from coopt.verifier.couplings.growth import growths_of, least_growth_below
@@ -48,6 +48,7 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.enumeration import (
     FoundDesign,
     cheapest_design,
+    designs_below,
     no_condition,
 )
 from coopt.verifier.parts.stages import GrowthStage
@@ -177,7 +178,9 @@ def _certified(
     if instance.minimizes_regret and bound is not None:
         return _of_regret(instance, plan, kind)
     if instance.availability is not None:
-        design, reasons = _least_interrupted(instance, kind, ceiling)
+        designs = list(designs_below(instance, kind, ceiling, margin=LENIENT))
+        design = min(designs, key=attrgetter("value"), default=None)
+        reasons = +Counter({"designs that may be feasible": len(designs)})
     else:
         question = certain_question(instance)
         stands = loss_condition(question, LENIENT) if instance.losses else no_condition
@@ -355,15 +358,6 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
         reasons=dict(reasons),
         ok=rival is None,
     )
-
-
-def _least_interrupted(
-    instance: Instance, kind: ObjectiveKind, ceiling: float
-) -> tuple[FoundDesign | None, Counter[str]]:
-    """The cheapest design below a ceiling that may be in time with interruptions."""
-    designs = list(interrupted_designs(instance, kind, ceiling, LENIENT))
-    least = min(designs, key=lambda design: design.value, default=None)
-    return least, +Counter({"designs that may be feasible": len(designs)})
 
 
 def exact_value(

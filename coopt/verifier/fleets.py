@@ -6,17 +6,19 @@ One network that all workloads have in turn is an island of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
+from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
-from coopt.plan.schema import Alternative, Cliff, ObjectiveClaim, Plan
+from coopt.plan.schema import Alternative, Cliff, NextBest, ObjectiveClaim, Plan
 from coopt.verifier.bounds.assumptions import check_assumptions, faults_of_next_best
 from coopt.verifier.bounds.designs import check_beside, check_order
 from coopt.verifier.bounds.divisibility import (
@@ -27,7 +29,7 @@ from coopt.verifier.bounds.divisibility import (
 )
 from coopt.verifier.bounds.ties import check_ties
 from coopt.verifier.bounds.timed import billed, check_timed_value
-from coopt.verifier.checks.claims import check_gap, grows_alone, island_places
+from coopt.verifier.checks.claims import bought_at_once, check_gap, grows_alone, island_places
 from coopt.verifier.checks.verdict import Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
     check_core_end,
@@ -45,7 +47,8 @@ from coopt.verifier.couplings.fleet import (
     standing_units,
     trained_gpus,
 )
-from coopt.verifier.couplings.growth import is_drawn
+from coopt.verifier.couplings.fleet_paths import never_falls
+from coopt.verifier.couplings.growth import is_drawn, uplinks_of
 from coopt.verifier.couplings.losses import check_survival
 from coopt.verifier.couplings.myopic import check_myopic
 from coopt.verifier.couplings.orders import check_orders
@@ -79,13 +82,6 @@ from coopt.verifier.parts.workload_checks import check_mappings, check_run, matc
 from coopt.verifier.simulation.interruptions import check_promises
 
 
-class CheckedIsland(NamedTuple):
-    """An island whose network is sound, and how that of its last phase was counted."""
-
-    island: FleetIsland
-    last_part: CountedPart
-
-
 def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check parts and couplings, what planning phase by phase ends in, and runners-up."""
     last_parts = list[CountedPart]()
@@ -99,8 +95,8 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     for part in last_parts:
         check_better_numbers(ledger, instance, plan, part)
-    bought = [cliff.buys for cliff in plan.cliffs]
-    if twice := tuple(sorted({buys for buys in bought if bought.count(buys) > 1})):
+    bought = Counter(cliff.buys for cliff in plan.cliffs)
+    if twice := tuple(sorted(buys for buys, count in bought.items() if count > 1)):
         fault = f"The plan has several designs that save {both(twice)}, but may have one of each."
         ledger.holds("cliff", False, twice, (), fault)
     if len(plan.workloads) == len(instance.workload):  # else the plan is rejected for that
@@ -109,27 +105,43 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     if not check_beside(ledger, instance, plan) or not plan.alternatives_stop:
         return
     for rank, alternative in enumerate(plan.alternatives, start=1):
-        claim, beside = as_plan(plan, alternative), Ledger()
+        claim, beside = as_plan(plan, alternative, alternative.objective), Ledger()
         check_gap(beside, claim)
-        with suppress(UnsoundError):
-            last_parts += _check_built(beside, instance, claim)
-        ledger.turn_to(f"Runner-up {rank}", aside=True)
-        ledger.take(beside.checks)
+        last_parts += _built_beside(ledger, instance, claim, f"Runner-up {rank}", beside)
     ledger.turn_to()
     # The order counts only among designs that can be built.
     if len(last_parts) == 1 + len(plan.alternatives):
         check_order(ledger, instance, plan, [(part.family, part.ports) for part in last_parts])
 
 
-def as_plan(plan: Plan, alternative: Alternative) -> Plan:
-    """A runner-up in the place of the plan that it stands beside."""
-    cost, workloads, design = alternative.cost, alternative.workloads, alternative.design
-    sections = {
-        "objective": alternative.objective,
-        "cost": cost,
-        "parts": (one_network(cost, workloads, design=design),),
-    }
-    return plan.model_copy(update=sections)
+def as_plan(plan: Plan, other: Alternative | Cliff | NextBest, claim: ObjectiveClaim) -> Plan:
+    """What stands beside a plan in its place, with such a claim on its value."""
+    parts = (one_network(other.cost, other.workloads, design=other.design),)
+    return plan.model_copy(update={"objective": claim, "cost": other.cost, "parts": parts})
+
+
+def _as_valued(plan: Plan, other: Cliff | NextBest, kind: ObjectiveKind) -> Plan:
+    """The same of what has a value and no bound."""
+    return as_plan(plan, other, ObjectiveClaim(kind=kind, value=other.value, bound=None, gap=None))
+
+
+def _built_beside(
+    ledger: Ledger,
+    question: Instance,
+    claim: Plan,
+    subject: str,
+    beside: Ledger,
+    spared: Container[str] = (),
+) -> list[CountedPart]:
+    """Check parts and couplings of what stands beside a plan, but for some names of checks; the
+    networks of the last phase.
+    """
+    last_parts = list[CountedPart]()
+    with suppress(UnsoundError):
+        last_parts += _check_built(beside, question, claim)
+    ledger.turn_to(subject, aside=True)
+    ledger.take(check for check in beside.checks if check.name not in spared)
+    return last_parts
 
 
 def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -> None:
@@ -138,24 +150,16 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     """
     assert plan.cost is not None
     kind, question = billed(plan.objective.kind), bounded_as(instance, plan)
-    parts = (one_network(cliff.cost, cliff.workloads, design=cliff.design),)
-    objective = ObjectiveClaim(kind=kind, value=cliff.value, bound=None, gap=None)
-    sections = {"objective": objective, "cost": cliff.cost, "parts": parts}
-    beside = Ledger()
-    with suppress(UnsoundError):
-        _check_built(beside, question, plan.model_copy(update=sections))
     saved = "power" if kind == "power" else "cost"
-    ledger.turn_to(
-        f"The design for a little more {saved if cliff.buys == 'time' else 'time'}", aside=True
-    )
+    title = f"The design for a little more {saved if cliff.buys == 'time' else 'time'}"
     # more time than bounds allow is what may be given
     more_time = {"deadline", limit_check("train_days_total")}
-    ledger.take([check for check in beside.checks if check.name not in more_time])
+    _built_beside(ledger, question, _as_valued(plan, cliff, kind), title, Ledger(), more_time)
     if len(cliff.workloads) != len(instance.workload):  # which the checks taken reject
         ledger.turn_to()
         return
-    pace = share_taken(question, cliff.workloads) / share_taken(question, plan.workloads)
-    own = max(share_taken(question, plan.workloads), 1.0) / share_taken(question, plan.workloads)
+    taken = share_taken(question, plan.workloads)
+    pace, own = share_taken(question, cliff.workloads) / taken, max(taken, 1.0) / taken
     cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0
     gained, given = (1.0 - pace, cost) if cliff.buys == "time" else (-cost, longer)
     need = (
@@ -186,14 +190,8 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
     """
     claim = plan.next_best
     assert claim is not None
-    parts = (one_network(claim.cost, claim.workloads, design=claim.design),)
-    objective = ObjectiveClaim(kind=plan.objective.kind, value=claim.value, bound=None, gap=None)
-    beside = Ledger()
-    sections = {"objective": objective, "cost": claim.cost, "parts": parts}
-    with suppress(UnsoundError):
-        _check_built(beside, question, plan.model_copy(update=sections))
-    ledger.turn_to("The next best choice", aside=True)
-    ledger.take(beside.checks)
+    as_valued = _as_valued(plan, claim, plan.objective.kind)
+    _built_beside(ledger, question, as_valued, "The next best choice", Ledger())
     faults = list(faults_of_next_best(instance, plan, claim))
     ledger.holds("next-best", not faults, claim.product, None, f"{'; '.join(faults)}.")
     ledger.turn_to()
@@ -203,12 +201,11 @@ def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[Counted
     """Check parts and couplings; the networks of the last phase."""
     assert plan.cost is not None
     fleet = fleet_of(instance, plan)
-    checked = _check_islands(ledger, fleet, plan)
-    islands, last_parts = [one.island for one in checked], [one.last_part for one in checked]
+    islands, last_parts = map(list, zip(*_check_islands(ledger, fleet, plan), strict=True))
     check_survival(ledger, fleet, plan, islands)
     if fleet.question.sharing.core is not None:
-        joints = core_joints(fleet, islands)
-        places = {(fleet.year(t), site): joints[t, site] for t, site in joints}
+        joints = core_joints(fleet, islands).items()
+        places = {(fleet.year(t), site): joined for (t, site), joined in joints}
         check_cores(ledger, fleet.question, plan, places)
     sums = check_orders(ledger, fleet, islands, plan.couplings, plan.cost)
     _check_limits(ledger, fleet, islands, plan.couplings.sites, sums.capex_usd)
@@ -227,8 +224,10 @@ def fleet_of(instance: Instance, plan: Plan) -> Fleet:
     return Fleet(question_as_built(certain_question(instance), kind, plan), kind)
 
 
-def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsland]:
-    """Check every part, island by island.
+def _check_islands(
+    ledger: Ledger, fleet: Fleet, plan: Plan
+) -> list[tuple[FleetIsland, CountedPart]]:
+    """Check every part, island by island; each island, and how its last network was counted.
 
     Raises
     ------
@@ -254,17 +253,16 @@ def _check_islands(ledger: Ledger, fleet: Fleet, plan: Plan) -> list[CheckedIsla
 
 def _check_island(
     ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
-) -> CheckedIsland:
+) -> tuple[FleetIsland, CountedPart]:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how
     it may grow.
     """
     sites_by_name = {site.name: site for site in fleet.sites if site is not None}
     claimed_sites = tuple(dict.fromkeys(part.site for part in parts.values()))
-    years = tuple(part.phase for part in parts.values())
     fine = len(claimed_sites) == 1 and claimed_sites[0] in (sites_by_name or (None,))
     named = f"Island of {name!r}" if fleet.question.sharing.mode == "partition" else "The network"
     ledger.turn_to("" if fleet.is_one_part else named)
-    own_years = tuple(fleet.year(t) for t in parts)
+    years, own_years = tuple(part.phase for part in parts.values()), tuple(map(fleet.year, parts))
     ledger.require(
         "place",
         fine and years == own_years,
@@ -282,7 +280,7 @@ def _check_island(
     for t, part in parts.items():
         _turn_to(ledger, fleet, part)
         phases[t] = _check_standing(ledger, fleet, site, t, (name, part), *stages[t])
-    return CheckedIsland(FleetIsland(name, site, tuple(phases)), end.part)
+    return FleetIsland(name, site, tuple(phases)), end.part
 
 
 def _phases_text(years: Iterable[float | None]) -> str:
@@ -312,27 +310,26 @@ def _check_end(
     design = _sized_design(ledger, fleet, t, name, parts[t])
     own = fleet.on(design.hb_domain.name)
     question = question_of_island(own.question, own.workloads_in(t, name), design.gpus)
-    domains = check_design(ledger, question, design)
+    domains, gpu = check_design(ledger, question, design), question.cluster.gpu
     optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end)
     pairs = match_workloads(ledger, question.workload, parts[t].workloads)
     part = check_part(ledger, question, family, design, pairs, fleet.kind)
-    check_part_runs(ledger, part, question.cluster.gpu, availability=question.availability)
+    check_part_runs(ledger, part, gpu, availability=question.availability)
     if question.availability is not None:
-        check_promises(ledger, question.availability, part, question.cluster.gpu)
+        check_promises(ledger, question.availability, part, gpu)
     return End(t, _last_network(fleet, part, optic_below), part)
 
 
 def _last_network(fleet: Fleet, part: CountedPart, core_end: Optic | None) -> GrowthStage:
     """The network of a part as the end of growth."""
     family, ports = part.family, part.ports
-    uplinks: tuple[int, ...] = (ports.up,) if ports.tiers > 1 else (0,)
+    uplinks: Sequence[int] = (ports.up,)
     if ports.tiers > 1 and len(fleet.phases) > 1:
         carried = tuple(map(family.network.carried, part.optics))
         menus = uplink_menus(family, ports.down, fleet.question.network, cages(carried)[0])
         # Whole bundles or modules above leaves do not rise with every uplink: only those of the
         # plan count.
-        is_settled = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
-        if not is_settled:
+        if ports.pod_each == 1 and all(max(links) == 1 for links in carried[1:]):
             uplinks = next(menu for _, menu in menus if ports.up in menu)
     return part.stage(uplinks, core_end)
 
@@ -366,32 +363,26 @@ def _check_growth(
     if len(parts) == 1:
         return {end.phase: (end.stage, end.part.ports.up)}
     stages: dict[int, tuple[GrowthStage, int]] = {}
-    previous: Part | None = None
     for t, part in parts.items():
         _turn_to(ledger, fleet, part)
-        stage_and_uplinks = before = stages[t - 1] if previous else None
-        fault = (
-            "The network of this phase is no stage in the growth to that of the last phase"
-            " (docs/phased.md)."
-        )
+        stage_and_uplinks = before = stages.get(t - 1)
         # What stands stays in a phase in which its workload does not train.
         if fleet.workloads_in(t, name):
             design = _sized_design(ledger, fleet, t, name, part)
             stage_and_uplinks = _stage_of(fleet, end, t, design)
             is_grown = stage_and_uplinks is not None and _grows(before, stage_and_uplinks)
             is_grown = is_grown and _same_attachment(design, parts[end.phase].design)
+            fault = (
+                "The network of this phase is no stage in the growth to that of the last phase"
+                " (docs/phased.md)."
+            )
         else:
-            is_grown = previous is not None and part.design == previous.design
+            is_grown = before is not None and part.design == parts[t - 1].design
             fault = "Where nothing trains, a network has to stay as in the phase before."
-        ledger.require(
-            "growth",
-            is_grown,
-            part.name,
-            "one network that can grow to that of the last phase",
-            fault,
-        )
+        needed = "one network that can grow to that of the last phase"
+        ledger.require("growth", is_grown, part.name, needed, fault)
         assert stage_and_uplinks is not None
-        stages[t], previous = stage_and_uplinks, part
+        stages[t] = stage_and_uplinks
     return stages
 
 
@@ -402,9 +393,7 @@ def _stage_of(fleet: Fleet, end: End, t: int, design: Design) -> tuple[GrowthSta
     stage = end.stage if t == end.phase else grown_from(fleet.question, end.stage, design.gpus)
     if stage is None:
         return None
-    stage = standing_by(stage, design.spare_domains)
-    tiers = design.fabric.tier
-    uplinks = tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
+    stage, uplinks = standing_by(stage, design.spare_domains), uplinks_of(design)
     return (stage, uplinks) if is_drawn(fleet.question, stage, uplinks, design) else None
 
 
@@ -413,12 +402,10 @@ def _grows(earlier: tuple[GrowthStage, int] | None, later: tuple[GrowthStage, in
     if earlier is None:
         return True
     (earlier_stage, earlier_uplinks), (stage, uplinks) = earlier, later
-    rises = (
-        earlier_stage.family.gpus <= stage.family.gpus
-        and earlier_stage.core_links <= stage.core_links
+    rises = never_falls([earlier_stage, stage]) and (
+        earlier_uplinks <= uplinks or stage.ports.tiers < 2
     )
-    rises = rises and earlier_stage.family.spares <= stage.family.spares
-    return rises and (earlier_uplinks <= uplinks or stage.ports.tiers < 2)
+    return rises and earlier_stage.family.spares <= stage.family.spares
 
 
 def _same_attachment(design: Design, last_design: Design | None) -> bool:
@@ -451,14 +438,14 @@ def _check_standing(
     _check_training(ledger, fleet, t, name, part, stage, uplinks)
     joint = fleet.joint(stage, joining_nic(ledger, fleet.question, part.design))
     # the bill of a network that is bought alone and at once is that of the plan
-    if not fleet.is_bought_whole:
+    if not (fleet.is_one_part and bought_at_once(fleet.question)):
         include = fleet.question.objective.include
         core_lines = [line for line in (joint.lines() if joint else ()) if line.kind in include]
         network = stage.family, stage.levels(uplinks), stage.optics
         network_lines = bill(fleet.on(stage.family.hb.name).question, *network, fleet.left)
         lines = [*network_lines, *core_lines]
-        terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
-        check_bill(ledger, lines, bill_total(lines, terms), part.cost)
+        sums = bill_total(lines, objective_at(fleet.question, site))
+        check_bill(ledger, lines, sums, part.cost)
     return StandingIsland(stage, uplinks, joint)
 
 

@@ -17,7 +17,10 @@ from coopt.verifier.parts.outages import pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.uptime import uptime_of
-from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, check_run_at_speed
+from coopt.verifier.parts.workload_checks import (
+    ClaimedRun,
+    check_other,
+)
 from coopt.verifier.training.work import Clock
 
 HARDLY = 1e-3
@@ -95,24 +98,13 @@ def _ratio(
         family = family._replace(attachment=attachment)
     else:
         return UNKNOWN
-    beside = Ledger()
-    other = check_mapping(beside, workload, claim.run, family)
-    if not other:
-        return NO_MAPPING
     reach = reach_of(family, part.ports)
-    works = [Clock(workload, gpu).work(one.split) for one in (other, run)]
-    slowest = [
-        slowest_case(family, reach, work, one.place)
-        for work, one in zip(works, (other, run), strict=True)
-    ]
-    share = run.claim.bound_s / workload.bound_s  # with the bound of the plan, which it may miss
-    check_run_at_speed(beside, other, family.gpus, slowest[0].speed, gpu, goodput=share)
-    if any(not check.ok and check.name != "deadline" for check in beside.checks):
-        return NO_MAPPING
+    case = check_other(Ledger(), run, workload, claim.run, family, reach, gpu)
+    own = slowest_case(family, reach, Clock(workload, gpu).work(run.split), run.place)
     # the mapping that is the fastest then is no slower than that of the plan
-    times_s = [case.seconds for case in slowest]
-    kept_s = times_s[1] * (1.0 + TOLERANCE)
-    return times_s[0] / run.claim.iteration_time_s if times_s[0] <= kept_s else NO_MAPPING
+    if case is None or case.seconds > own.seconds * (1.0 + TOLERANCE):
+        return NO_MAPPING
+    return case.seconds / run.claim.iteration_time_s
 
 
 def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iterator[str]:

@@ -5,8 +5,10 @@ switches.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
+from operator import attrgetter
+from typing import Literal
 
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
@@ -14,7 +16,6 @@ from coopt.instance.texts import both, counted, exact_amount
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
     billed,
-    interrupted_designs,
     timed_designs,
 )
 from coopt.verifier.checks.claims import check_gap, gap_target
@@ -83,35 +84,19 @@ def _cheapest_design(
 
     It is kept for further plans of the instance with the same bound.
     """
-    if kind != billed(kind):
-        return min(
-            timed_designs(instance, kind, bound, margin),
-            key=lambda design: design.value,
-            default=None,
-        )
-    if instance.availability is not None:
-        designs = interrupted_designs(instance, kind, bound, margin)
-        return min(designs, key=lambda design: design.value, default=None)
-    return cheapest_design(instance, kind, bound, stands(margin), margin)[0]
+    if kind == billed(kind) and instance.availability is None:
+        return cheapest_design(instance, kind, bound, stands(margin), margin)[0]
+    find = designs_below if kind == billed(kind) else timed_designs
+    designs = find(instance, kind, bound, margin=margin)
+    return min(designs, key=attrgetter("value"), default=None)
 
 
 @lru_cache(maxsize=4)
 def _feasible_below(
     instance: Instance, kind: ObjectiveKind, bound: float, margin: float
 ) -> tuple[FoundDesign, ...]:
-    """As `_feasible`; kept for further plans of the instance with the same runners-up."""
-    return tuple(_feasible(instance, kind, bound, margin))
-
-
-def _feasible(
-    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
-) -> Iterator[FoundDesign]:
-    """Every feasible design worth less than a bound, with interruptions where the instance has
-    any.
-    """
-    if instance.availability is not None:
-        return interrupted_designs(instance, kind, bound, margin)
-    return designs_below(instance, kind, bound, margin=margin)
+    """Kept for further plans of the instance with the same runners-up."""
+    return tuple(designs_below(instance, kind, bound, margin=margin))
 
 
 def design_text(design: FoundDesign, kind: ObjectiveKind) -> str:
@@ -153,17 +138,14 @@ def check_rivals(ledger: Ledger, instance: Instance, plan: Plan, rivals: Rivals)
         f" objective; it states {exact_amount(objective.kind, objective.value)}.",
     )
     proven = [claim.bound for claim in claims if claim.bound is not None]
-    bounds_given = bool(proven) and all(
-        claim.bound is not None or claim.value is None for claim in claims
-    )
-    holds = objective.bound is None or (
-        bounds_given and agree(objective.bound, min([*proven, objective.value or math.inf]))
-    )
     missing = [
         name
         for name, claim in zip(("direct links", "switches"), claims, strict=True)
         if claim.bound is None and (claim.value is not None or not proven)
     ]
+    holds = objective.bound is None or (
+        not missing and agree(objective.bound, min([*proven, objective.value or math.inf]))
+    )
     ledger.holds(
         "rivals-bound",
         holds,
@@ -201,21 +183,22 @@ def check_rival_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
     It says so as well with a bound of its own and none on switches.
     """
-    bound, rivals = plan.objective.bound, plan.rivals
-    find, subject = (
-        partial(_rival, instance, plan.objective.kind, any_design),
-        "cluster with switches",
-    )
-    claims = [plan.objective, *([rivals.switched] if rivals else [])]
-    bounds = [claim.bound for claim in claims if claim.bound is not None]
+    find = partial(_rival, instance, plan.objective.kind, any_design)
+    bounds, denied = claimed_bounds(plan, "switched")
+    subject = "cluster with switches"
     if bounds:
         check_no_rival(ledger, plan, "rival-bound", max(bounds), find, subject)
-    switches_denied = rivals is not None and (rivals.switched.value, rivals.switched.bound) == (
-        None,
-        None,
-    )
-    if plan.status == "infeasible" or (switches_denied and bound is not None):
+    if plan.status == "infeasible" or (denied and plan.objective.bound is not None):
         check_no_rival(ledger, plan, "rival-none", math.inf, find, subject)
+
+
+def claimed_bounds(plan: Plan, kind: Literal["direct", "switched"]) -> tuple[list[float], bool]:
+    """The bounds of a plan and of its claim on one kind of networks, and whether the latter says
+    that there are none of the kind.
+    """
+    rivals: list[ObjectiveClaim] = [] if plan.rivals is None else [getattr(plan.rivals, kind)]
+    denied = any(claim.value is None and claim.bound is None for claim in rivals)
+    return [one.bound for one in (plan.objective, *rivals) if one.bound is not None], denied
 
 
 def check_beside(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
@@ -307,7 +290,7 @@ def check_order(
                 f"an unlisted design below runner-up {rank}, at {design_text(undecided, kind)},",
             )
     if plan.alternatives_stop == "no other design":
-        unlisted = _unlisted(_feasible(instance, kind, math.inf), math.inf, names)
+        unlisted = _unlisted(designs_below(instance, kind, math.inf), math.inf, names)
         value = None if unlisted is None else float(unlisted.value)
         ledger.holds(
             "runner-up-none-left",

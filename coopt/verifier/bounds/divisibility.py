@@ -89,7 +89,9 @@ def _faults(
         )
     if kind != "idle_gpus":
         reach = reach_of(family, part.ports)
-        times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in _ways(changed)]
+        # with TP groups inside HB domains, then as the workload has it
+        ways = changed.model_copy(update={"allow_tp_across": False}), changed
+        times = [_least_s(instance, of_tp, claim, family, reach) for of_tp in ways]
         if not any(agree(claim.iteration_time_s, time_s) for time_s in times):
             yield _time_fault(claim, min(times))
         return
@@ -127,12 +129,6 @@ def _place(instance: Instance, claim: BetterNumber) -> tuple[int | None, str]:
             if claim.key in kinds:
                 return index, kinds[claim.key]
     return None, ""
-
-
-def _ways(workload: Workload) -> Iterator[Workload]:
-    """With TP groups inside HB domains, then as the workload has it."""
-    yield workload.model_copy(update={"allow_tp_across": False})
-    yield workload
 
 
 def _least_s(

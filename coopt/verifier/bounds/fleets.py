@@ -22,7 +22,14 @@ from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.texts import exact_amount
 from coopt.instance.variants import at_prices
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.rivals import Counterexample, check_claims, note_source, note_undecided
+from coopt.verifier.checks.rivals import (
+    Counterexample,
+    check_claims,
+    counterexample,
+    may_check_bound,
+    note_source,
+    note_undecided,
+)
 from coopt.verifier.checks.verdict import (
     LENIENT,
     ROUNDING,
@@ -76,10 +83,7 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
     It takes longest, and is left out where something else is wrong.
     """
-    bound = plan.objective.bound
-    if not all(check.ok for check in ledger.checks) or (
-        plan.status != "infeasible" and bound is None
-    ):
+    if not may_check_bound(ledger, plan):
         return
     try:
         _check_best_plans(ledger, instance, plan)
@@ -95,7 +99,11 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no choice of islands is worth less than the bound, or that there is none."""
     scenarios = scenario_bests(plan)
     if plan.objective.bound is not None and not scenarios:
-        scenarios = _best_plans(instance, plan)
+        # an answer without a plan does not say what is best in each scenario
+        hopeful = choices_of(hopeful_question(instance), plan.objective.kind)
+        for factors in instance.price_scenarios:
+            best_value = hopeful.least_value([ScenarioBest(factors, 0.0)], math.inf, LENIENT)
+            scenarios.append(ScenarioBest(factors, best_value))
     choices = choices_of(certain_question(instance), plan.objective.kind)
 
     def find(bound: float, margin: float) -> Counterexample | None:
@@ -103,28 +111,9 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         size = max([abs(bound), *(scenario.best for scenario in scenarios)])
         floor = bound - ROUNDING * size if math.isfinite(bound) else bound
         value = choices.least_value(scenarios, floor, margin)
-        return (
-            Counterexample(exact_amount(plan.objective.kind, value), value)
-            if value < floor
-            else None
-        )
+        return counterexample(plan.objective.kind, value if value < floor else None)
 
     check_claims(ledger, plan, find, "choice of networks")
-
-
-def _best_plans(instance: Instance, plan: Plan) -> list[ScenarioBest]:
-    """The price scenarios, for an answer without a plan that says what is best in each; none where
-    cost is minimised.
-    """
-    choices = choices_of(hopeful_question(instance), plan.objective.kind)
-    best_values = [
-        choices.least_value([ScenarioBest(factors, 0.0)], math.inf, LENIENT)
-        for factors in instance.price_scenarios
-    ]
-    return [
-        ScenarioBest(factors, best_value)
-        for factors, best_value in zip(instance.price_scenarios, best_values, strict=True)
-    ]
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
@@ -212,8 +201,11 @@ class FleetChoices:
         return [Fleet(question, self._kind) for question in questions]
 
     @kept()
-    def _menus(self, margin: float) -> list[FleetMenus]:
-        return [FleetMenus(fleet, self._networks(fleet, margin)) for fleet in self._fleets]
+    def _menus(self, margin: float) -> list[tuple[Fleet, list[list[list[GrowingNetwork]]]]]:
+        """The fleets with the networks that each of their workloads may have, of each kind of
+        GPU.
+        """
+        return [(fleet, self._networks(fleet, margin)) for fleet in self._fleets]
 
     @kept()
     def _prices(self, n: int, factors: tuple[tuple[str, float], ...]) -> LeastPrices:
@@ -238,15 +230,6 @@ class FleetChoices:
 def choices_of(question: Instance, kind: ObjectiveKind) -> FleetChoices:
     """The choices of a question, kept for what else is checked of its plans."""
     return FleetChoices(question, kind)
-
-
-class FleetMenus(NamedTuple):
-    """A fleet with one optic of its core, and the networks that each of its workloads may have, of
-    each kind of GPU.
-    """
-
-    fleet: Fleet
-    menus: list[list[list[GrowingNetwork]]]
 
 
 def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:

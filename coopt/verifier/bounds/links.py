@@ -29,9 +29,9 @@ from coopt.instance.texts import InstanceError, counted
 from coopt.instance.workload import Workload
 from coopt.plan.parts import LinkLengths
 from coopt.plan.schema import Plan
-from coopt.verifier.bounds.designs import check_rival_bounds
-from coopt.verifier.checks.rivals import note_source
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, Ledger
+from coopt.verifier.bounds.designs import check_rival_bounds, claimed_bounds
+from coopt.verifier.checks.rivals import may_check_bound, note_source
+from coopt.verifier.checks.verdict import LENIENT, SOLVERS_WORD, Ledger
 from coopt.verifier.parts.bills import (
     CountedItem,
     bill_total,
@@ -40,6 +40,7 @@ from coopt.verifier.parts.bills import (
     within_limits,
 )
 from coopt.verifier.parts.direct_links import LATENESS, LinkedRun, LinkNics, least_links, link_lines
+from coopt.verifier.parts.enumeration import exact_limit
 from coopt.verifier.parts.link_demands import (
     Paces,
     PricedLinks,
@@ -121,9 +122,7 @@ class LinksBound:
         self._instance, self._kind, self.tried = instance, kind, Counter[str]()
         self._most_mappings = most_mappings
         self.least: Fraction | None = None
-        self._most = (
-            Fraction(ceiling) * (1 - Fraction(ROUNDING)) if math.isfinite(ceiling) else None
-        )
+        self._most = exact_limit(ceiling)
         places = list(link_places(instance, kind))
         self._priced = _priced_by_grid(instance.workload[0], places, lengths)
         self._timings = timings_of(instance.workload, instance.cluster.gpu)
@@ -358,8 +357,7 @@ def check_link_bounds(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     It takes longest, and is left out where something else is wrong.
     """
     check_rival_bounds(ledger, instance, plan)
-    has_claim = plan.status == "infeasible" or plan.objective.bound is not None
-    if has_claim and all(check.ok for check in ledger.checks):
+    if may_check_bound(ledger, plan):
         source, proven_value = _source(ledger, instance, plan)
         note_source(ledger, plan, f"all switch networks were enumerated; {source}", proven_value)
 
@@ -368,41 +366,26 @@ def _source(ledger: Ledger, instance: Instance, plan: Plan) -> tuple[str, float 
     """What the bound on direct links rests on, and what is proven of it where not all is; that none
     are feasible is one without an end.
     """
-    rivals = plan.rivals
-    bounds = [
-        claim.bound
-        for claim in (plan.objective, *([rivals.direct] if rivals else []))
-        if claim.bound is not None
-    ]
-    denied = not bounds or (
-        rivals is not None and (rivals.direct.value, rivals.direct.bound) == (None, None)
-    )
-    ceiling = math.inf if denied else max(bounds)
-    lengths = () if rivals is None else rivals.lengths
+    bounds, denied = claimed_bounds(plan, "direct")
+    ceiling = math.inf if denied or not bounds else max(bounds)
+    lengths = () if plan.rivals is None else plan.rivals.lengths
+    trusted = f"the claim on direct links rests on {SOLVERS_WORD}"
     try:
-        links_bound, fault = (
-            LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS),
-            "",
-        )
+        bound = LinksBound(instance, plan.objective.kind, ceiling, lengths, MOST_MAPPINGS)
     except InstanceError as error:
-        links_bound, fault = None, str(error)
-    ledger.holds("link-lengths", links_bound is not None, len(lengths), None, fault)
-    if links_bound is None:
-        return f"the claim on direct links rests on {SOLVERS_WORD}", None
-    if not links_bound.is_complete:
-        text = (
-            f"more than {MOST_MAPPINGS:,} mappings on direct links would have to be examined, so"
-            f" the claim on direct links rests on {SOLVERS_WORD}"
-        )
-        return text, None
-    if links_bound.least is None:
-        by_lengths = "the link lengths in the plan prove the claim on direct links"
-        by_links = "the fewest links that each HB domain needs prove the claim on direct links"
-        return by_lengths if lengths else by_links, None
+        ledger.holds("link-lengths", False, len(lengths), None, str(error))
+        return trusted, None
+    ledger.holds("link-lengths", True, len(lengths), None, "")
+    if not bound.is_complete:
+        many = f"more than {MOST_MAPPINGS:,} mappings on direct links would have to be examined"
+        return f"{many}, so {trusted}", None
+    if bound.least is None:
+        what = "the link lengths in the plan" if lengths else "the fewest links that each HB domain"
+        return f"{what}{'' if lengths else ' needs'} prove the claim on direct links", None
     rests = "that no cluster with direct links is feasible rests"
-    if not denied:
+    if math.isfinite(ceiling):
         # rounded down, as what is less than the bound is no 100%
-        share = math.floor(links_bound.least / Fraction(ceiling) * 10**6) / 10**6
+        share = math.floor(bound.least / Fraction(ceiling) * 10**6) / 10**6
         rests = f"{share:.4%} of the bound on direct links is proven, the rest rests"
     text = f"{rests} on {SOLVERS_WORD} (`coopt prove` looks for a proof)"
-    return text, float(links_bound.least)
+    return text, float(bound.least)

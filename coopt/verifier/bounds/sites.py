@@ -26,8 +26,14 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import exact_amount
 from coopt.instance.variants import after_a_loss
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.rivals import note_source, note_undecided
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRICT, Ledger
+from coopt.verifier.checks.rivals import (
+    Counterexample,
+    check_claims,
+    counterexample,
+    may_check_bound,
+    note_source,
+)
+from coopt.verifier.checks.verdict import LENIENT, SOLVERS_WORD, Ledger
 from coopt.verifier.couplings.core import Joint, core_nics, families_joined, joint_of
 from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.ring import (
@@ -46,7 +52,7 @@ from coopt.verifier.parts.bills import (
     exact_sum,
     owned_share,
 )
-from coopt.verifier.parts.enumeration import design_chains
+from coopt.verifier.parts.enumeration import SLACK, design_chains, exact_limit
 from coopt.verifier.parts.layouts import ceil_ratio, leaf_count
 from coopt.verifier.parts.space import DesignFamily, core_switch, families
 from coopt.verifier.parts.stages import GrowthStage
@@ -54,13 +60,7 @@ from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import YEAR_S, interrupted_at
 from coopt.verifier.training.caching import kept
 
-SLACK = Fraction(ROUNDING)
-"""By which share a value has to be below a bound, whose last digits are rounded, and power may be
-over a limit.
-"""
-
 MOST_NETWORKS = 5_000
-NO_RING = "no ring of sites is feasible"
 ENUMERATED = "every ring of sites, rate of its slowest link and division of GPUs among its sites"
 """Networks at sites that are listed or timed to confirm a bound."""
 
@@ -117,13 +117,10 @@ def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: fl
     """
     terms = objective_at(instance, site)
     kwh = decimal(terms.years) * 8760 / 1000 * decimal(terms.pue)
+    # power may be over a limit by the rounding of its sums
     fed_w = feeds_w(site) / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
-    usd_per_w = {
-        "capex": Fraction(),
-        "power": Fraction(1),
-        "tco": kwh * decimal(terms.usd_per_kwh),
-    }[kind]
-    return LocalPrices(owned_share(terms, kind), usd_per_w, fed_w)
+    of_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}
+    return LocalPrices(owned_share(terms, kind), of_w[kind], fed_w)
 
 
 class WorkLimit:
@@ -143,12 +140,6 @@ class WorkLimit:
         self._done += 1
         if self._done > self._most:
             raise TooManyError
-
-    def count_each(self, rows: Iterable[GrowthStage]) -> Iterator[GrowthStage]:
-        """The rows, each of which is counted."""
-        for row in rows:
-            self.add()
-            yield row
 
 
 def most_links(instance: Instance, question: Instance) -> int:
@@ -237,8 +228,8 @@ class ShareNetworks:
             for bare in families(question)
             for links in link_counts(bare, self._most_links)
         )
-        distinct = _distinct(design_chains(question, kind, cored))
-        for row in self._work.count_each(distinct):
+        for row in _distinct(design_chains(question, kind, cored)):
+            self._work.add()
             lone = row.family.attachment is None
             for nic in (core_nics(question) if lone else ()) or question.network.nics[:1]:
                 joints.append(joint_of(question, kind, row, nic))
@@ -366,9 +357,7 @@ class SitesBound:
         instance = at_best(instance)
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
-        self._most: Fraction | None = (
-            Fraction(ceiling) * (1 - SLACK) if math.isfinite(ceiling) else None
-        )
+        self._most = exact_limit(ceiling)
         work = WorkLimit(most)
         self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, margin))
         self._prices = {
@@ -490,54 +479,19 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     may break them and refutes nothing. It takes longest, and is left out where something else is
     wrong.
     """
-    bound, kind = plan.objective.bound, plan.objective.kind
-    if not all(check.ok for check in ledger.checks) or (
-        plan.status != "infeasible" and bound is None
-    ):
-        return
-    ceiling = math.inf if bound is None else bound
-    try:
-        lenient_value = SitesBound(instance, kind, ceiling, most=MOST_NETWORKS).least
-        strict_value = None
-        if lenient_value is not None and instance.limits == Limits():
-            strict_value = SitesBound(instance, kind, ceiling, STRICT, MOST_NETWORKS).least
-    except TooManyError:
-        note_source(
-            ledger,
-            plan,
-            "there are too many networks at sites to enumerate, so the claim rests on"
-            f" {SOLVERS_WORD}",
-        )
-        return
-    if lenient_value is None or strict_value is not None:
-        note_source(ledger, plan, f"{ENUMERATED} was enumerated")
-    elif instance.limits == Limits():
-        note_undecided(
-            ledger,
-            plan,
-            f"a choice of sites at {exact_amount(kind, float(lenient_value))}",
-            float(lenient_value),
-        )
-    else:
-        text = (
-            f"a choice of sites at {exact_amount(kind, float(lenient_value))} is not ruled out:"
-            f" that it exceeds a limit on all sites together rests on {SOLVERS_WORD}"
-        )
-        note_source(ledger, plan, text, float(lenient_value))
-    nothing = NO_RING if bound is None else "no feasible ring of sites has a lower value"
-    name, claim = ("infeasible", nothing) if bound is None else ("bound", bound)
-    value = nothing if strict_value is None else float(strict_value)
-    amount = exact_amount(kind, None if strict_value is None else float(strict_value))
-    stated = (
-        "but the plan says that none is feasible"
-        if bound is None
-        else f"less than the lower bound of the plan, {exact_amount(kind, bound)}"
-    )
-    ledger.holds(
-        name,
-        strict_value is None,
-        claim,
-        value,
-        f"The best choice of sites has the value {amount}, {stated}.",
-        ROUNDING,
-    )
+    kind = plan.objective.kind
+
+    def find(bound: float, margin: float) -> Counterexample | None:
+        value = SitesBound(instance, kind, bound, margin, MOST_NETWORKS).least
+        if value is None or instance.limits == Limits():
+            return counterexample(kind, value)
+        text = f"a ring of sites at {exact_amount(kind, float(value))} is not ruled out: that it"
+        text += f" exceeds a limit on all sites together rests on {SOLVERS_WORD}"
+        return Counterexample(text, float(value), is_open=True)
+
+    if may_check_bound(ledger, plan):
+        try:
+            check_claims(ledger, plan, find, "ring of sites", f"{ENUMERATED} was enumerated")
+        except TooManyError:
+            many = "there are too many networks at sites to enumerate, so the claim rests on"
+            note_source(ledger, plan, f"{many} {SOLVERS_WORD}")

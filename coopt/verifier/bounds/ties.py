@@ -17,8 +17,10 @@ from coopt.verifier.parts.evidence import error_of_kind
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.timings import Timings, Trainer
-from coopt.verifier.parts.workload_checks import ClaimedRun, check_mapping, check_run_at_speed
-from coopt.verifier.training.work import Clock
+from coopt.verifier.parts.workload_checks import (
+    ClaimedRun,
+    check_other,
+)
 
 
 def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[CountedPart]) -> None:
@@ -70,7 +72,10 @@ def _fault(
     runs = [claim] if other is None else [claim, other]
     if any(one.error is None for one in runs):
         return "The plan states no error of the iteration time of a mapping"
-    if other is not None and not _runs(ledger, question, part, run, other):
+    reach, gpu = reach_of(part.family, part.ports), question.cluster.gpu
+    if other is not None and not check_other(
+        ledger, run, run.workload, other, part.family, reach, gpu
+    ):
         return "The tied mapping is not feasible, or the plan misstates its figures"
     fast, *nearer = sorted(runs, key=lambda one: one.iteration_time_s)
     tied_s = fast.iteration_time_s * (1.0 + (fast.error or 0.0))
@@ -88,7 +93,6 @@ def _fault(
         return "The objective depends on time, but the plan has the slower of the tied mappings"
     index = [workload.name for workload in question.workload].index(run.workload.name)
     below_s = fast.iteration_time_s * (1.0 - TOLERANCE)
-    reach = reach_of(part.family, part.ports)
     quicker_s = Trainer(question).least_s(part.family, reach, index, below_s)
     # where ports are out at times, the fastest on average counts
     if quicker_s < below_s and not question.availability:
@@ -107,22 +111,6 @@ def _fault(
                 f" {found_s:.9g} s an iteration, within the limit of {limit_s:.9g} s"
             )
     return ""
-
-
-def _runs(
-    ledger: Ledger, question: Instance, part: CountedPart, run: ClaimedRun, other: WorkloadPlan
-) -> bool:
-    """Whether another mapping runs on the network of a plan as it says."""
-    placed = check_mapping(ledger, run.workload, other, part.family)
-    if not placed:
-        return False
-    reach = reach_of(part.family, part.ports)
-    gpu = question.cluster.gpu
-    work = Clock(run.workload, gpu).work(placed.split)
-    speed = slowest_case(part.family, reach, work, placed.place).speed
-    share = run.claim.bound_s / run.workload.bound_s
-    check_run_at_speed(ledger, placed, part.family.gpus, speed, gpu, goodput=share)
-    return all(check.ok for check in ledger.checks if check.name != "deadline")
 
 
 def _least_s(

@@ -20,7 +20,7 @@ from coopt.instance.schema import Instance
 from coopt.instance.texts import both
 from coopt.instance.workload import Workload
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger, agree
+from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger
 from coopt.verifier.parts.bills import (
     BillTotal,
     SwitchLevel,
@@ -30,14 +30,11 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.enumeration import (
     SURELY,
-    ChainBills,
     FoundDesign,
     design_chains,
-    exact_limit,
-    fewest_spares,
 )
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of, pace_of
-from coopt.verifier.parts.part_checks import CountedPart, value_fault
+from coopt.verifier.parts.part_checks import CountedPart, check_worth
 from coopt.verifier.parts.space import DesignFamily, spare_choices
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.stages import GrowthStage
@@ -105,29 +102,13 @@ def check_timed_value(
     """Check that the value is that of the recomputed bill and the time that the plan tells, which
     is checked itself.
     """
-    kind, value = plan.objective.kind, plan.objective.value
-    availability, gpu, reach = (
-        instance.availability,
-        instance.cluster.gpu,
-        reach_of(part.family, part.ports),
-    )
+    availability, gpu, family = instance.availability, instance.cluster.gpu, part.family
     for run in part.runs:
-        pace = (
-            pace_of(availability, run, part.family, reach, part.levels, gpu)
-            if availability
-            else 1.0
-        )
+        network = family, reach_of(family, part.ports), part.levels
+        pace = pace_of(availability, run, *network, gpu) if availability else 1.0
         mean_s = run.claim.iteration_time_s / pace if pace else math.inf
-        calendar_s = on_calendar_s(instance, run.workload, part.family, part.levels, mean_s)
-        recomputed = worth(instance, kind, sums, calendar_s)
-        ledger.holds(
-            "objective",
-            value is not None and agree(value, recomputed),
-            value,
-            recomputed,
-            value_fault(kind, recomputed, value),
-            TOLERANCE,
-        )
+        calendar_s = on_calendar_s(instance, run.workload, family, part.levels, mean_s)
+        check_worth(ledger, plan, worth(instance, plan.objective.kind, sums, calendar_s))
 
 
 def on_calendar_s(
@@ -143,9 +124,9 @@ def on_calendar_s(
     Without them it takes `iteration_s` on average.
     """
     availability = instance.availability
+    mean_s = _mean_s(instance, workload, family, switch_levels, iteration_s)
     if availability is None or not workload.calendar:
-        return iteration_s
-    mean_s = _mean_s(availability, workload, family, switch_levels, iteration_s)
+        return mean_s
     if availability.confidence is None or math.isinf(mean_s):
         return mean_s
     # what is promised takes no less than the mean; doubled until it is kept, then halved
@@ -160,13 +141,16 @@ def on_calendar_s(
 
 
 def _mean_s(
-    availability: Availability,
+    instance: Instance,
     workload: Workload,
     family: DesignFamily,
     switch_levels: Sequence[SwitchLevel],
     iteration_s: float,
 ) -> float:
-    goodput = uptime_of(availability, workload, family, switch_levels).goodput
+    """The same on average."""
+    if instance.availability is None or not workload.calendar:
+        return iteration_s
+    goodput = uptime_of(instance.availability, workload, family, switch_levels).goodput
     return iteration_s / goodput if goodput > TOLERANCE else math.inf
 
 
@@ -213,21 +197,18 @@ def timed_designs(
                 # further spare domains cost and draw more
                 if not within_limits(instance, family, sums, margin):
                     break
-                if math.isinf(
-                    least_s
-                ):  # first, where the bill is least: worth rises with it and with the time
+                # first, where the bill is least: worth rises with it and with the time
+                if math.isinf(least_s):
                     below_s = _below_s(worth(instance, kind, sums, 1.0), ceiling)
-                    out = ALL_PORTS
-                    if availability and workload.calendar:
-                        out = outages_of(availability, family, switch_levels)
+                    fails = availability if workload.calendar else None
+                    out = outages_of(fails, family, switch_levels) if fails else ALL_PORTS
                     least_s = trainer.least_s(row.family, row.reach(up), 0, below_s, out)
                 if math.isinf(least_s):
                     break
-                mean_s = least_s
-                if availability and workload.calendar:
-                    mean_s = _mean_s(availability, workload, family, switch_levels, least_s)
+                terms = instance, workload, family, switch_levels, least_s
+                mean_s = _mean_s(*terms)
                 if mean_s <= trainer.bound_s(0) and worth(instance, kind, sums, mean_s) < ceiling:
-                    taken_s = on_calendar_s(instance, workload, family, switch_levels, least_s)
+                    taken_s = on_calendar_s(*terms)
                     value = worth(instance, kind, sums, taken_s)
                     if taken_s <= trainer.bound_s(0) and value < ceiling:
                         yield FoundDesign(value, family, row.with_up(up), row.optics)
@@ -244,31 +225,3 @@ def timed_designs(
 def _below_s(worth_of_a_second: float, ceiling: float) -> float:
     """Iterations of this or more are worth no less than a ceiling, rounding in their favour (s)."""
     return ceiling / worth_of_a_second * (1 + TOLERANCE) if worth_of_a_second > 0 else math.inf
-
-
-def interrupted_designs(
-    instance: Instance, kind: ObjectiveKind, bound: float, margin: float = STRICT
-) -> Iterator[FoundDesign]:
-    """Every design worth less than `bound` that is in time with its interruptions; `margin` is that
-    of `Trainer`.
-    """
-    availability, trainer = instance.availability, Trainer(instance, margin)
-    assert availability is not None, "asked for with failures only"
-    limit = exact_limit(bound)
-
-    def spared(row: GrowthStage) -> Iterator[tuple[int, DesignFamily]]:
-        """The uplinks that are in time at a lower bill, with the family and its spares."""
-        for up in row.uplinks:
-            if limit is not None and ChainBills(instance, kind, row).reaches(up, limit):
-                continue
-            reach, switch_levels = row.reach(up), row.by_tier.levels(up)
-            spares = fewest_spares(availability, trainer, row.family, reach, switch_levels)
-            if spares is not None:
-                yield up, row.family._replace(spares=spares)
-
-    for row in design_chains(instance, kind, answers=lambda row: [up for up, _ in spared(row)]):
-        for up, family in spared(row):
-            bills = ChainBills(instance, kind, row._replace(family=family))
-            cheap = limit is None or not bills.reaches(up, limit)
-            if cheap and not bills.breaks_limits(up, margin):
-                yield bills.found(up)

@@ -15,7 +15,7 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, overridden
 from coopt.instance.texts import InstanceError, both, exact_amount
 from coopt.instance.variants import phases_of
-from coopt.plan.couplings import NETWORK, Couplings, Part
+from coopt.plan.couplings import NETWORK, Couplings
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import (
     TOLERANCE,
@@ -444,7 +444,12 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
     # the only network of what is bought at once is all that is bought
-    wrong = list(_unlike(plan, only, billed=bought_at_once(instance)))
+    repeats = {
+        "design": plan.design == (None if only is None else only.design),
+        "workloads": plan.workloads == (() if only is None else only.workloads),
+        "cost": not bought_at_once(instance) or only is None or plan.cost == only.cost,
+    }
+    wrong = [name for name, holds in repeats.items() if not holds]
     duty = "repeat those of its only part" if only else "be empty where it has several parts"
     ledger.holds(
         "repeated",
@@ -453,15 +458,6 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         (),
         f"Fields at the top of the plan have to {duty}: {', '.join(wrong)}.",
     )
-
-
-def _unlike(plan: Plan, only: Part | None, *, billed: bool) -> Iterator[str]:
-    if plan.design != (only.design if only is not None else None):
-        yield "design"
-    if plan.workloads != (only.workloads if only is not None else ()):
-        yield "workloads"
-    if billed and only is not None and plan.cost != only.cost:
-        yield "cost"
 
 
 def _check_powers(ledger: Ledger, instance: Instance, plan: Plan) -> None:

@@ -167,9 +167,11 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
     """
     if instance.network.link_ends == "same":
         optics_of = allowed_optics if all_allowed else candidate_optics
-        optics = optics_of(instance, kind, _end(instance), len(instance.network.link_reach_m))
         box = core_switch(instance)
         assert box is not None
+        # what links into the core start at: ports of one rate
+        end = core_nics(instance)[0].model_copy(update={"gbit_s": box.port_gbit_s})
+        optics = optics_of(instance, kind, end, len(instance.network.link_reach_m))
         return [optic for optic in optics if not instance.network.mates or linkable(optic, box)]
 
     def fits(optic: Optic) -> bool:
@@ -286,13 +288,6 @@ def _planes_of(network: Network, nic: Nic, switch: Switch) -> list[int]:
         Fraction(switch.port_gbit_s),
     )
     return [planes for planes in plane_counts if planes * rate == Fraction(nic.gbit_s)]
-
-
-def _end(instance: Instance) -> Nic:
-    """What links into the core start at: ports of one rate."""
-    switch = core_switch(instance)
-    assert switch is not None
-    return core_nics(instance)[0].model_copy(update={"gbit_s": switch.port_gbit_s})
 
 
 def check_cores(

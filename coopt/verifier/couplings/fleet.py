@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import HbDomain, Nic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import phases_of, years_of
 from coopt.instance.workload import Workload
 from coopt.plan.parts import Item, ItemKind
-from coopt.verifier.checks.claims import bought_at_once, grows_alone, island_names
+from coopt.verifier.checks.claims import grows_alone, island_names
 from coopt.verifier.couplings.core import Joint, joint_of
 from coopt.verifier.couplings.prices import (
     LimitedSum,
@@ -55,8 +55,12 @@ class StandingIsland:
     @property
     def racks(self) -> int:
         """Racks that its HB domains fill; 0 where they do not say."""
-        racks = self.stage.family.hb.racks
-        return 0 if racks is None else least_racks(self.stage.family.bought, racks)
+        return filled_racks(self.stage.family.hb, self.stage.family.bought)
+
+
+def filled_racks(hb: HbDomain, domains: int) -> int:
+    """Racks that so many HB domains fill; 0 where they do not say."""
+    return 0 if hb.racks is None else least_racks(domains, hb.racks)
 
 
 class FleetIsland(NamedTuple):
@@ -135,11 +139,6 @@ class Fleet:
     def is_one_part(self) -> bool:
         """Whether all that is built is one network that is bought at once."""
         return len(self.phases) == len(self.sites) == len(self.islands) == 1
-
-    @property
-    def is_bought_whole(self) -> bool:
-        """Whether its only part is all that is bought, at once."""
-        return self.is_one_part and bought_at_once(self.question)
 
     @cached_property
     def prices(self) -> dict[ProductKey, UnitPrice]:
@@ -227,7 +226,7 @@ class Fleet:
 
     def site_usd_per_w(self, phase: int, site: Site | None) -> float:
         """Price of drawing a watt at a site until the next phase (USD/W)."""
-        terms = self.question.objective if site is None else objective_at(self.question, site)
+        terms = objective_at(self.question, site)
         per_kwh = terms.usd_per_kwh * self.price_factor(phase, "energy")
         return self.years(phase) * 8760 / 1000 * terms.pue * per_kwh
 
@@ -270,10 +269,6 @@ class Fleet:
             * self.tariff(phase, product).steps[0][1]
         )
 
-    def site_pue(self, site: Site | None) -> float:
-        """Facility power over IT power."""
-        return (self.question.objective if site is None else objective_at(self.question, site)).pue
-
     def joint(self, stage: GrowthStage, nic: Nic) -> Joint | None:
         """The links of an island into the core of its site; None where there are no cores."""
         return joint_of(self.question, self.kind, stage, nic)
@@ -309,21 +304,26 @@ class Fleet:
     def facility_powers(self, units_by_place: StandingUnits) -> Iterator[tuple[int, Site, float]]:
         """Phase, site, and facility power of all that stands there then, cores included (W)."""
         for t in self.phases:
-            for site in self.sites:
-                if site is not None:
-                    yield t, site, self.watts(units_by_place[t, site.name]) * self.site_pue(site)
+            for site in filter(None, self.sites):
+                pue = objective_at(self.question, site).pue
+                yield t, site, self.watts(units_by_place[t, site.name]) * pue
 
 
-def core_joints(fleet: Fleet, islands: Iterable[FleetIsland]) -> dict[Place, dict[str, Joint]]:
+def core_joints(fleet: Fleet, islands: Sequence[FleetIsland]) -> dict[Place, dict[str, Joint]]:
     """How islands join the core of each site in each phase, by their names, wherever some stand."""
-    joints_by_place: dict[Place, dict[str, Joint]] = {
-        (t, _site_name(site)): {} for t in fleet.phases for site in fleet.sites
+    return {
+        (t, _site_name(site)): joints
+        for t in fleet.phases
+        for site in fleet.sites
+        if (
+            joints := {
+                island.name: state.joint
+                for island in islands
+                if (state := island.phases[t]) is not None and island.site == site
+                if state.joint is not None
+            }
+        )
     }
-    for island in islands:
-        for t, state in enumerate(island.phases):
-            if state is not None and state.joint is not None:
-                joints_by_place[t, _site_name(island.site)][island.name] = state.joint
-    return {place: joints for place, joints in joints_by_place.items() if joints}
 
 
 def standing_units(
@@ -382,16 +382,10 @@ def electricity_usd(
     fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int
 ) -> float:
     """Electricity of everything that stands in a phase, each site at its own price (USD)."""
-    return math.fsum(_electricity(fleet, units_by_place, phase))
-
-
-def _electricity(
-    fleet: Fleet, units_by_place: Mapping[Place, Counter[ProductKey]], phase: int
-) -> Iterator[float]:
-    for site in fleet.sites:
-        yield fleet.watts(units_by_place[phase, _site_name(site)]) * fleet.site_usd_per_w(
-            phase, site
-        )
+    return math.fsum(
+        fleet.watts(units_by_place[phase, _site_name(site)]) * fleet.site_usd_per_w(phase, site)
+        for site in fleet.sites
+    )
 
 
 def _site_name(site: Site | None) -> str | None:

@@ -17,10 +17,10 @@ from coopt.instance.workload import Workload
 from coopt.verifier.couplings.core import core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
-from coopt.verifier.parts.enumeration import Condition, fast_enough, fewest_spares, no_condition
+from coopt.verifier.parts.enumeration import Condition, no_condition, serving
 from coopt.verifier.parts.halls import every_laid_stage
 from coopt.verifier.parts.optics import optics_choices
-from coopt.verifier.parts.space import DesignFamily, OpticPair, attachments, families_of
+from coopt.verifier.parts.space import DesignFamily, OpticPair, attachments, families
 from coopt.verifier.parts.stages import (
     GrowthStage,
     Optics,
@@ -47,7 +47,7 @@ class ServingStage(NamedTuple):
     """A network that serves a phase, and the uplinks with which it does."""
 
     stage: GrowthStage
-    uplinks: Sequence[int]
+    uplinks: list[int]
 
 
 class NetworkKind(NamedTuple):
@@ -75,22 +75,12 @@ class PhaseDemand(NamedTuple):
         """The network with the uplinks with which it does; for each number of spare domains that
         some of them take.
         """
-        # More uplinks fail more often, so that each number of them may need other spare domains.
-        serving = fast_enough(self.trainer, stage, stage.uplinks, self.condition)
-        uplinks_by_spares = dict[int, list[int]]()
-        for uplinks in serving if self.availability else ():
-            network = stage.family, stage.reach(uplinks), stage.levels(uplinks)
-            spares = (
-                fewest_spares(self.availability, self.trainer, *network)
-                if self.availability
-                else None
-            )
-            if spares is not None:
-                uplinks_by_spares.setdefault(spares, []).append(uplinks)
-        if self.availability is None and serving:
-            yield ServingStage(stage, serving)
-        for spares, spared_uplinks in uplinks_by_spares.items():
-            yield ServingStage(standing_by(stage, spares), spared_uplinks)
+        terms = self.trainer, stage, stage.uplinks, self.condition, self.availability
+        by_spares = dict[int, ServingStage]()
+        for uplinks, network in serving(*terms):
+            server = by_spares.setdefault(network.family.spares, ServingStage(network, []))
+            server.uplinks.append(uplinks)
+        yield from by_spares.values()
 
 
 class IslandPaths:
@@ -171,7 +161,7 @@ class IslandPaths:
         """The families of networks of so many GPUs that an island may have in the end, in time or
         not, and the network that stands.
         """
-        yield from families_of(self.fleet.question, gpus, self.attachments)
+        yield from families(self.fleet.question, (gpus,), self.attachments)
         if (standing := standing_network(self.fleet.question, gpus)) is not None:
             yield standing.family
 
@@ -223,7 +213,7 @@ class IslandPaths:
             if not menus[t]:
                 return
         for servers in product(*(menus[t] for t in demands)):
-            if _never_falls([server.stage for server in servers]):
+            if never_falls([server.stage for server in servers]):
                 for uplinks in self._uplinks(servers):
                     for nic in self._nics(servers[-1].stage):
                         yield self._path_of(dict(zip(demands, servers, strict=True)), uplinks, nic)
@@ -273,7 +263,13 @@ class IslandPaths:
             else last_stages(network, family, optics_of, core_end)
         ):
             stages = {
-                t: list(self._earlier(last_network, demands[t])) for t in demands if t != last_phase
+                t: [
+                    stage
+                    for gpus in demand.sizes
+                    if (stage := grown_from(self.fleet.question, last_network, gpus)) is not None
+                ]
+                for t, demand in demands.items()
+                if t != last_phase
             }
             yield stages | {last_phase: [last_network]}
 
@@ -290,18 +286,12 @@ class IslandPaths:
         assert standing is not None, "it is the network that stands"
         return standing
 
-    def _earlier(self, last_network: GrowthStage, demand: PhaseDemand) -> Iterator[GrowthStage]:
-        """What a network of the last phase may have been."""
-        stages = (grown_from(self.fleet.question, last_network, gpus) for gpus in demand.sizes)
-        return (stage for stage in stages if stage is not None)
-
     def _uplinks(self, servers: Sequence[ServingStage]) -> Iterator[tuple[int, ...]]:
         """Uplinks that never fall, phase by phase: the fewest, and all others up to the most that
         any phase needs where links added later cost labour.
         """
-        gaps = (
-            self.fleet.question.availability is not None
-        )  # more uplinks may be late where fewer are not
+        # with availability, more uplinks may be late where fewer are not
+        gaps = self.fleet.question.availability is not None
         limit = math.inf if gaps else max(server.uplinks[0] for server in servers)
         labour = any(self.fleet.labour_usd(t) for t in self.fleet.phases)
 
@@ -370,7 +360,7 @@ class GrowingNetwork:
         return list(self._paths.grown(self._name, self._stages))
 
 
-def _never_falls(stages: Sequence[GrowthStage]) -> bool:
+def never_falls(stages: Sequence[GrowthStage]) -> bool:
     """Whether GPUs and links into a core never fall."""
     return all(
         earlier.family.gpus <= later.family.gpus and earlier.core_links <= later.core_links

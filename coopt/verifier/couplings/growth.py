@@ -7,31 +7,26 @@ serve its phases.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property, lru_cache, partial
 
-from coopt.instance.couplings import Limits
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import exact_amount
 from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
-from coopt.verifier.checks.rivals import Counterexample, check_claims
-from coopt.verifier.checks.verdict import LENIENT, ROUNDING, STRICT, Ledger
+from coopt.verifier.checks.rivals import Counterexample, check_claims, counterexample
+from coopt.verifier.checks.verdict import LENIENT, STRICT, Ledger
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.parts.bills import (
     CountedItem,
     bill,
-    bill_total,
     decimal,
     exact_sum,
     level_lines,
-    within_limits,
 )
-from coopt.verifier.parts.enumeration import fast_enough
+from coopt.verifier.parts.enumeration import ChainBills, exact_limit, fast_enough
 from coopt.verifier.parts.optics import optics_choices
 from coopt.verifier.parts.space import families
 from coopt.verifier.parts.stages import (
@@ -92,17 +87,7 @@ class Growths:
 
     def within(self, stage: GrowthStage, t: int, margin: float = STRICT) -> Sequence[int]:
         """Uplinks that keep the limits, which no further uplink mends."""
-        question = self.fleet.questions[t]
-        if question.limits == Limits():
-            return stage.uplinks
-
-        def over(uplinks: int) -> bool:
-            lines = bill(question, stage.family, stage.levels(uplinks), stage.optics)
-            return not within_limits(
-                question, stage.family, bill_total(lines, question.objective), margin
-            )
-
-        return stage.uplinks[: bisect_left(stage.uplinks, True, key=over)]
+        return ChainBills(self.fleet.questions[t], self.kind, stage).admitted(None, margin)[0]
 
 
 @lru_cache(maxsize=1)
@@ -111,30 +96,32 @@ def growths_of(instance: Instance, kind: ObjectiveKind) -> Growths:
     return Growths(instance, kind)
 
 
+def uplinks_of(design: Design) -> int:
+    """The uplinks of a leaf; 0 where there are none."""
+    tiers = design.fabric.tier
+    return tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
+
+
 def is_drawn(instance: Instance, stage: GrowthStage, uplinks: int, design: Design) -> bool:
     """Whether a design is the one that a stage with so many uplinks is written out as."""
-    choice = design.hb_domain
-    if (choice.name, choice.active) != (
-        stage.family.hb.name,
-        stage.family.active,
-    ) or uplinks not in stage.uplinks:
-        return False
-    return same_design(design, design_of_stage(instance, stage, uplinks, design.fabric))
+    choice, family = design.hb_domain, stage.family
+    fits = (choice.name, choice.active) == (family.hb.name, family.active)
+    return (
+        fits
+        and uplinks in stage.uplinks
+        and same_design(design, design_of_stage(instance, stage, uplinks, design.fabric))
+    )
 
 
 def check_phased_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check that no network grows for less than the bound, and that none grows at all where the
     plan says so.
     """
-    growths = growths_of(instance, plan.objective.kind)
+    kind = plan.objective.kind
+    growths = growths_of(instance, kind)
 
     def find(bound: float, margin: float) -> Counterexample | None:
-        value = least_growth_below(growths, bound, margin)
-        return (
-            None
-            if value is None
-            else Counterexample(exact_amount(plan.objective.kind, float(value)), float(value))
-        )
+        return counterexample(kind, least_growth_below(growths, bound, margin))
 
     check_claims(ledger, plan, find, "network that grows")
 
@@ -145,12 +132,7 @@ def least_growth_below(growths: Growths, bound: float, margin: float = STRICT) -
     """
     fleet = growths.fleet
     # below the bound by more than its own rounding
-    ceiling = (
-        Fraction(bound) - abs(Fraction(bound)) * Fraction(ROUNDING)
-        if math.isfinite(bound)
-        else None
-    )
-    least_value: Fraction | None = None
+    ceiling, least_value = exact_limit(bound), None
     for path in growths.paths:
         charges = [StageCharge(fleet, stage, t) for t, stage in enumerate(path)]
         if (

@@ -66,17 +66,15 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     return slowdown_without(family, nics_off, ports_off, of_gpu)
 
 
-def loss_condition(question: Instance, margin: float = STRICT) -> Condition:
+def loss_condition(
+    question: Instance, margin: float = STRICT, losses: Losses | None = None
+) -> Condition:
     """The condition that a design meets the longer bounds of a question without intervals after
-    every loss.
+    every loss, or after each of some.
 
     Bounds are taken short by a share, as `Trainer` does.
     """
-    return _stands_all(question, question.losses, margin)
-
-
-def _stands_all(question: Instance, losses: Losses, margin: float) -> Condition:
-    """The condition that a design meets the longer bounds after each of some losses."""
+    losses = question.losses if losses is None else losses
     parts = {part: factor for part, factor in losses.items() if part != "domain"}
     trainers = {
         factor: Trainer(after_a_loss(question, factor), margin) for factor in set(parts.values())
@@ -102,14 +100,9 @@ def _trains_without(trainer: Trainer, family: DesignFamily, ports: Ports, part: 
     """
     if family.attachment is None:
         return True
+    # traffic that takes so many times as long is that of NICs of so much less rate
     slower = slowdown(family, ports, part)
-    if math.isinf(slower):
-        return False
-    # Traffic that takes so many times as long is that of NICs of so much less rate.
-    nic = family.attachment.nic.model_copy(update={"gbit_s": family.attachment.nic.gbit_s / slower})
-    return trainer.trains(
-        family._replace(attachment=family.attachment._replace(nic=nic)), reach_of(family, ports)
-    )
+    return math.isfinite(slower) and trainer.trains(family.slowed(slower), reach_of(family, ports))
 
 
 def check_losses(
@@ -147,7 +140,7 @@ def check_losses(
     without_domain: Losses = {part: factor for part, factor in losses.items() if part != "domain"}
     # A single domain survives the loss of no domain, and has no network to lose parts of.
     outlives = family.attachment is not None or without_domain == losses
-    stands = outlives and _stands_all(question, without_domain, LENIENT)(family, ports)
+    stands = outlives and loss_condition(question, LENIENT, without_domain)(family, ports)
     fault = (
         "After a loss, the design misses even the longer bounds."
         if outlives
@@ -257,13 +250,14 @@ class Restart:
             reach_of(family, ports),
         )
         if key not in self._answers:
-            count = range(len(self._workloads))
-            self._answers[key] = all(self._runs_somewhere(family, ports, index) for index in count)
+            self._answers[key] = all(
+                any(
+                    self._trainer.runs(job, reach_of_job(family, ports, job), index)
+                    for job in jobs_without_domain(workload, family)
+                )
+                for index, workload in enumerate(self._workloads)
+            )
         return self._answers[key]
-
-    def _runs_somewhere(self, family: DesignFamily, ports: Ports, index: int) -> bool:
-        jobs = jobs_without_domain(self._workloads[index], family)
-        return any(self._trainer.runs(job, reach_of_job(family, ports, job), index) for job in jobs)
 
 
 def check_restart(

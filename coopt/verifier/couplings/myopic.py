@@ -24,6 +24,7 @@ from coopt.verifier.couplings.growth import (
     Growths,
     growths_of,
     is_drawn,
+    uplinks_of,
 )
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.parts.design_checks import check_attachment
@@ -152,7 +153,8 @@ def _networks_after(
     # Names and counts need not tell networks apart: all that may be meant are followed.
     matching = [network for network in networks if _stands(growths, network, t, step)]
     extended = [
-        _addition(growths, network.path, (*network.uplinks, _uplinks(step))) for network in matching
+        _addition(growths, network.path, (*network.uplinks, uplinks_of(step.design)))
+        for network in matching
     ]
     as_priced = [
         network
@@ -183,14 +185,9 @@ def _networks_after(
     return as_priced if holds else []
 
 
-def _uplinks(step: MyopicStep) -> int:
-    tiers = step.design.fabric.tier
-    return tiers[0].uplinks_per_switch if len(tiers) > 1 else 0
-
-
 def _stands(growths: Growths, network: BegunNetwork, t: int, step: MyopicStep) -> bool:
     """Whether a network can be what a step builds."""
-    stage, uplinks = network.path[t], _uplinks(step)
+    stage, uplinks = network.path[t], uplinks_of(step.design)
     rises = not network.uplinks or uplinks >= network.uplinks[-1]
     return (
         rises

@@ -70,17 +70,17 @@ def fleet_total(
     labour = (
         fleet.labour_usd(t) * island.links_added(t) for t in fleet.phases for island in islands
     )
-    goods = list(_least_bills(fleet, units))
+    goods = [
+        least_usd(
+            tuple(fleet.tariff(t, product) for t in fleet.phases),
+            tuple(counts[product] for counts in units),
+        )
+        for product in units[-1]
+    ]
     capex_usd = math.fsum((*goods, *labour))
     energy = math.fsum(electricity_usd(fleet, units_by_place, t) for t in fleet.phases)
     work = fleet.whole_work_usd(math.fsum(goods), units)
     return BillTotal(capex_usd, fleet.watts(units[-1]), capex_usd + work + energy)
-
-
-def _least_bills(fleet: Fleet, units: Sequence[Counter[ProductKey]]) -> Iterator[float]:
-    for product in units[-1]:
-        tariffs = tuple(fleet.tariff(t, product) for t in fleet.phases)
-        yield least_usd(tariffs, tuple(counts[product] for counts in units))
 
 
 def check_orders(
@@ -292,53 +292,42 @@ def _check_phase(
         f" {', '.join(_counts_text(surplus)) or 'none'}, but the plan says"
         f" {', '.join(_counts_text(claimed_store)) or 'none'}.",
     )
-    _check_spent(
-        ledger, phase, fleet.watts(units), electricity_usd(fleet, units_by_place, t), fleet.years(t)
-    )
+    spent_usd, years = math.fsum(item.usd for item in phase.bought), fleet.years(t)
+    power_w, energy_usd = fleet.watts(units), electricity_usd(fleet, units_by_place, t)
+    for name, claim, recomputed, fault in (
+        (
+            "phase-capex",
+            phase.capex_usd,
+            spent_usd,
+            f"The lines of this phase add up to ${exact(spent_usd)}, but the plan says"
+            f" ${exact(phase.capex_usd)}.",
+        ),
+        (
+            "phase-power",
+            phase.power_w,
+            power_w,
+            f"What is in use and billed draws {exact(power_w)} W, but the plan says"
+            f" {exact(phase.power_w)} W.",
+        ),
+        (
+            "phase-energy",
+            phase.energy_usd,
+            energy_usd,
+            f"Electricity costs ${exact(energy_usd)}, but the plan says"
+            f" ${exact(phase.energy_usd)}.",
+        ),
+        (
+            "phase-years",
+            phase.years,
+            years,
+            f"In years, the phase lasts {years:g}, but the plan says {phase.years:g}.",
+        ),
+    ):
+        ledger.close(name, claim, recomputed, fault)
 
 
 def _counts_text(counts: Mapping[tuple[str, str], int]) -> tuple[str, ...]:
     return tuple(f"{kind}: {count} x {item}" for (kind, item), count in sorted(counts.items()))
-
-
-def _check_spent(
-    ledger: Ledger,
-    phase: PhaseSpending,
-    power_w: float,
-    electricity_usd: float,
-    years: float,
-) -> None:
-    """Check what a phase spends and draws, how long it lasts, and what electricity costs until the
-    next one.
-    """
-    spent_usd = math.fsum(item.usd for item in phase.bought)
-    ledger.close(
-        "phase-capex",
-        phase.capex_usd,
-        spent_usd,
-        f"The lines of this phase add up to ${exact(spent_usd)}, but the plan says"
-        f" ${exact(phase.capex_usd)}.",
-    )
-    ledger.close(
-        "phase-power",
-        phase.power_w,
-        power_w,
-        f"What is in use and billed draws {exact(power_w)} W, but the plan says"
-        f" {exact(phase.power_w)} W.",
-    )
-    ledger.close(
-        "phase-energy",
-        phase.energy_usd,
-        electricity_usd,
-        f"Electricity costs ${exact(electricity_usd)}, but the plan says"
-        f" ${exact(phase.energy_usd)}.",
-    )
-    ledger.close(
-        "phase-years",
-        phase.years,
-        years,
-        f"In years, the phase lasts {years:g}, but the plan says {phase.years:g}.",
-    )
 
 
 def _check_dated(ledger: Ledger, growth: Sequence[PhaseSpending], cost: Cost) -> None:

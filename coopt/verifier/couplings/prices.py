@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from coopt.instance.couplings import LIMITED, limit_check
+from coopt.instance.hardware import Gpu, Nic, Optic, Switch
 from coopt.instance.question import CostKind
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import counted
@@ -102,28 +103,27 @@ def counts_of_island(
 
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
     """Every product of an instance; GPUs under the kind gpu."""
-    network, cluster = instance.network, instance.cluster
-    prices: dict[ProductKey, UnitPrice] = {}
+    network = instance.network
+    standing: list[tuple[CostKind, Sequence[Nic | Switch | Optic]]] = []
     for stands in instance.existing:  # which may consist of products that are not listed
-        prices |= {("switch", box.name): UnitPrice(0.0, box.w) for box in stands.switches}
-        prices |= {
-            ("optics", end.name): UnitPrice(0.0, end.w) for pair in stands.ends for end in pair
-        }
-        if stands.nic is not None:
-            prices["nic", stands.nic.name] = UnitPrice(0.0, stands.nic.w)
-    prices |= {
-        ("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains
+        nics = [stands.nic] if stands.nic is not None else []
+        ends = [end for pair in stands.ends for end in pair]
+        standing += [("switch", stands.switches), ("optics", ends), ("nic", nics)]
+    prices: dict[ProductKey, UnitPrice] = {
+        (kind, one.name): UnitPrice(0.0, one.w) for kind, of in standing for one in of
     }
-    prices |= {("nic", nic.name): UnitPrice(nic.usd, nic.w) for nic in network.nics}
-    prices |= {
-        ("switch", switch.name): UnitPrice(switch.usd, switch.w) for switch in network.switches
+    for hb in network.hb_domains:
+        prices["hb", hb.name] = UnitPrice(hb.usd_per_gpu, hb.w_per_gpu)
+    listed: list[tuple[CostKind, Sequence[Nic | Switch | Optic | Gpu]]] = [
+        *(("nic", network.nics), ("switch", network.switches)),
+        *(("optics", network.optics), ("gpu", instance.cluster.kinds)),
+    ]
+    for fibre in network.fibre:
+        prices["fibre", fibre.name] = UnitPrice(fibre.usd, 0.0)
+        prices["fibre", fibre.metre] = UnitPrice(fibre.usd_per_m, 0.0)
+    return prices | {
+        (kind, one.name): UnitPrice(one.usd, one.w) for kind, of in listed for one in of
     }
-    prices |= {("optics", optic.name): UnitPrice(optic.usd, optic.w) for optic in network.optics}
-    for one in network.fibre:
-        prices["fibre", one.name] = UnitPrice(one.usd, 0.0)
-        prices["fibre", one.metre] = UnitPrice(one.usd_per_m, 0.0)
-    gpus = cluster.kinds
-    return prices | {("gpu", gpu.name): UnitPrice(gpu.usd, gpu.w) for gpu in gpus}
 
 
 def gpu_of(instance: Instance, units: UnitCounts) -> str:

@@ -117,18 +117,6 @@ def channel_end(instance: Instance, link: Wan) -> ChannelEnd | None:
     return ChannelEnd(optic, modules, modules * core_links_carried(instance))
 
 
-class BuiltSite(NamedTuple):
-    """A site that could be built: lines of its bill, power (W), racks, and its links into a border
-    if it has one.
-    """
-
-    site: Site
-    lines: list[CountedItem]
-    power_w: float
-    racks: int
-    joint: Joint | None
-
-
 class Border(NamedTuple):
     """What stands between the network of a site and its channels: ports and modules that channels
     take, and lines of a bill, with the channels' modules at this end.
@@ -161,6 +149,24 @@ def border_at(
         lines.append(CountedItem("switch", switch.name, count, switch.usd, switch.w))
     modules = sum(end.modules * number for end, number in lit)
     return Border(ports, modules, counting(instance, lines))
+
+
+class BuiltSite(NamedTuple):
+    """A site that could be built: lines of its bill, power (W), racks, its links into a border if
+    it has one, and that border.
+    """
+
+    site: Site
+    lines: list[CountedItem]
+    power_w: float
+    racks: int
+    joint: Joint | None
+    border: Border = Border(0, 0, [])
+
+    def drawn_w(self, ring: Ring) -> float:
+        """Power with its border, and half of each channel that ends here (W)."""
+        channels_w = sum(claim.w / 2 for claim in ring.wan if self.site.name in claim.between)
+        return self.power_w + channels_w + self.border.w
 
 
 class SiteClaim(NamedTuple):
@@ -202,7 +208,7 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     sites = _sites(ledger, instance, ring, claims)
     links = check_links(ledger, instance, sites, ring)
     waits_s, waits_left_s = check_exchanges(ledger, instance, ring, links, len(sites))
-    counted_sites = list[CountedSite]()
+    counted_sites, built_sites = list[CountedSite](), list[BuiltSite]()
     for site, claim in zip(sites, claims, strict=True):
         ledger.turn_to(f"Site {site.name!r}")
         with suppress(UnsoundError):
@@ -210,19 +216,14 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     uptimes = dict[str, tuple[Uptime, float]]()
     if instance.availability is not None and len(counted_sites) == len(sites):
         uptimes = uptimes_at(instance, instance.availability, counted_sites, ring, waits_s)
-    built_sites, borders = list[BuiltSite](), dict[str, Border]()
-    for counted_site in counted_sites:
-        site, claim = counted_site.site, counted_site.claim
-        ledger.turn_to(f"Site {site.name!r}")
+    for one in counted_sites:
+        ledger.turn_to(f"Site {one.site.name!r}")
         with suppress(UnsoundError):
-            built_site = _site(ledger, instance, counted_site, waits_s, waits_left_s, uptimes)
-            built_sites.append(built_site)
-            border = _border(ledger, instance, ring, links, built_site)
-            borders[site.name] = border
-            facility_w = (built_site.power_w + channels_w(ring, site) + border.w) * objective_at(
-                instance, site
-            ).pue
-            check_facility(ledger, site, facility_w, claim.power)
+            bare = _site(ledger, instance, one, waits_s, waits_left_s, uptimes)
+            built = bare._replace(border=_border(ledger, instance, ring, links, bare))
+            built_sites.append(built)
+            facility_w = built.drawn_w(ring) * objective_at(instance, one.site).pue
+            check_facility(ledger, one.site, facility_w, one.claim.power)
     ledger.turn_to()
     if len(built_sites) == len(sites):
         if instance.sharing.core is not None:
@@ -231,9 +232,9 @@ def check_sites(ledger: Ledger, instance: Instance, plan: Plan) -> None:
                 for built in built_sites
                 if built.joint is not None
             }
-            ports = {name: border.channel_ports for name, border in borders.items()}
+            ports = {built.site.name: built.border.channel_ports for built in built_sites}
             check_cores(ledger, instance, plan, joints, ports)
-        _check_totals(ledger, instance, plan, ring, built_sites, links, borders)
+        _check_totals(ledger, instance, plan, ring, built_sites, links)
 
 
 def _border(
@@ -419,21 +420,15 @@ def _check_totals(
     ring: Ring,
     sites: Sequence[BuiltSite],
     links: Sequence[Wan],
-    borders: Mapping[str, Border],
 ) -> None:
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
-    lines = [line for site in sites for line in site.lines]
-    lines += [line for border in borders.values() for line in border.lines]
+    lines = [line for site in sites for line in (*site.lines, *site.border.lines)]
     for link, claim in zip(links, ring.wan, strict=True):
         lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
-        electricity_usd(
-            objective_at(instance, site.site),
-            site.power_w + channels_w(ring, site.site) + borders[site.site.name].w,
-        )
-        for site in sites
+        electricity_usd(objective_at(instance, site.site), site.drawn_w(ring)) for site in sites
     )
     at_list_terms = bill_total(lines, instance.objective)
     sums = at_list_terms._replace(
@@ -442,11 +437,6 @@ def _check_totals(
     check_bill(ledger, lines, sums, plan.cost)
     check_limits(ledger, instance, sums, sum(site.racks for site in sites))
     check_objective(ledger, plan, sums)
-
-
-def channels_w(ring: Ring, site: Site) -> float:
-    """Power of the channels that end at a site: half of each."""
-    return sum(claim.w / 2 for claim in ring.wan if site.name in claim.between)
 
 
 def check_links(ledger: Ledger, instance: Instance, sites: Sequence[Site], ring: Ring) -> list[Wan]:

@@ -14,12 +14,13 @@ from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import decimal, keeps
 
 
-def objective_at(instance: Instance, site: Site) -> Objective:
-    """The objective with the site's PUE and price of electricity."""
-    terms = {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
-    return instance.objective.model_copy(
-        update={key: value for key, value in terms.items() if value is not None}
-    )
+def objective_at(instance: Instance, site: Site | None) -> Objective:
+    """The objective with the site's PUE and price of electricity; as it is where there are no
+    sites.
+    """
+    terms = {} if site is None else {"pue": site.pue, "usd_per_kwh": site.usd_per_kwh}
+    own = {key: value for key, value in terms.items() if value is not None}
+    return instance.objective.model_copy(update=own) if own else instance.objective
 
 
 def check_fed_sites(

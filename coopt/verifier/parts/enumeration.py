@@ -36,7 +36,7 @@ from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, families, spare_choices
 from coopt.verifier.parts.spans import Reach
-from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage
+from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage, standing_by
 from coopt.verifier.parts.standing import standing_network
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, uptime_of
@@ -44,8 +44,8 @@ from coopt.verifier.parts.uptime import interrupted, lost_of, running_share, upt
 NEAR = 1e-9
 """Sums of floats that differ by a larger share do so as fractions: they are off by far less."""
 SLACK = Fraction(ROUNDING)
-"""By which share a rival has to be cheaper than a bound: a bound is a float, whose last digits are
-rounded.
+"""By which share a rival has to be cheaper than a bound, a float whose last digits are rounded, and
+may be over a limit by the rounding of its sums alone.
 """
 SURELY = (
     1 - 1e-12
@@ -241,18 +241,44 @@ def designs_below(
     stands: Condition = no_condition,
     margin: float = STRICT,
 ) -> Iterator[FoundDesign]:
-    """Every feasible design worth less than `bound`, in no particular order; all feasible ones
-    where it is infinite.
+    """Every feasible design worth less than `bound`, with its interruptions where there are any, in
+    no particular order; all feasible ones where it is infinite.
     """
     trainer, limit = Trainer(instance, margin), exact_limit(bound)
 
+    def spared(row: GrowthStage, ups: Sequence[int]) -> Iterator[tuple[int, GrowthStage]]:
+        return serving(trainer, row, ups, stands, instance.availability)
+
     def answers(row: GrowthStage) -> Sequence[int]:
-        return fast_enough(trainer, row, ChainBills(instance, kind, row).below(limit), stands)
+        return [up for up, _ in spared(row, ChainBills(instance, kind, row).below(limit))]
 
     for row in design_chains(instance, kind, answers=answers):
-        bills = ChainBills(instance, kind, row)
-        ups, _ = bills.admitted(limit, margin)
-        yield from map(bills.found, fast_enough(trainer, row, ups, stands))
+        ups, _ = ChainBills(instance, kind, row).admitted(limit, margin)
+        for up, network in spared(row, ups):
+            bills = ChainBills(instance, kind, network._replace(uplinks=(up,)))
+            # spare domains cost and draw as well
+            if network is row or bills.admitted(limit, margin)[0]:
+                yield bills.found(up)
+
+
+def serving(
+    trainer: Trainer,
+    row: GrowthStage,
+    ups: Sequence[int],
+    stands: Condition,
+    availability: Availability | None,
+) -> Iterator[tuple[int, GrowthStage]]:
+    """Those of some uplinks, ascending, with which a network is in time, and the network with the
+    fewest spare domains that this takes.
+    """
+    # more uplinks fail more often, so that each number of them may need other spare domains
+    for up in fast_enough(trainer, row, ups, stands):
+        if availability is None:
+            yield up, row
+            continue
+        network = row.family, row.reach(up), row.by_tier.levels(up)
+        if (spares := fewest_spares(availability, trainer, *network)) is not None:
+            yield up, standing_by(row, spares)
 
 
 def fast_enough(

@@ -108,18 +108,8 @@ def mean_iteration_s(
     per_s = (1 - outages.share) / whole_s
     for share, rate_left in ((outages.leaf, outages.leaf_rate), (outages.link, outages.link_rate)):
         if share and rate_left:
-            per_s += share / _iteration_s(_with_rate(family, rate_left), reach, work, place)
+            per_s += share / _iteration_s(family.slowed(1 / rate_left), reach, work, place)
     return 1 / per_s if per_s > 0 else math.inf
-
-
-def _with_rate(family: DesignFamily, share: float) -> DesignFamily:
-    """The same family with NICs that have a share of their rate left."""
-    nic = family.network.nic
-    return family._replace(
-        attachment=family.network._replace(
-            nic=nic.model_copy(update={"gbit_s": nic.gbit_s * share})
-        )
-    )
 
 
 def pace_of(

@@ -205,14 +205,8 @@ def check_interruptions(
     uptime = None
     if availability is not None:
         pace = pace_of(availability, run, family, reach, levels, gpu)
-        uptime = uptime_of(
-            availability,
-            run.workload,
-            family,
-            levels,
-            pace,
-            outages_of(availability, family, levels).share,
-        )
+        port_out = outages_of(availability, family, levels).share
+        uptime = uptime_of(availability, run.workload, family, levels, pace, port_out)
     check_uptime(ledger, run.workload, run.claim.uptime, uptime)
     return uptime.promised if uptime and run.workload.calendar else 1.0
 
@@ -318,24 +312,20 @@ def _texts(rows: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def value_fault(kind: ObjectiveKind, recomputed: float, stated: float | None) -> str:
-    """That a plan states another value of its objective than that of its design."""
-    return (
-        f"The {OBJECTIVES[kind]} of the design is {exact_amount(kind, recomputed)}, but the plan"
-        f" states {exact_amount(kind, stated)}."
-    )
-
-
 def check_objective(ledger: Ledger, plan: Plan, sums: BillTotal) -> None:
     """Check that the value is the recomputed cost."""
-    objective = plan.objective
-    recomputed = sums.of(objective.kind)
-    value = objective.value
+    check_worth(ledger, plan, sums.of(plan.objective.kind))
+
+
+def check_worth(ledger: Ledger, plan: Plan, recomputed: float) -> None:
+    """Check that the value of a plan is that of its design."""
+    kind, value = plan.objective.kind, plan.objective.value
     ledger.holds(
         "objective",
         value is not None and agree(value, recomputed),
         value,
         recomputed,
-        value_fault(objective.kind, recomputed, value),
+        f"The {OBJECTIVES[kind]} of the design is {exact_amount(kind, recomputed)}, but the plan"
+        f" states {exact_amount(kind, value)}.",
         TOLERANCE,
     )

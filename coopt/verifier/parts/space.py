@@ -258,6 +258,12 @@ class DesignFamily(NamedTuple):
         """n: end points of one plane."""
         return self.domains * self.rails // self.planes
 
+    def slowed(self, factor: float) -> DesignFamily:
+        """The same with NICs whose rate is so many times less."""
+        nic = self.network.nic
+        slower = nic.model_copy(update={"gbit_s": nic.gbit_s / factor})
+        return self._replace(attachment=self.network._replace(nic=slower))
+
     @property
     def nic_byte_s(self) -> float:
         """Bytes per second of one GPU between domains."""
@@ -420,29 +426,16 @@ def in_cages(
     )
 
 
-def radices(family: DesignFamily) -> tuple[int, ...]:
-    """Ports of the switches of each tier that there may be."""
-    return (
-        ()
-        if family.attachment is None
-        else tuple(family.attachment.at(tier).radix for tier in (1, 2, 3))
-    )
-
-
-def families(instance: Instance) -> Iterator[DesignFamily]:
-    """All families of an instance."""
-    parts = list(attachments(instance))
-    for bare in domain_sets(instance):
-        yield from _joined(bare, parts, instance.network.max_networks)
-
-
-def families_of(
-    instance: Instance, gpus: int, parts: Sequence[NicAttachment]
+def families(
+    instance: Instance,
+    sizes: Iterable[int] | None = None,
+    parts: Sequence[NicAttachment] | None = None,
 ) -> Iterator[DesignFamily]:
-    """All families of so many GPUs whose network, if they have one, is made of some of these
-    parts.
+    """All families of an instance, or those of these numbers of GPUs whose network, if they have
+    one, is made of some of these parts.
     """
-    for bare in domain_sets(instance, (gpus,)):
+    parts = list(attachments(instance)) if parts is None else parts
+    for bare in domain_sets(instance, sizes):
         yield from _joined(bare, parts, instance.network.max_networks)
 
 

@@ -38,7 +38,7 @@ from coopt.verifier.parts.layouts import (
     switches_above,
 )
 from coopt.verifier.parts.optics import spares_core
-from coopt.verifier.parts.space import DesignFamily, OpticPair, in_cages, links_needed, radices
+from coopt.verifier.parts.space import DesignFamily, OpticPair, in_cages, links_needed
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
@@ -146,7 +146,9 @@ def chain_groups(
                 caged[carried] = in_cages(network, family, carried)
             caged_family = caged[carried]
             if spares_core(caged_family, optics):
-                key = cages(carried), radices(caged_family)
+                boxes = caged_family.attachment
+                radices = tuple(boxes.at(tier).radix for tier in (1, 2, 3)) if boxes else ()
+                key = cages(carried), radices
                 groups.setdefault(key, (caged_family, cages(carried), []))[2].append(optics)
         for group, (caged_family, ports_together, choices) in groups.items():
             # where whole modules are bought above the leaves, cost need not rise with every uplink
@@ -200,14 +202,6 @@ def last_stage(
 def standing_by(stage: GrowthStage, spares: int) -> GrowthStage:
     """The network with so many HB domains that stand by."""
     return stage._replace(family=stage.family._replace(spares=spares))
-
-
-def moves_leaves(last_network: GrowthStage, gpus: int) -> bool:
-    """Whether growth from so many GPUs would put new leaves into pods that are full."""
-    # Rail-optimized networks of three tiers would put new domains into pods that are full.
-    attachment = last_network.family.attachment
-    rails = attachment is not None and attachment.kind == "rail-optimized"
-    return rails and last_network.ports.tiers == 3 and gpus != last_network.family.gpus
 
 
 def earlier_stage(
@@ -267,7 +261,10 @@ def grown_from(instance: Instance, last_network: GrowthStage, gpus: int) -> Grow
     many links into a core start from each leaf as in the end: on fewer leaves they may be too few.
     """
     family = last_network.family
-    if gpus > family.gpus or gpus % family.active or moves_leaves(last_network, gpus):
+    # rail-optimized networks of three tiers would put new domains into pods that are full
+    rails = family.attachment is not None and family.attachment.kind == "rail-optimized"
+    moves_leaves = rails and last_network.ports.tiers == 3 and gpus != family.gpus
+    if gpus > family.gpus or gpus % family.active or moves_leaves:
         return None
     links = links_needed(instance, gpus)
     stage = earlier_stage(last_network, gpus, instance.network.largest_ratio, links)

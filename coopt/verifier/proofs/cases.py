@@ -26,8 +26,9 @@ from coopt.verifier.couplings.scenarios import (
     hopeful_question,
     scenario_bests,
 )
+from coopt.verifier.parts.enumeration import SLACK
 from coopt.verifier.proofs.choices import OpenChoices, OpenIsland
-from coopt.verifier.proofs.leaves import SLACK, LeafPrices, NothingProvenError, Terms, UnitRange
+from coopt.verifier.proofs.leaves import LeafPrices, NothingProvenError, Terms, UnitRange
 from coopt.verifier.proofs.menus import (
     FloorPrices,
     IslandMenu,
@@ -249,14 +250,16 @@ class CaseReader:
         except NothingProvenError as error:
             self._lower(-math.inf, str(error))
             return
-        goal = self._goal(leaf, prices)
+        # from which sum on a leaf is closed: without costs, limits are exceeded above 0; the bound
+        # of a plan has its last digits rounded
+        of_bound = Fraction(self._bound) * (1 - SLACK) * prices.scale if leaf.costs else 1
+        goal = math.ceil(of_bound)
         self._floors = {
             paths: floors.floors(prices.by_site, case.barred)
             for paths, floors in self._price_floors.items()
         }
         least_prices = self._least_prices(prices, case, goal)
-        bound = prices.fixed + sum(least_prices)
-        if bound >= goal:
+        if prices.fixed + sum(least_prices) >= goal:
             return
         if not leaf.costs:
             self._lower(-math.inf, "some choice may meet all bounds and limits")
@@ -266,13 +269,6 @@ class CaseReader:
                 "the proof's multipliers prove less than the bound and leave too many choices to"
                 " price",
             )
-
-    def _goal(self, leaf: Leaf, prices: LeafPrices) -> int:
-        """From which sum on a leaf is closed: without costs, limits are exceeded above 0."""
-        if not leaf.costs:
-            return 1
-        # the bound of a plan has its last digits rounded
-        return math.ceil(Fraction(self._bound) * (1 - SLACK) * prices.scale)
 
     def _lower(self, bound: float, reason: str) -> None:
         if bound < self.least:

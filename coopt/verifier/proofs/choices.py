@@ -70,7 +70,12 @@ class OpenChoices:
         least_prices = [min(island.price for island in menu) for menu in menus]
         self._limit, self._room, self.looked_at = limit, ceiling - sum(least_prices), 0
         self._menus = [
-            [self._step(island, least_price) for island in sorted(menu)]
+            [
+                IslandExcess(excess, units, excess - units * limit.price, one)
+                for one in sorted(menu)
+                for units in [one.island.usage.amounts.get(limit.measure, 0)]
+                for excess in [one.price - least_price]
+            ]
             for menu, least_price in zip(menus, least_prices, strict=True)
         ]
         self._rest_frontiers = self._frontiers()
@@ -83,13 +88,6 @@ class OpenChoices:
         """The least that a choice within the exact limit may add up to, where that is below the
         ceiling.
         """
-
-    def _step(self, island: OpenIsland, least_price: int) -> IslandExcess:
-        units, excess = (
-            island.island.usage.amounts.get(self._limit.measure, 0),
-            island.price - least_price,
-        )
-        return IslandExcess(excess, units, excess - units * self._limit.price, island)
 
     def _frontiers(self) -> list[Frontier]:
         """What the islands of each workload and of those after it may take and cost, where that is

@@ -16,18 +16,15 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import Site
 from coopt.plan.schema import Leaf
-from coopt.verifier.checks.verdict import ROUNDING
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.prices import ProductKey
 from coopt.verifier.couplings.sites import feeds_w, objective_at, power_name
 from coopt.verifier.parts.bills import decimal, owned_share
+from coopt.verifier.parts.enumeration import SLACK
 from coopt.verifier.parts.space import core_switch
 from coopt.verifier.proofs.choices import ExactLimit
 from coopt.verifier.proofs.rivals import GPUS, LABOUR, LINKS, RACKS, Measure, product_name
 from coopt.verifier.training.caching import kept
-
-SLACK = Fraction(ROUNDING)
-"""By which share a choice may be over a limit by the rounding of its sums alone."""
 
 
 class UnitRange(NamedTuple):
@@ -84,7 +81,7 @@ class Terms:
             return Fraction(
                 phase == fleet.phases[-1]
             )  # the objective is the power of all that stands in the end
-        terms = fleet.question.objective if site is None else objective_at(fleet.question, site)
+        terms = objective_at(fleet.question, site)
         per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
         return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh
 
@@ -185,28 +182,26 @@ class LeafPrices:
 
     def _prices(self, site: Site | None) -> dict[Measure, Fraction]:
         """What an island at a site pays for each measure of what it takes."""
-        leaf, prices = self._leaf, dict[Measure, Fraction]()
-        capex = self._capex_weight()
-        for t in self._fleet.phases:
+        leaf, prices, fleet = self._leaf, dict[Measure, Fraction](), self._fleet
+        # what a USD of labour on links is worth is the same in every scenario
+        capex = Fraction(leaf.budget) + self._total_weight * (fleet.kind != "power")
+        for t in fleet.phases:
             for name, product in self._terms.priced_products.items():
-                price = self._multiplier(leaf.units, name, t) + self._terms.watts(
-                    product
-                ) * self._watt(t, site)
+                price = self._multiplier(leaf.units, name, t)
+                price += self._terms.watts(product) * self._watt(t, site)
                 price += self._terms.support(t, product, self._weights)
-                for cap, _ in self._fleet.caps:
-                    unit_share = decimal(cap.of_unit(product, self._fleet.prices[product]))
+                for cap, _ in fleet.caps:
+                    unit_share = decimal(cap.of_unit(product, fleet.prices[product]))
                     price += self._multiplier(leaf.limits, cap.name, t) * unit_share
                 prices[t, name] = price
-            for name in (GPUS, RACKS):
-                prices[t, name] = self._multiplier(leaf.limits, name, t)
-            prices[t, LINKS] = self._multiplier(leaf.links, "" if site is None else site.name, t)
-            prices[t, LABOUR] = decimal(self._fleet.labour_usd(t)) * capex
-            self._check_core(prices, t, site)
+            prices |= {
+                (t, GPUS): self._multiplier(leaf.limits, GPUS, t),
+                (t, RACKS): self._multiplier(leaf.limits, RACKS, t),
+                (t, LINKS): self._multiplier(leaf.links, "" if site is None else site.name, t),
+                (t, LABOUR): decimal(fleet.labour_usd(t)) * capex,
+            }
+            self._check_core(prices, t)
         return {measure: price for measure, price in prices.items() if price}
-
-    def _capex_weight(self) -> Fraction:
-        """What a USD of labour on links is worth, which is the same in every scenario."""
-        return Fraction(self._leaf.budget) + self._total_weight * (self._fleet.kind != "power")
 
     @cached_property
     def _of_usd(self) -> Fraction:
@@ -224,9 +219,7 @@ class LeafPrices:
             local = self._multiplier(limits, power_name(site), phase) * pue
         return self._total_weight * self._terms.usd_per_w(phase, site) + local
 
-    def _check_core(
-        self, prices: Mapping[Measure, Fraction], phase: int, site: Site | None
-    ) -> None:
+    def _check_core(self, prices: Mapping[Measure, Fraction], phase: int) -> None:
         """Whether a core switch costs no less than its ports are worth, so that none is the
         cheapest number.
         """
@@ -265,22 +258,19 @@ class LeafPrices:
 
     def _caps(self) -> Fraction:
         """What all limits are worth that islands leave free."""
-        leaf, limits, total = self._leaf, self._fleet.question.limits, Fraction()
-        racks, budget = limits.racks, limits.capex_usd
+        leaf, limits = self._leaf, self._fleet.question.limits
+        racks, budget = (
+            None if limit is None else decimal(limit) for limit in (limits.racks, limits.capex_usd)
+        )
+        caps: dict[str, Fraction | None] = {RACKS: racks}
+        caps |= {cap.name: decimal(limit) * cap.scale for cap, limit in self._fleet.caps}
+        caps |= {power_name(site): feeds_w(site) for site in filter(None, self._fleet.sites)}
+        total = self._cap(Fraction(leaf.budget), budget)
         for t in self._fleet.phases:
             total += self._multiplier(leaf.limits, GPUS, t) * self._fleet.gpus(t)
-            caps: list[tuple[str, Fraction | None]] = [
-                (RACKS, None if racks is None else decimal(racks))
-            ]
-            caps += [(cap.name, decimal(limit) * cap.scale) for cap, limit in self._fleet.caps]
-            caps += [
-                (power_name(site), feeds_w(site)) for site in self._fleet.sites if site is not None
-            ]
-            total += sum(
-                (self._cap(self._multiplier(leaf.limits, name, t), cap) for name, cap in caps),
-                Fraction(),
-            )
-        return total + self._cap(Fraction(leaf.budget), None if budget is None else decimal(budget))
+            for name, cap in caps.items():
+                total += self._cap(self._multiplier(leaf.limits, name, t), cap)
+        return total
 
     def _cap(self, price: Fraction, cap: Fraction | None) -> Fraction:
         if price and cap is None:

@@ -14,10 +14,9 @@ from itertools import chain, count
 from operator import add
 from typing import NamedTuple, Protocol
 
-from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland
+from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, filled_racks
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, NetworkKind
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
-from coopt.verifier.parts.bills import least_racks
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import candidate_ends
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, in_cages
@@ -122,13 +121,6 @@ class SizeMenu:
         self.rivals = 0
         """Islands of all sizes that its networks were compared with."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no island, and none can come."""
-        return not (
-            any(domains.families for domains in self.domains) or self._groups or self.islands
-        )
-
     def add(self, networks: OpenNetworks) -> None:
         """Add networks that are not timed yet."""
         self._groups.setdefault(networks.usage.uses, ProductGroup()).add(networks)
@@ -143,11 +135,12 @@ class SizeMenu:
             if networks.is_open and is_wanted(networks.usage)
         ]
 
-    def drop(self, is_needless: Callable[[OpenNetworks], bool]) -> None:
-        """Drop networks."""
+    def drop(self, is_needless: Callable[[OpenNetworks], bool]) -> bool:
+        """Drop networks; whether there is no island then, and none can come."""
         for group in self._groups.values():
             group.networks = [network for network in group.networks if not is_needless(network)]
         self._groups = {uses: group for uses, group in self._groups.items() if group.networks}
+        return not (self._groups or self.islands or any(one.families for one in self.domains))
 
 
 class Selection(Protocol):
@@ -201,8 +194,7 @@ class IslandMenu:
         for island in self._unbeaten(menu, selection):
             menu.islands.append(island)
             yield island
-        menu.drop(lambda networks: not networks.is_open)
-        if menu.is_empty:
+        if menu.drop(lambda networks: not networks.is_open):
             self.sizes = [size for size in self.sizes if size != gpus]
 
     @property
@@ -219,14 +211,11 @@ class IslandMenu:
         for family in families if families and self.paths.fits(self.name, gpus) else ():
             key = family.hb.name, family.domains
             if key not in open_domains:
-                installed = family.domains * family.hb.size
-                racks = (
-                    0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
-                )
-                products = Counter[ProductKey]({("hb", family.hb.name): installed})
+                hb, installed = family.hb, family.domains * family.hb.size
+                products = Counter[ProductKey]({("hb", hb.name): installed})
                 counts = UnitCounts(products, gpus, installed - gpus)
-                usage = self._usage_at_last(counts, racks)
-                open_domains[key] = OpenDomains(family.hb.name, installed, usage, {})
+                usage = self._usage_at_last(counts, filled_racks(hb, family.domains))
+                open_domains[key] = OpenDomains(hb.name, installed, usage, {})
             # NIC attachments are kept as long as the menu, so that an `id` stays theirs
             open_domains[key].families[_number(family)] = family
         return [open_domains[key] for key in sorted(open_domains)]
@@ -263,8 +252,8 @@ class IslandMenu:
             ("nic", attachment.nic.name): domains * family.rails,
             ("switch", attachment.switch.name): ports // attachment.switch.radix,
         }
-        racks = 0 if hb.racks is None else least_racks(domains, hb.racks)
-        usage = self._usage_at_last(UnitCounts(Counter(units), gpus, 0, family.to_core), racks)
+        counts = UnitCounts(Counter(units), gpus, 0, family.to_core)
+        usage = self._usage_at_last(counts, filled_racks(hb, domains))
         return usage._replace(uses=frozenset(map(product_name, units)))
 
     def _open_families(self, menu: SizeMenu, selection: Selection) -> None:
@@ -311,9 +300,8 @@ class IslandMenu:
                 radix = caged.at(tier).radix
                 units["switch", attachment.at(tier).name] += ceil_ratio(ports + links, radix)
                 ports = links
-        racks = 0 if family.hb.racks is None else least_racks(family.domains, family.hb.racks)
         counts = UnitCounts(units, family.gpus, installed - family.gpus, family.to_core)
-        return self._usage_at_last(counts, racks)
+        return self._usage_at_last(counts, filled_racks(family.hb, family.domains))
 
     def _usd(self, usage: Usage) -> float:
         """What is taken in the last phase in which there is training costs at list prices."""
@@ -361,7 +349,8 @@ class IslandMenu:
         """
         for island in chain.from_iterable(self._in_time(menu, selection)):
             if not self._grows:
-                for islands in self._in_time(menu, partial(self._may_beat, island.usage)):
+                may_beat = partial(self._rivals.beats, island=island.usage)
+                for islands in self._in_time(menu, may_beat):
                     for better in islands:
                         self._rivals.add(better.usage)
                         yield better
@@ -370,9 +359,6 @@ class IslandMenu:
             if not self._rivals.beat(island.usage):
                 self._rivals.add(island.usage)
                 yield island
-
-    def _may_beat(self, island: Usage, least: Usage) -> bool:
-        return self._rivals.beats(least, island)
 
     def _in_time(
         self, menu: SizeMenu, is_wanted: Callable[[Usage], bool]
@@ -465,7 +451,14 @@ class FloorPrices:
         self, by_site: Sequence[Mapping[Measure, int]], barred: frozenset[str]
     ) -> PriceFloors:
         """The floors at the prices of each site."""
-        attachments = [self._of_attachments(prices, barred) for prices in by_site]
+        attachments = [
+            sorted(
+                (usd * ROUNDED, number)
+                for number, attachment, ends in self._attachments
+                if (usd := self._of_network(prices, barred, attachment, ends)) < math.inf
+            )
+            for prices in by_site
+        ]
         domain_prices = [self._domain_price(prices, barred) * ROUNDED for prices in by_site]
         networks = [priced[0][0] if priced else math.inf for priced in attachments]
         return PriceFloors(min(domain_prices), min(map(add, domain_prices, networks)), attachments)
@@ -476,15 +469,6 @@ class FloorPrices:
         hbs = (self._price(prices, barred, f"hb {hb.name}") for hb in question.network.hb_domains)
         gpu = f"gpu {question.cluster.gpu.name}" if "gpu" in question.objective.include else ""
         return prices.get((last_phase, GPUS), 0) + min(hbs) + prices.get((last_phase, gpu), 0)
-
-    def _of_attachments(
-        self, prices: Mapping[Measure, int], barred: frozenset[str]
-    ) -> list[tuple[float, int]]:
-        prices_and_ids = (
-            (self._of_network(prices, barred, attachment, ends) * ROUNDED, number)
-            for number, attachment, ends in self._attachments
-        )
-        return sorted((usd, number) for usd, number in prices_and_ids if usd < math.inf)
 
     def _price(self, prices: Mapping[Measure, int], barred: frozenset[str], name: str) -> float:
         return math.inf if name in barred else prices.get((self._fleet.phases[-1], name), 0)

@@ -44,14 +44,10 @@ class Usage(NamedTuple):
     uses: frozenset[str]
 
 
-class UnitWorth(NamedTuple):
-    """What a unit of a product adds to the bill at most, saves at least, and draws, as whole
-    numbers of some unit.
-    """
-
-    added: int
-    saved: int
-    watts: int
+UnitWorth = tuple[int, ...]
+"""What a unit of a product adds to the bill at most, saves at least, and draws, as whole numbers of
+some unit.
+"""
 
 
 class UnbeatenIslands:
@@ -99,18 +95,18 @@ class UnbeatenIslands:
         for measure, count in rival.items():
             further_units = count - island.get(measure, 0)
             if further_units > 0:
-                worth = self._worths.get(measure)
-                if worth is None:
+                if measure not in self._worths:
                     return False
-                usd, watts = usd + further_units * worth.added, watts + further_units * worth.watts
+                added, _, w = self._worths[measure]
+                usd, watts = usd + further_units * added, watts + further_units * w
         if not usd and not watts:
             return True
         for measure, count in island.items():
             # of what the island has more, only that saves for sure which has a worth
             spared_units = count - rival.get(measure, 0)
             if spared_units > 0 and measure in self._worths:
-                worth = self._worths[measure]
-                usd, watts = usd - spared_units * worth.saved, watts - spared_units * worth.watts
+                _, saved, w = self._worths[measure]
+                usd, watts = usd - spared_units * saved, watts - spared_units * w
         return usd <= 0 and watts <= 0
 
 
@@ -131,6 +127,6 @@ def _worths(fleet: Fleet) -> dict[Measure, UnitWorth]:
             )
     scale = math.lcm(*(value.denominator for values in values_of.values() for value in values))
     return {
-        measure: UnitWorth(*(int(value * scale) for value in values))
+        measure: tuple(int(value * scale) for value in values)
         for measure, values in values_of.items()
     }
