@@ -271,9 +271,8 @@ def check_order(
         _unlisted(lenient_designs, bound, names[:rank])
         for rank, bound in enumerate(proven, start=1)
     ]
-    strict_designs = (
-        _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()
-    )  # all of them are near
+    # all of them are near
+    strict_designs = _feasible_below(instance, kind, highest, STRICT) if any(rivals) else ()
     for rank, (bound, undecided) in enumerate(zip(proven, rivals, strict=True), start=1):
         cheaper = _unlisted(strict_designs, bound, names[:rank])
         value = None if cheaper is None else float(cheaper.value)

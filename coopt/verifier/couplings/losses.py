@@ -57,9 +57,8 @@ def slowdown(family: DesignFamily, ports: Ports, part: Lost) -> float:
     left.
     """
     nics_off, attachment = nics_lost(family, ports, part), family.network
-    ports_off = (
-        attachment.nic_planes if part == "nic" else 1
-    )  # of each NIC; a leaf and a plane have one port of each
+    # of each NIC; a leaf and a plane have one port of each
+    ports_off = attachment.nic_planes if part == "nic" else 1
     of_gpu = None
     if part == "leaf" and family.takes_turns(ports.down):
         of_gpu = ceil_ratio(attachment.per_gpu, family.rails // family.leaf_block(ports.down)[0])

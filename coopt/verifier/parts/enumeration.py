@@ -47,9 +47,8 @@ SLACK = Fraction(ROUNDING)
 """By which share a rival has to be cheaper than a bound, a float whose last digits are rounded, and
 may be over a limit by the rounding of its sums alone.
 """
-SURELY = (
-    1 - 1e-12
-)  # where domains enough are whole for so much of the time, further spares change nothing
+# where domains enough are whole for so much of the time, further spares change nothing
+SURELY = 1 - 1e-12
 
 
 def fewest_spares(

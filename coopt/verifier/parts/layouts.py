@@ -89,9 +89,8 @@ def leaf_fillings(family: DesignFamily, network: Network, cage: int = 1) -> list
         fillings.add(_whole_blocks(family, split_ports(radix, over, cage)))
         for reserved in range(radix - 2 * cage + 1):  # two cages are left, as one faces one way
             down = _whole_blocks(family, split_ports(radix - reserved, over, cage))
-            core_links = (
-                reserved // family.core_module * family.core_module
-            )  # links in whole modules
+            # links in whole modules
+            core_links = reserved // family.core_module * family.core_module
             if (
                 core_links * leaf_count(family, down) * family.planes * family.copies
                 >= family.to_core
@@ -177,9 +176,8 @@ def leaf_uplinks(down: int, radix: int, network: Network, cage: int = 1) -> tupl
     of ports.
     """
     down_cages = ceil_ratio(down, cage)
-    limit = min(
-        down_cages, radix // cage - down_cages
-    )  # more uplinks than end points below would never be full
+    # more uplinks than end points below would never be full
+    limit = min(down_cages, radix // cage - down_cages)
     if network.ratios is not None:
         cages = {ceil_ratio(math.ceil(down / ratio), cage) for ratio in network.ratios}
     else:

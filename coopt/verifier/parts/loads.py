@@ -226,14 +226,12 @@ def _out_of_block(pattern: Pattern, start: int, end: int) -> RailValues[int]:
     if pattern.shape == "trees":
         return RailValues(_edges_cut(pattern, start, end), 0, 0, 0, 0)
     counts = [0] * len(RailValues._fields)
-    last_inside = (
-        end - stride * pattern.far
-    )  # the domains of a ring before that one send to others of this part
+    # the domains of a ring before that one send to others of this part
+    last_inside = end - stride * pattern.far
     domain = max(start, last_inside) if pattern.shape == "ring" else start
     while domain < end:
-        run = range(
-            domain, min(end, domain // stride * stride + stride)
-        )  # all of them send equally far
+        # all of them send equally far
+        run = range(domain, min(end, domain // stride * stride + stride))
         for rail_kind, targets in enumerate(partners(pattern, domain)):
             counts[rail_kind] += len(run) - _staying(
                 run, [target - domain for target in targets], start, end
@@ -392,9 +390,8 @@ def most_flows(pattern: Pattern, senders: Senders, layout: LeafLayout, leaves: i
     for switch in holdings(layout, senders, leaves):
         out = into = 0
         for start, end, rails, opening, closing in switch:
-            flows = outgoing(
-                pattern, start % block, end - start // block * block
-            )  # blocks are alike
+            # blocks are alike
+            flows = outgoing(pattern, start % block, end - start // block * block)
             out += (
                 rails * flows.any_rail
                 if is_uniform

@@ -267,10 +267,11 @@ class Timings:
         self, family: DesignFamily, index: int, bound_s: float, wait_s: float
     ) -> Iterator[tuple[float, PlacedWork]]:
         clock, speed = self.clocks[index], _undisturbed(family)
+        # whatever the domains
         key, turned = (
             (index, speed, family.active, family.rooms is None),
             family.charges_loads,
-        )  # whatever the domains
+        )
         times = self._placed_times.setdefault(key, PlacedTimes(clock.workload, family, speed))
         for compute_s, quick_work in self._quick(family.gpus, index, bound_s):
             # the quickest compute comes first, so that all that follow take longer

@@ -78,9 +78,8 @@ class Terms:
         if fleet.kind == "capex":
             return Fraction()
         if fleet.kind == "power":
-            return Fraction(
-                phase == fleet.phases[-1]
-            )  # the objective is the power of all that stands in the end
+            # the objective is the power of all that stands in the end
+            return Fraction(phase == fleet.phases[-1])
         terms = objective_at(fleet.question, site)
         per_kwh = decimal(terms.usd_per_kwh) * decimal(fleet.price_factor(phase, "energy"))
         return decimal(fleet.years(phase)) * 8760 / 1000 * decimal(terms.pue) * per_kwh

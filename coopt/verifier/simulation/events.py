@@ -316,9 +316,8 @@ def _split(classes: list[int], signatures: Mapping[int, Hashable]) -> list[int]:
     for name, parts in by_class.items():
         part_list = list(parts.values())
         if sum(map(len, part_list)) == sizes[name]:
-            part_list.remove(
-                max(part_list, key=len)
-            )  # the largest part keeps the name of the class
+            # the largest part keeps the name of the class
+            part_list.remove(max(part_list, key=len))
         for part in part_list:
             for member in part:
                 classes[member] = next_name

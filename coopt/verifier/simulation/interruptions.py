@@ -93,11 +93,12 @@ def _span_s(terms: RunTerms, work_s: float) -> float:
 NO_CHECKPOINTS_S = 1e300  # between them: none falls into any run, and its product with 0 is 0
 MOST_EVENTS, FEWEST_RUNS, MOST_RUNS = 1_000_000, 50, 400
 DEVIATIONS = 4.0  # of a share of drawn runs, within which it is as good as promised
+# how far laws of many and of few failures may be from a normal law
 MANY_FAILURES, SKEW, ROUGH_SKEW = (
     25,
     0.03,
     0.12,
-)  # how far laws of many and of few failures may be from a normal law
+)
 
 
 def check_promises(ledger: Ledger, availability: Availability, part: CountedPart, gpu: Gpu) -> None:

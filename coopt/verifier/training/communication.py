@@ -426,9 +426,8 @@ def pipeline_waits(p: int, v: int, m: int) -> PipelineHops:
     met = 2 if p == 3 else turns + 1
     if p % 2 == 0:
         return PipelineHops(hops, filling, hops - turns * (p - 1) + 1, filling + 1, met)
-    hops += (turns - 1) * (
-        2 * v * p / (p - 1) - 2
-    )  # one stage of an odd ring has nobody to exchange with
+    # one stage of an odd ring has nobody to exchange with
+    hops += (turns - 1) * (2 * v * p / (p - 1) - 2)
     return PipelineHops(hops, filling, hops - m + 2, filling + 2, met)
 
 

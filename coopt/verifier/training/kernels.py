@@ -297,9 +297,8 @@ def fused_s(
 ) -> float:
     """Seconds of one fused attention kernel alone: its waves, the last of them half full."""
     longest = work.most_keys + kernel.start
-    blocks = (
-        work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest
-    )  # of the longest
+    # of the longest
+    blocks = work.heads * work.queries / FUSED_BLOCK * (work.mean_keys + kernel.start) / longest
     # the last wave is half full on average, and the shortest kernel still waits for its longest
     # block
     waves = max(blocks / machine.layers.processors, 0.5) + 0.5
