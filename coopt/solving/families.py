@@ -164,7 +164,12 @@ class CountedNetworks:
 
     def table(self, space: Space, check: Callable[[], None]) -> CountedTable:
         """Every family of all sites of a question; `check` is called for each that is listed."""
-        key = network_key(Market(instance=space.instance)), space.links, values_at(space)
+        # of equal optics the cheapest is taken
+        optics = [
+            (space.optic_values(one), one.usd, one.w) for one in space.instance.network.optics
+        ]
+        market = network_key(Market(instance=space.instance))
+        key = market, space.links, space.measures, tuple(optics)
         if key not in self._tables:
             networks = tuple(
                 one for site in space.all_sites() for one in self.families(space, *site, check)
@@ -245,11 +250,6 @@ class CountedNetworks:
 @lru_cache(maxsize=4)  # each may be long
 def _networks_of(unpriced: Hashable) -> CountedNetworks:
     return CountedNetworks()
-
-
-def values_at(space: Space) -> Hashable:
-    """What prices decide of which networks there are: what optics are compared by."""
-    return space.measures, tuple(map(space.optic_values, space.instance.network.optics))
 
 
 def every_family(

@@ -208,13 +208,11 @@ class ListedIslands:
         return answer
 
 
-def question_key(instance: Instance, *, priced: bool = True) -> Hashable:
+def question_key(instance: Instance) -> Hashable:
     """Return all of a question but its workloads, its solver, and the numbers of its limits: what
-    is limited decides which islands are compared, and not by how much. Where it is not `priced`,
-    prices are left out, and with them the objective.
+    is limited decides which islands are compared, and not by how much.
     """
     unlisted = {"workload", "name", "description", "solver", "limits"}
-    unlisted |= set() if priced else {"objective", "network", "cluster", "existing"}
     question = instance.model_dump(mode="json", exclude=unlisted)
     for site in question["site"]:
         site["power_mw"] = None
@@ -222,8 +220,7 @@ def question_key(instance: Instance, *, priced: bool = True) -> Hashable:
         phase["workloads"] = None
     question["sharing"]["most_products"] = [*instance.sharing.most_products.given]
     # the GPU itself, since JSON omits its margin of memory
-    rest = instance.cluster.gpu if priced else network_key(Market(instance=instance))
-    return json.dumps(question), (*instance.limits.given,), rest
+    return json.dumps(question), (*instance.limits.given,), instance.cluster.gpu
 
 
 def list_options(

@@ -25,7 +25,6 @@ from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScena
 from coopt.plan.schema import Plan
 from coopt.solving.days import fastest_on
 from coopt.solving.driver import Drive, answered, claim_of, ending, infeasible, unknown
-from coopt.solving.families import repriced
 from coopt.solving.fleet.cheapest import without_foresight
 from coopt.solving.fleet.listing import Listed, SlotOptions, islands_listed, listed_at, numbers_of
 from coopt.solving.fleet.parts import scaled, subset, useful
@@ -294,7 +293,6 @@ def _parts(instance: Instance, one: Placed, stock: Counter[tuple[str, str]]) -> 
         question = question_on(instance, family.hb.name)
         asked = workloads_named(phases_of(question)[t], slot.workloads)
         year, terms = instance.years[t], electricity_of(instance.objective, site)
-        (family,) = repriced(question, [family])
         cost = part_cost(question, terms, family, uplinks, stock)
         yield Part(
             name=part_name(slot, year),

@@ -30,9 +30,8 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.optics import links_to_core
-from coopt.network.space import Space, families
+from coopt.network.space import families
 from coopt.solving.days import in_days
-from coopt.solving.families import values_at
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
@@ -101,8 +100,6 @@ def list_paths(
 ) -> Listing:
     """Every island that meets the bounds of some workloads in all phases, also after each loss.
 
-    Networks are those of questions at other prices, with products at the prices of the first.
-
     Parameters
     ----------
     instance
@@ -118,12 +115,9 @@ def list_paths(
     prune
         The paths that may win of some chains; none where every path may.
     """
-    asked, labour = asked_in(instance, names), _pays_labour(instance)
+    asked = asked_in(instance, names)
     trained = tuple((t, question.workload) for t, question in asked.items())
-    values = values_at(Space(instance=instance, measures=measures))
-    # where racks have power decides how long cables are
-    question = question_key(instance, priced=instance.network.cables == "hall")
-    key = question, trained, tuple(losses.items()), values, labour
+    key = question_key(instance), trained, tuple(losses.items()), measures
     served = listed.long_list(key, lambda: _served(instance, asked, losses, measures, check))
     return _with_paths(instance, served, check, prune)
 
