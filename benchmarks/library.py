@@ -131,7 +131,7 @@ def _by(found: coopt.Certificate) -> str:
         return "the solver"
     cases = found.reasons.get("cases")
     by = "every design priced" if cases is None else f"a proof of {cases} cases"
-    by = "a proof of lengths" if "ranges of paces" in found.reasons else by
+    by = "a proof of lengths" if "ranges of communication speeds" in found.reasons else by
     return "every ring, rate and division" if "rings" in found.reasons else by
 
 
