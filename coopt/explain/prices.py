@@ -143,7 +143,8 @@ def _listed(
     """Every product that an instance lists, its price or power, and the instance with another."""
     keys, key = (WATTS, "w") if watts else (USD, "usd")
     for table, kind in KINDS.items():
-        for place, entry in enumerate(getattr(instance.network, table)):
+        drawing = table != "fibre" or not watts
+        for place, entry in enumerate(getattr(instance.network, table) if drawing else ()):
             name = keys.get(table, key)
             yield (kind, entry.name), getattr(entry, name), partial(_with_price, table, place, name)
     for gpu in instance.cluster.kinds:

@@ -101,6 +101,13 @@ def test_fibre_that_does_not_suffice_is_refused(changes, why) -> None:
         question(0, **asked)
 
 
+def test_a_plan_of_least_power_is_explained_beside_fibre_that_draws_none() -> None:
+    asked = {"fibre": "os2-mtp-8", "optics": "400g-dr4", "nics": "cx7-400g", "nic_planes": 1, "switches": "51t"}
+    found = coopt.explain(question(0, **asked))
+    assert found.status == "optimal"
+    assert {one.unit for one in found.prices} == {"W"}
+
+
 def test_fibre_of_a_design_needs_a_hall(tmp_path) -> None:
     file = tmp_path / "design.toml"
     file.write_text(f'{DESIGN}domains = 2\nfabric = "clos"\nfibre = "os2-mtp-8"\ntiers = [{{ ports = 8 }}]\n', "utf-8")
