@@ -23,7 +23,7 @@ from typing import NamedTuple
 from coopt.instance.couplings import Limits, Site, Wan
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.instance.texts import exact_amount
+from coopt.instance.texts import alternatives, exact_amount, that_hold
 from coopt.instance.variants import after_a_loss
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.rivals import (
@@ -475,18 +475,25 @@ def check_sites_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check bound and infeasibility by every ring, slowest rate and division into shares, where
     networks are few.
 
-    Limits of all sites together are not counted: where there are some, what is found below a bound
-    may break them and refutes nothing. It takes longest, and is left out where something else is
-    wrong.
+    Limits of all sites together are not counted, nor are interruptions but those of GPUs and hosts:
+    where there are some, what is found below a bound may break them or be late, and refutes
+    nothing. It takes longest, and is left out where something else is wrong.
     """
     kind = plan.objective.kind
+    # what rings that are listed for a bound need not keep
+    misses = that_hold(
+        {
+            "exceeds a limit on all sites together": instance.limits != Limits(),
+            "is late with its interruptions": at_best(instance) != instance,
+        }
+    )
 
     def find(bound: float, margin: float) -> Counterexample | None:
         value = SitesBound(instance, kind, bound, margin, MOST_NETWORKS).least
-        if value is None or instance.limits == Limits():
+        if value is None or not misses:
             return counterexample(kind, value)
         text = f"a ring of sites at {exact_amount(kind, float(value))} is not ruled out: that it"
-        text += f" exceeds a limit on all sites together rests on {SOLVERS_WORD}"
+        text += f" {alternatives(misses)} rests on {SOLVERS_WORD}"
         return Counterexample(text, float(value), is_open=True)
 
     if may_check_bound(ledger, plan):

@@ -15,7 +15,7 @@ from coopt.verifier.checks.verdict import LENIENT, ROUNDING, SOLVERS_WORD, STRIC
 
 class Counterexample(NamedTuple):
     """What is feasible and worth less than a bound, in words, and its value; where it `is_open`
-    whether it breaks a limit, it refutes nothing.
+    whether it breaks a limit or is late, it refutes nothing.
     """
 
     text: str

@@ -162,3 +162,14 @@ def test_most_answers_at_several_sites_are_proven() -> None:
     assert sum(plan.status == "optimal" for plan in plans) >= 5
     assert any(len(plan.parts) == 2 for plan in plans)
     assert any(run.uptime.pace < 1 for plan in plans for part in plan.parts for run in part.workloads)
+
+
+def test_a_bound_that_only_interruptions_lift_is_not_refuted() -> None:
+    """Without those of networks there is a cheaper ring, which misses its days with them."""
+    instance = interrupted_sites(8)
+    plan, least = coopt.solve(instance), _least(instance)
+    assert plan.objective.bound < least == plan.objective.value
+    lifted = plan.objective.model_copy(update={"bound": least, "gap": 0.0})
+    verdict = coopt.verify(instance, plan.model_copy(update={"objective": lifted, "status": "optimal"}))
+    assert verdict.accepted
+    assert any("is late with its interruptions" in str(check) for check in verdict.checks)
