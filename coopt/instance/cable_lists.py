@@ -88,7 +88,9 @@ class CableList:
                 f" cable: {len(uncabled)} of {counted(len(servers), 'HB domain')}), needs cables to"
                 " switches, or to be left out"
             )
-        need = "one product, and those with NICs of another rate as islands beside it"
+        need = (
+            "one product (servers whose NICs have another rate can be planned as islands beside it)"
+        )
         self.hb_domain = self._single(servers, models, "HB domains", need)
         self.size, self.servers = hb_domains[self.hb_domain], servers
         self._check_ports()

@@ -242,8 +242,9 @@ def _in_pods(design: dict[str, Any], fill: dict[str, Any], origin: str) -> dict[
     if rest or not unit or domains % unit:
         raise InstanceError(
             f"{origin}: leaves have {fabric['pod_bundle']} links to each spine of their pods, which"
-            f" [[existing]] can describe only of pods that divide the {domains:,} HB domains,"
-            " needs such a plan, or one without pod_bundles"
+            f" [[existing]] can describe only where all pods have equally many of the {domains:,}"
+            " HB domains, and these whole, needs such a plan, or one made with"
+            " network.pod_bundles = 1"
         )
     return {**fill, "unit_domains": unit, "pod": "unit"}
 

@@ -289,7 +289,8 @@ def _notes(design: PublishedDesign, ends: tuple[CableEnds, ...]) -> Iterator[str
         if end.optic is not None:
             modules[end.optic, end.in_module] += end.modules
     if not design.fibre:
-        yield from splitting_notes((*module, count) for module, count in modules.items())
+        keys = "fibre" if design.hall else "fibre and hall"
+        yield from splitting_notes(((*module, count) for module, count in modules.items()), keys)
 
 
 def designs_bill(name: str, designs: Iterable[PublishedDesign], file: str) -> NetworksBill:

@@ -137,10 +137,14 @@ def order_notes(
     rate = link_gbit_s(instance, design)
     names = {name for tier in design.fabric.tier for name in tier.optics}
     modules = {name: count for hall in halls for name, count in hall.modules.items()}
+    may_list = not instance.several_networks and not instance.existing
     yield from splitting_notes(
-        (optic, optic.links_of(rate), modules.get(optic.name))
-        for optic in instance.network.optics
-        if rate and optic.name in names and not instance.network.fibre
+        (
+            (optic, optic.links_of(rate), modules.get(optic.name))
+            for optic in instance.network.optics
+            if rate and optic.name in names and not instance.network.fibre
+        ),
+        "network.fibre" if may_list else "",
     )
 
 

@@ -205,9 +205,12 @@ def _catalog_modules(cage_gbit_s: float, ports_per_module: int, optics: Sequence
     return f" (in the catalog: {both(names)})" if names else ""
 
 
-def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterator[str]:
+def splitting_notes(
+    modules: Iterable[tuple[Optic, int, int | None]], keys: str = ""
+) -> Iterator[str]:
     """Which modules carry so many links that one connector has to serve several of them, and how
-    many there are, as far as that is known, where no fibre is listed that is in the bill.
+    many there are, as far as that is known, where no fibre is listed that is in the bill; `keys`
+    would list it.
     """
     ends = [
         (
@@ -223,8 +226,8 @@ def splitting_notes(modules: Iterable[tuple[Optic, int, int | None]]) -> Iterato
         known = (one for one in entries("fibre").values() if isinstance(one, Fibre))
         prices = [one.usd for one in known if one.links > 1]
         yield (
-            f"Fibres split, but the bill has no splitters: it takes {both(ends)}, at"
-            f" ${min(prices):g} to ${max(prices):g} each (set network.fibre)."
+            f"Fibres split, but the bill has no splitters: the network needs {both(ends)}, at"
+            f" ${min(prices):g} to ${max(prices):g} each{f' (set {keys})' if keys else ''}."
         )
 
 

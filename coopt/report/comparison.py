@@ -125,6 +125,8 @@ def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     """Switches and optics alone, as studies of rail-only networks quote them; empty where there is
     no difference.
     """
+    has_fibre = any(item.kind == "fibre" for item in cost.items)
+    products = "switches, optics and fibre" if has_fibre else "switches and optics"
     plan_usd, baseline_usd = (
         sum(item.usd for item in c.items if item.kind in ("switch", "optics", "fibre"))
         for c in (cost, baseline_cost)
@@ -134,7 +136,7 @@ def network_sentence(cost: Cost, baseline_cost: Cost) -> str:
     change = "less" if plan_usd <= baseline_usd else "more"
     share = words.percent(abs(baseline_usd - plan_usd) / baseline_usd)
     return (
-        f"The plan's switches and optics alone cost {words.money(plan_usd)}, {share} {change} than"
+        f"The plan's {products} alone cost {words.money(plan_usd)}, {share} {change} than"
         f" the {words.money(baseline_usd)} of the full-bandwidth network."
     )
 

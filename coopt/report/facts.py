@@ -305,7 +305,8 @@ def uptime_text(uptime: Uptime) -> str:
         else ""
     )
     ports = (
-        f"; some NIC port or channel has no link {words.percent(uptime.port_out)} of the time"
+        "; some NIC port or channel between sites has no link"
+        f" {words.percent(uptime.port_out)} of the time"
         if uptime.port_out
         else ""
     )

@@ -536,22 +536,23 @@ def site_disagreements(instance: Question) -> Iterator[str]:
 
 def _interrupted_together(instance: Question, availability: Availability) -> Iterator[str]:
     """Yield complaints about failures of one model at several sites that are not counted there."""
+    spare_domains, planes = availability.spare_domains or (), instance.network.nic_planes
     yield from broken(
         *(
             (
                 asked,
-                f"{key}: is not supported with [availability] where several sites train one model,"
+                f"{key}: is not supported where several sites train one model with [availability],"
                 f" needs {need}",
             )
             for key, need, asked in (
                 (
-                    "availability.spare_domains",
-                    "one number of domains that stand by at each",
-                    len(availability.spare_domains or ()) > 1,
+                    f"availability.spare_domains = {numbers(spare_domains)}",
+                    "one number, of domains that stand by at each site",
+                    len(spare_domains) > 1,
                 ),
                 (
-                    "availability.confidence",
-                    "days that are met on average",
+                    f"availability.confidence = {availability.confidence}",
+                    "to be left out (days are kept on average)",
                     availability.confidence is not None,
                 ),
                 (
@@ -559,7 +560,7 @@ def _interrupted_together(instance: Question, availability: Availability) -> Ite
                     "links that do not flap",
                     availability.rates.flap.at("high") > 0,
                 ),
-                ("network.nic_planes", "NICs with one port", max(instance.network.nic_planes) > 1),
+                (f"network.nic_planes = {numbers(planes)}", "1", max(planes) > 1),
             )
         )
     )

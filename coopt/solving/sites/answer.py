@@ -91,8 +91,9 @@ MODEL = FORMULATIONS["ring"]
 
 
 TOO_OFTEN = (
-    "availability: no choice of sites was found that keeps the days with its interruptions, and"
-    " none is ruled out: needs more days (workload.train_days) or fewer failures"
+    "availability: no choice of sites was found that trains within its days with its failures, and"
+    " not all are ruled out; more days (workload.train_days), more availability.spare_domains or"
+    " fewer failures may help"
 )
 TRIES = 8
 """Searches for networks that are in time with what interrupts them."""
@@ -108,9 +109,11 @@ def sites_plan(run: Run) -> Plan:
     for number in range(TRIES):
         found = _cheapest(replace(run, instance=within_shares(run.instance, shares)))
         if isinstance(found, Plan):
-            if number:
+            if number == 0:
+                return found.model_copy(update={"instance": identity(run.instance)})
+            if found.status == "infeasible":
                 break
-            return found.model_copy(update={"instance": identity(run.instance)})
+            return unknown(run, found.stop_reason, bound)
         bound = found.bound if number == 0 else bound
         uptimes = uptimes_of(run.instance, availability, chosen(found))
         if all(

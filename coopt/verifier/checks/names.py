@@ -97,7 +97,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("levels", "the plan describes each tier once, from the leaves up"),
     (
         "leaf-domains",
-        "leaves take turns in rails only in what stands, in those of as many HB domains",
+        "only in a network that stands do leaves take turns in the rails of some HB domains, in"
+        " those of as many as there",
     ),
     ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
     (

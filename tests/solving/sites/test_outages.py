@@ -130,7 +130,7 @@ def test_days_at_several_sites_are_kept_with_all_failures_of_all(seed: int) -> N
     assert coopt.verify(instance, plan).accepted
     if plan.cost is None:
         assert math.isinf(least)
-        assert plan.status == "infeasible" or "needs more days" in plan.explanation[0]
+        assert plan.status == "infeasible" or "more days" in plan.explanation[0]
         return
     assert plan.objective.bound * (1 - 1e-9) <= least <= plan.objective.value * (1 + 1e-9)
     uptimes = {(run.uptime.goodput, run.uptime.pace, run.bound_s) for part in plan.parts for run in part.workloads}
@@ -153,7 +153,7 @@ def test_what_is_not_counted_at_several_sites_is_refused(changes: dict[str, Any]
     table = interrupted_sites(0).model_dump(mode="json", by_alias=True, exclude_none=True)
     for key, values in changes.items():
         table[key] |= values
-    with pytest.raises(coopt.InstanceError, match=rf"{named}: is not supported with \[availability\] where several"):
+    with pytest.raises(coopt.InstanceError, match=rf"{named}.*: is not supported where several"):
         coopt.load(table)
 
 
