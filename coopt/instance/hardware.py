@@ -458,9 +458,9 @@ class Optic(Entry):
         Name | None,
         Field(
             description=(
-                "what each pair of its fibres carries, as '100gbase-dr', from the rate of a pair"
-                " on (without one, a link has one pair): modules that say the same may be two ends"
-                " of a link; else both have it"
+                "what each pair of its fibres carries, its rate first, as '100gbase-dr' (without a"
+                " rate a link has one pair): modules that say the same may be two ends of a link;"
+                " what says nothing is at both"
             )
         ),
     ] = None

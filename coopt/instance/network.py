@@ -392,8 +392,9 @@ class Network(Table):
         Literal["ratio", "any"],
         Field(
             description=(
-                "three tiers: ports up of aggregation switches: as the whole ratio asks for that"
-                " splits their ports, or more; any: or as few as the largest ratio allows"
+                "ports up of aggregation switches of three tiers: as many as a whole ratio of ports"
+                " down to up asks for, or more (ratio), or besides as few as the largest ratio"
+                " allows (any)"
             )
         ),
     ] = "ratio"
