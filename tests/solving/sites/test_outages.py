@@ -17,6 +17,7 @@ from coopt.instance.variants import local_question
 from coopt.network.family import Family, levels
 from coopt.network.parts import bill, total
 from coopt.network.space import families
+from coopt.solving.sites import answer
 from tests.conftest import question, switch
 from tests.solving.sites.oracle import _least_s, _rings, _wait_s, _weighed
 
@@ -155,6 +156,20 @@ def test_what_is_not_counted_at_several_sites_is_refused(changes: dict[str, Any]
         table[key] |= values
     with pytest.raises(coopt.InstanceError, match=rf"{named}.*: is not supported where several"):
         coopt.load(table)
+
+
+def test_a_search_that_runs_out_of_time_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The days are not to blame where the second search, with the failures of the first answer, is cut short."""
+    first = answer._cheapest
+
+    def cut_short(run: Any) -> Any:
+        monkeypatch.setattr(answer, "_cheapest", lambda run: answer.unknown(run, "time limit"))
+        return first(run)
+
+    monkeypatch.setattr(answer, "_cheapest", cut_short)
+    plan = coopt.solve(interrupted_sites(0))
+    assert (plan.status, plan.stop_reason, plan.explanation) == ("unknown", "time limit", ())
+    assert plan.objective.bound > 0
 
 
 def test_most_answers_at_several_sites_are_proven() -> None:
