@@ -250,15 +250,13 @@ def length_notes(instance: Instance, networks: Networks) -> Iterator[str]:
     costs, kind = costs_by_length(instance, networks), instance.objective.billed
     if costs is None:
         return
-    if costs.saved(kind) > LEAST_SAVED * sum(cost.of(kind) for cost in costs.now):
-        change = (
-            words.power(costs.saved("power"))
-            if kind == "power"
-            else words.money(costs.saved("capex"))
-        )
+    saved = costs.saved(kind)
+    if saved > LEAST_SAVED * sum(cost.of(kind) for cost in costs.now):
+        change = f"draw {words.power(saved)}" if kind == "power" else f"cost {words.money(saved)}"
+        counted = " with electricity" if kind == "tco" else ""
         yield (
             "Some cables of the hall are shorter than network.link_reach_m. Chosen by their"
-            f" lengths, all cables take {change} less (network.{costs.change})."
+            f" lengths, all cables {change} less{counted} (network.{costs.change})."
         )
 
 

@@ -272,7 +272,7 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_with_the_key() -> None:
     assert then.capex_usd == plan.cost.capex_usd - 512 * 400
     assert best.cost.capex_usd <= then.capex_usd
     (note,) = _found(instance, "hall")
-    assert "take $205 k less (network.cables = 'hall')" in note
+    assert "cost $205 k less (network.cables = 'hall')" in note
     assert not _found(laid, "hall")
     told = ask(**changes, network__link_reach_m=[50.0, 100.0, 500.0])
     assert "link_reach_m" in _found(told, "hall")[0]
@@ -291,7 +291,7 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_of_islands() -> None:
     best = coopt.solve(Instance.model_validate(table | {"workload": asked}).having(network={"cables": "hall"}))
     assert best.cost.capex_usd <= plan.cost.capex_usd - costs.saved("capex") < plan.cost.capex_usd
     (note,) = [note for note in remarks(instance, plan) if "hall" in note]
-    assert "take $410 k less (network.cables = 'hall'" in note
+    assert "cost $410 k less (network.cables = 'hall'" in note
 
 
 def test_what_shorter_tiers_save_is_told_of_networks_that_grow() -> None:
