@@ -219,13 +219,14 @@ def _leaf_note(design: Design) -> str:
     left = words.counted(others, "rail")
     nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by
     ends = design.hb_domain.size * fabric.nic.per_gpu * fabric.nic.ports_in_plane
-    # Where each port of a domain has leaves of its own, those of a NIC lead to several of them.
+    # Where each port of a domain has leaves of its own, or ports take turns in those of some
+    # domains, those of a NIC lead to several of them.
+    of_rail = ends * ports * -(-design.hb_domain.count // fabric.tier[0].down_ports)
     apart = (
         fabric.nic.ports_in_plane > 1
         and fabric.tiers > 1
         and fabric.kind != "clos"
-        and fabric.tier[0].switches
-        == ends * ports * -(-design.hb_domain.count // fabric.tier[0].down_ports)
+        and (fabric.leaf_domains > 0 or fabric.tier[0].switches == of_rail)
     )
     # Where all NICs of a domain hang on one leaf, its loss cuts the whole domain off.
     on_one_leaf = (

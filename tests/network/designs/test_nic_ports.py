@@ -11,6 +11,7 @@ import coopt
 from coopt.network.cabling import cables
 from coopt.network.failures import losses
 from coopt.network.standing import standing_family
+from coopt.report.building import leaf_notes
 from coopt.report.cabling import WRITERS
 from coopt.report.csv_files import ranks_csv
 from tests.changes import with_part
@@ -122,6 +123,8 @@ def test_a_leaf_stops_nics_that_have_both_ports_on_it(keys, aborts):
     plan = coopt.solve(instance)
     (leaf,) = (fault for fault in coopt.faults(instance, plan).faults if fault.part == "leaf switch")
     assert (leaf.effect == "stops" or leaf.restarts) is aborts
+    (said,) = leaf_notes([plan.design])
+    assert ("needs no restart" in said) is not aborts
 
 
 def _taking_turns(seed):
