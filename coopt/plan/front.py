@@ -18,7 +18,7 @@ from coopt.plan.parts import Cost, Design, Record, WorkloadPlan
 from coopt.plan.schema import Alternative, InstanceId, ObjectiveClaim, Plan, check_matplotlib
 
 FrontStop = Literal[
-    "whole front", "all requested points", "infeasible", "time limit", "interrupted"
+    "whole front", "all requested points", "infeasible", "time limit", "interrupted", "not proven"
 ]
 
 

@@ -75,7 +75,7 @@ class _Sweep:
             kind=instance.objective.billed,
             points=tuple(sorted(self.points, key=lambda point: point.pace)),
             size=self.size,
-            complete=stop_reason not in ("time limit", "interrupted"),
+            complete=stop_reason not in ("time limit", "interrupted", "not proven"),
             stop_reason=stop_reason,
             explanation=explanation,
             over=(self.reading,) if self.reading else self.moving or (),
@@ -186,9 +186,9 @@ def pareto(
             # the callback may be what was interrupted
             sweep.run.on_progress, stop, explanation = None, "interrupted", ()
         except (StoppedError, UnprovenError) as stopped:
-            stop = "interrupted" if str(stopped) == "interrupted" else "time limit"
-            known = str(stopped) in ("interrupted", "time limit")
-            explanation = () if known else (f"A plan was not proven: {stopped}.",)
+            known: tuple[FrontStop, ...] = ("time limit", "interrupted", "not proven")
+            stop = next((one for one in known if one == str(stopped)), "not proven")
+            explanation = () if stop == str(stopped) else (f"A plan was not proven: {stopped}.",)
         return sweep.front(stop, explanation)
 
     has_bounds = all(workload.bounded for workload in instance.workload)

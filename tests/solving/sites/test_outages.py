@@ -188,3 +188,8 @@ def test_a_bound_that_only_interruptions_lift_is_not_refuted() -> None:
     verdict = coopt.verify(instance, plan.model_copy(update={"objective": lifted, "status": "optimal"}))
     assert verdict.accepted
     assert any("is late with its interruptions" in str(check) for check in verdict.checks)
+
+
+def test_a_front_whose_plans_interruptions_leave_open_says_so() -> None:
+    front = coopt.pareto(interrupted_sites(8))
+    assert (front.stop_reason, front.complete) == ("not proven", False)
