@@ -14,7 +14,7 @@ from functools import cache
 from itertools import combinations
 from pathlib import Path
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PLACE = Path(__file__).parent / "measured.json"
 TWICE = 2.0
@@ -78,11 +78,16 @@ class Practice(NamedTuple):
 
     def phrase(self, *names: str) -> str:
         """Return properties in words: `on b300 with EP across HB domains`."""
-        told = self._asdict() | {
-            "architecture": PLURALS[self.architecture],
-            "experts_across": "with" if self.experts_across else "without",
-        }
-        return " ".join(PHRASES[name].format(told[name]) for name in names)
+        return " ".join(in_words(name, getattr(self, name)) for name in names)
+
+
+def in_words(name: str, value: Any) -> str:
+    """Return a property of a run in words: `with EP across HB domains`."""
+    if name == "architecture":
+        value = PLURALS[value]
+    elif name == "experts_across":
+        value = "with" if value else "without"
+    return PHRASES[name].format(value)
 
 
 class MeasuredPractice(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import runpy
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ import pytest
 
 import coopt
 from coopt.instance.catalog import entries
-from coopt.instance.evidence import PLACE, Practice, error_of, measured, nearest_runs, outside
+from coopt.instance.evidence import PLACE, Practice, differences, error_of, measured, nearest_runs, outside
 from coopt.plan.parts import NearestRun
+from coopt.verifier.parts.evidence import _fault_of_nearest, _outside
 from tests.changes import with_part
 from tests.conftest import ask
 
@@ -123,3 +125,15 @@ def test_the_verifier_works_margins_out_anew(share: float) -> None:
     moved = instance.having(workload=(workload.with_margin(share * workload.time_margin),))
     failing = {check.name for check in coopt.verify(moved, coopt.solve(moved)).checks if not check.ok}
     assert failing == {"time-margin"}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_runs_are_named_as_the_verifier_names_them(seed: int) -> None:
+    """Every property of a run differs in some draw: the words of each were once of two minds."""
+    draw, runs = random.Random(seed), [one.practice for one in measured().runs]
+    drawn = [Practice(*(getattr(draw.choice(runs), name) for name in Practice._fields)) for _ in range(60)]
+    for own in drawn:
+        named = [NearestRun(id=run.id, differs=differences(own, run.practice)) for run in nearest_runs(own)]
+        assert _fault_of_nearest(tuple(own), named) == ""
+        assert _outside(tuple(own)) == outside(own)
+        assert _fault_of_nearest(tuple(own), [*named[:1], named[1].model_copy(update={"differs": ("else",)})])

@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from coopt.instance.catalog import ModelError, entries
+from coopt.instance.evidence import in_words
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
@@ -33,25 +34,6 @@ PROPERTIES = (
 )
 Run = tuple[Any, ...]
 """The values of `PROPERTIES` of one run."""
-TEXTS = (
-    "of {}",
-    "on {} GPUs",
-    "in {}",
-    "on {}",
-    "by {}",
-    "with CUDA graphs: {}",
-    "with EP {} HB domains",
-    "with micro-batches of {}",
-    "on {:,} GPUs",
-)
-TOLD = {
-    "dense": "dense models",
-    "mixture of experts": "mixtures of experts",
-    "hybrid": "hybrids with Mamba-2",
-    False: "inside",
-    True: "across",
-}
-"""Values that are told otherwise; the last ones of booleans alone, as 1 equals True."""
 TIMED_BY = (
     "generation",
     "bf16_tflop_s",
@@ -102,8 +84,7 @@ def _compared(own: Run) -> tuple[Compared, ...]:
 
 
 def _words(run: Run, places: Sequence[int]) -> str:
-    values = [TOLD.get(run[i], run[i]) if i in (0, 6) else run[i] for i in places]
-    return " ".join(TEXTS[i].format(value) for i, value in zip(places, values, strict=True))
+    return " ".join(in_words(PROPERTIES[i], run[i]) for i in places)
 
 
 def _catalog_gpus() -> list[Gpu]:
