@@ -87,16 +87,21 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
 
 
 def laid_each(
-    instance: Instance, family: Family, uplinks: int, values: OpticValues
+    instance: Instance,
+    family: Family,
+    uplinks: int,
+    values: OpticValues,
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[Family]:
     """A family at one number of uplinks with each choice of cables that no other beats, by the
-    `values` of a module: which is best depends on what else there is.
+    `values` of a module: which is best depends on what else there is. `check` ends the search when
+    its time is up.
     """
     bare, options = _options(instance, family, uplinks)
     if not family.choices:
         yield bare
     elif options is not None:
-        rows = _unbeaten(options, lambda run: _of_parts(run, values))
+        rows = _unbeaten(options, lambda run: _of_parts(run, values), check)
         yield from (_with_cables(bare, cables) for _, cables in rows)
 
 
@@ -226,7 +231,9 @@ Sums = tuple[Fraction, ...]
 
 
 def _unbeaten(
-    options: Options, measured: Callable[[CableRun], Sums]
+    options: Options,
+    measured: Callable[[CableRun], Sums],
+    check: Callable[[], None] = lambda: None,
 ) -> list[tuple[Sums, list[list[CableRun]]]]:
     """The cables of all lengths that no others beat in what is measured, with the sums; of equal
     ones those that cost and draw least, then those whose names come first.
@@ -241,6 +248,7 @@ def _unbeaten(
         ]
         rows = []
         for row in sorted(longer, key=itemgetter(0, 1, 2)):
+            check()
             # of two sums the last one that was kept has the least of the second
             rivals = rows if len(row[0]) > 2 else rows[-1:]
             if not any(all(map(le, rival, row[0])) for rival, *_ in rivals):

@@ -339,8 +339,9 @@ class _IslandSearch:
         for uplinks, is_beaten in zip(family.uplink_choices, beaten, strict=True):
             self.check()
             values = self.coupling.market.space.optic_values
-            for laid in () if is_beaten else laid_each(self.question, family, uplinks, values):
-                yield laid, uplinks
+            if not is_beaten:
+                each = laid_each(self.question, family, uplinks, values, self.check)
+                yield from ((laid, uplinks) for laid in each)
 
     def _keep(self, built: Iterable[Choice]) -> None:
         """Keep those that nothing kept dominates."""
