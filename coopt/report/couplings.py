@@ -103,7 +103,11 @@ def _ring(instance: Instance, plan: Plan, ring: Ring) -> list[RenderableType]:
     ]
     paces = {
         workload: workload.in_own_units(
-            max(run.iteration_time_s for run in plan.runs if run.name == workload.name)
+            max(
+                run.promised_s if workload.calendar else run.iteration_time_s
+                for run in plan.runs
+                if run.name == workload.name
+            )
         )
         for workload in instance.workload
     }

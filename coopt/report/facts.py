@@ -612,7 +612,7 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
     )
     # Of several workloads of a part the tightest is shown: if that one is in time, so are others.
     by_slack = sorted(runs, key=lambda pair: pair[0].slack)
-    for run, workload in by_slack[:1] if several else by_slack:
+    for run, workload in whole_batches(instance, by_slack[:1] if several else by_slack):
         fact = partial(PlanFact, "row", part.name if several else run.name)
         if not several:
             yield fact("split", degrees(run.mapping))
@@ -626,9 +626,9 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
         yield fact("slack", run.slack, "share", words.free(run.slack, run.bound_s))
     yield from network_facts(instance, part.name, network)
     yield PlanFact("network", part.name, "Power", part.power_w, "W", words.power(part.power_w))
-    for run, workload in runs:
+    for (run, workload), (_, whole) in zip(runs, whole_batches(instance, runs), strict=True):
         name = label(plan, part, run)
-        yield from run_facts(name, run, workload)
+        yield from run_facts(name, run, workload, whole)
         if pace := pace_text(instance, [(run, workload)]):
             yield PlanFact("run", name, "Training", pace)
 
@@ -714,8 +714,12 @@ def _direct(fact: Callable[..., PlanFact], direct: DirectLinks) -> list[PlanFact
     ]
 
 
-def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact]:
-    """How a workload runs: time, split, schedule, memory and utilisation."""
+def run_facts(
+    name: str, run: WorkloadPlan, workload: Workload, whole: Workload | None = None
+) -> list[PlanFact]:
+    """How a workload runs: time, split, schedule, memory and utilisation; `whole` is what several
+    sites train together, where the workload is a part of it.
+    """
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
     trained, uptime = trained_text(run, workload), run.uptime
     took = words.allowed(run.iteration_time_s, run.bound_s, workload.time_margin)
@@ -741,7 +745,7 @@ def run_facts(name: str, run: WorkloadPlan, workload: Workload) -> list[PlanFact
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         fact("Iteration", run.iteration_time_s, "s", iteration),
-        fact("Required", workload.required_s, "s", words.required_bound(workload)),
+        fact("Required", workload.required_s, "s", words.required_bound(whole or workload)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),
         fact("Memory", run.memory_gib, "GiB", f"{held} ({words.percent(memory)})"),

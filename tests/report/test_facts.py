@@ -19,13 +19,14 @@ from coopt.report.explanation import search_rows
 from coopt.report.facts import label, plan_facts
 from coopt.report.page.contents import Origin, PageCase, page_html
 from coopt.report.plan import IN_FULL, headline, plan_report, plan_sections
-from coopt.report.words import PlanFact, exact, of_group, rendered
+from coopt.report.words import PlanFact, exact, of_group, rendered, required_bound
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask, question
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
 from tests.solving.interrupted import in_days
+from tests.solving.sites.test_outages import interrupted_sites
 
 ROUNDED_AWAY = re.compile(r"(?<![\d.,])-?0\.0+ ?(?:[kMGTP]?(?:B|W|bit/s)|[kMGT]iB|bytes|s|[kMB])\b")
 
@@ -167,6 +168,19 @@ def test_spares_goodput_and_days_are_facts_where_failures_count() -> None:
     assert rows["free", "days"].shown == "-"
     calm = instance.model_copy(update={"availability": None})
     assert not [key for key in known(calm, coopt.solve(calm), "row") if key[1] == "goodput"]
+
+
+def test_days_at_several_sites_hold_interruptions() -> None:
+    """Those of a site, its bound, and what all sites reach together."""
+    instance = interrupted_sites(8)
+    plan = coopt.solve(instance)
+    (workload,), slowest_s = instance.workload, max(run.promised_s for run in plan.runs)
+    rows, runs = known(instance, plan, "row"), known(instance, plan, "run")
+    for part in plan.parts:
+        assert rows[part.name, "days"].shown.endswith(f" of {workload.train_days:.4g}")
+    assert all(required_bound(workload) == fact.shown for (_, name), fact in runs.items() if name == "Required")
+    assert f"reaches {workload.in_own_units(slowest_s)}." in text_of(instance, plan)
+    assert slowest_s > max(run.iteration_time_s for run in plan.runs)
 
 
 @pytest.mark.parametrize(
