@@ -505,10 +505,10 @@ def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
 
 @pytest.mark.parametrize(
     ("shipped", "why"),
-    [("phased-128", "cables of a phase stay as long as they are"), ("direct-32", "all of one length")],
+    [("phased-128", "cables of a phase"), ("direct-32", "of one length")],
 )
 def test_why_lengths_choose_no_cables_is_told(shipped, why):
-    with pytest.raises(InstanceError, match=rf"network\.cables = 'hall': is not supported with .*{why}"):
+    with pytest.raises(InstanceError, match=rf"network\.cables = 'hall': .*{why}"):
         coopt.load(Path(__file__).parents[2] / "instances" / f"{shipped}.toml", {"network.cables": "hall"})
 
 
