@@ -147,11 +147,18 @@ def _as_row(
     nic = row.get("nic", _listed(listed, "nics", fabric["nic"]["name"]))
     planes, per_gpu = fabric["nic"]["planes"], fabric["nic"]["per_gpu"]
     in_plane = fabric["nic"].get("ports_in_plane", 1)
-    if fabric["nic"]["shared_by"] > 1:
-        raise InstanceError(
+    refuse(
+        (
+            fabric["nic"]["shared_by"] > 1,
             f"{origin}: GPUs share NICs, which [[existing]] cannot describe, needs a plan in which"
-            " they do not"
-        )
+            " they do not",
+        ),
+        (
+            any(len(tier.get("cables", ())) > 1 for tier in fabric["tier"]),
+            f"{origin}: a tier has several kinds of cables, which [[existing]] cannot describe,"
+            " needs a plan solved with network.cables = 'tier'",
+        ),
+    )
     rate = _rate(nic, origin, key) / planes / in_plane
     return {
         "hb_domain": _listed(listed, "hb_domains", hb["name"]),

@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import nullcontext
 from functools import cache
 
 import pytest
@@ -10,6 +11,7 @@ import coopt
 from coopt.network.cabling import cables
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space, families
+from coopt.plan.parts import TierCables
 from coopt.report.cabling import WRITERS
 from tests.network import test_cabling
 from tests.network.designs.test_existing import GIVEN
@@ -90,6 +92,18 @@ def test_a_plan_with_parallel_links_in_pods_stands_as_it_was_built(tmp_path):
     assert stood >= {2, "clos", "rail-optimized"}
     assert any("all pods have" in text for text in refused)
     assert coopt.verify(asked, coopt.solve(asked)).accepted
+
+
+def test_a_plan_whose_tiers_mix_cables_does_not_stand(tmp_path):
+    network, family, uplinks = next(iter(_drawn().values()))
+    design = design_of(family, uplinks)
+    tier, *above = design.fabric.tier
+    kinds = [TierCables(optic=tier.optic, longest_m=length, links=8) for length in (7.0, 50.0)]
+    for mix, stands in ((kinds[:1], True), (kinds, False)):
+        mixed = tier.model_copy(update={"cables": tuple(mix)})
+        fabric = design.fabric.model_copy(update={"tier": (mixed, *above)})
+        with nullcontext() if stands else pytest.raises(coopt.InstanceError, match="several kinds"):
+            _load(tmp_path, design.model_copy(update={"fabric": fabric}), network, family.gpus)
 
 
 def test_a_list_of_cables_stands_as_it_lists(tmp_path):
