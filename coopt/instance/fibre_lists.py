@@ -12,15 +12,23 @@ def missing_fibre(listed: Sequence[Fibre], uses: Iterable[tuple[Optic, float]]) 
     (Gbit/s).
     """
     needed = {
-        (optic.fibre or "", links, optic.pairs_of(rate) * links)
+        (optic.fibre or "", links, pairs)
         for optic, rate in uses
         if listed and optic.links_of(rate) and optic.pairs_of(rate)
-        for links in (1, optic.split_at(rate))
+        for legs in [optic.split_at(rate)]
+        for links, pairs in {
+            (1, optic.pairs_together(rate)),
+            (legs, optic.pairs_together(rate) * legs),
+        }
     }
     known = [one for one in entries("fibre").values() if isinstance(one, Fibre)]
     for fibre, links, pairs in sorted(needed):
         if not any(one.joins(fibre, links, pairs) for one in listed):
-            what = f"splits {pairs} pairs into {links} links" if links > 1 else "joins modules"
+            what = (
+                f"splits {pairs} pairs into {links} links"
+                if links > 1
+                else f"joins connectors of {pairs} pairs"
+            )
             fitting = [one.name for one in known if one.joins(fibre, links, pairs)]
             hint = f" (in the catalog: {alternatives(fitting)})" if fitting else ""
             yield f"fibre: nothing listed {what} of {fibre}, needs an entry that does{hint}"

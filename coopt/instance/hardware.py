@@ -490,6 +490,10 @@ class Optic(Entry):
         number = re.match(r"[1-9]\d*", self.fibre)
         return math.ceil(gbit_s / int(number[0]) * (1 - EQUAL)) if number else 1
 
+    def pairs_together(self, gbit_s: float) -> int:
+        """Pairs of a link of a rate (Gbit/s) that leave by one of its connectors."""
+        return -(-self.pairs_of(gbit_s) // max(1, self.connectors // max(1, self.links_of(gbit_s))))
+
     def split_at(self, gbit_s: float) -> int:
         """Links of a rate (Gbit/s) that one of its connectors serves."""
         return -(-self.links_of(gbit_s) // self.connectors)
@@ -540,11 +544,10 @@ class Fibre(Entry):
     usd_per_m: Annotated[Price, Field(description="price of each metre besides (USD)")] = 0.0
 
     def joins(self, fibre: str | None, links: int, pairs: int) -> bool:
-        """Whether it is a cable for a fibre, or splits a connector of so many pairs into so many
-        links of it.
+        """Whether it is a cable for a connector of so many pairs of a fibre, or splits one into so
+        many links.
         """
-        fits = links == 1 or self.pairs >= pairs
-        return fits and self.links == links and fibre in self.carries
+        return self.links == links and self.pairs >= pairs and fibre in self.carries
 
     @property
     def metre(self) -> str:

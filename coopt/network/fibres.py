@@ -31,11 +31,11 @@ def fibre_cables(
     """The cheapest cables of a list for links of a rate and a length between optics, with their
     metres; nothing where these have no fibres, or none is listed.
     """
-    pairs = optic.pairs_of(gbit_s)
+    pairs, together = optic.pairs_of(gbit_s), optic.pairs_together(gbit_s)
     offers = [
         (-(-pairs // one.pairs) * (one.usd + one.usd_per_m * length_m), number, one)
         for number, one in enumerate(listed)
-        if pairs and one.joins(optic.fibre, 1, pairs)
+        if pairs and one.joins(optic.fibre, 1, together)
     ]
     if offers:
         *_, cable = min(offers)

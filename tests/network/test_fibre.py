@@ -28,7 +28,7 @@ def test_links_of_four_lanes_take_a_cable_each(tmp_path) -> None:
     domains = 2
     fabric = "clos"
     nic = "cx7-400g"
-    fibre = ["om4-mtp-8", "os2-mtp-8"]
+    fibre = ["om4-mtp-8", "os2-mtp-8", { extends = "om4-mtp-8", name = "thin", pairs = 2, usd = 1 }]
     [[design.tiers]]
     ports = 8
     down = 8
@@ -67,7 +67,7 @@ def test_links_of_eight_lanes_take_two_cables_of_four(tmp_path) -> None:
     domains = 2
     fabric = "clos"
     nic = "cx8-800g"
-    fibre = "os2-mtp-8"
+    fibre = ["os2-lc", "os2-mtp-8"]
     [[design.tiers]]
     ports = 8
     down = 8
@@ -81,7 +81,7 @@ def test_links_of_eight_lanes_take_two_cables_of_four(tmp_path) -> None:
     ("changes", "why"),
     [
         ({"cables": "tier"}, r"network\.fibre: is priced by .* 'hall'"),
-        ({"optics": ["400g-sr4", "400g-dr4"]}, r"joins modules of.*100gbase-sr1.*om4-mtp-8"),
+        ({"optics": ["400g-sr4", "400g-dr4"]}, r"joins .* of 100gbase-sr1.*om4-mtp-8"),
         (
             {"nics": "cx8-800g", "nic_planes": 8, "optics": "800g-dr8"},
             r"splits 4 pairs .* of 100gbase-dr, .*os2-split-4",

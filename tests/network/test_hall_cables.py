@@ -64,9 +64,9 @@ def _hall_question(seed):
 def _cable_usd(instance, gbit_s, fibre, length_m):
     """The cheapest cables of a link, of all that may be bought."""
     offers = [
-        -(-int(gbit_s) // 100 // one.pairs) * (one.usd + one.usd_per_m * length_m)
+        one.usd + one.usd_per_m * length_m
         for one in instance.network.fibre
-        if one.links == 1 and fibre in one.carries
+        if one.links == 1 and fibre in one.carries and one.pairs >= gbit_s / 100
     ]
     return min(offers, default=0.0)
 

@@ -31,11 +31,12 @@ def fibre_between(
     rate = re.match("[1-9][0-9]*", carries)
     link_rate = Fraction(network.nic.gbit_s) / network.nic_planes
     pairs = -int(-link_rate // int(rate[0])) if rate else 1
+    plugs = max(1, ends.below.connectors // network.links_of(ends.below))  # those of one link
     usable = [one for one in listed if carries in one.carries]
     offers = [
         (count * (one.usd + one.usd_per_m * length_m), number, count * links, one)
         for number, one in enumerate(usable)
-        if one.links == 1
+        if one.links == 1 and one.pairs * plugs >= pairs
         for count in [ceil_ratio(pairs, one.pairs)]
     ]
     *_, cables, cable = min(offers, key=lambda offer: offer[:2])
