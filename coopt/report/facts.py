@@ -305,7 +305,7 @@ def uptime_text(uptime: Uptime) -> str:
         else ""
     )
     ports = (
-        "; some NIC port or channel between sites has no link"
+        "; some link of a NIC or between sites is down"
         f" {words.percent(uptime.port_out)} of the time"
         if uptime.port_out
         else ""

@@ -521,19 +521,17 @@ def _defaults(instance: Instance, workload: Workload, keys: Collection[str]) -> 
     keys
         Lists that matter to what is missing.
     """
-    limits, seq = workload.mapping, workload.model.seq
+    limits, seq, software = workload.mapping, workload.model.seq, workload.options.software
     possible: dict[str, set[Any]] = {
         "cp": {c for gpus in instance.cluster.gpus for c in divisors(math.gcd(seq, gpus))},
         "micro_batch": set(divisors(workload.global_batch)),
-        "recompute": (
-            set() if workload.options.software.recompute_modules else {"norm+act", "norm+ffn"}
-        ),
+        "recompute": set() if software.recompute_modules else {"norm+act", "norm+ffn"},
         "offload_percent": {100} if instance.cluster.gpu.host_gbyte_s else set(),
     }
     defaults = {
         key: getattr(limits, key)
         for key in possible
-        if key in keys and key not in limits.model_fields_set
+        if key in keys and key not in limits.model_fields_set.union(software.lacks)
     }
     narrow = [
         f"mapping.{key} = {text_of(values or allowed_recompute(workload))}"

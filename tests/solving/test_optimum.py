@@ -100,7 +100,7 @@ def test_lists_that_defaults_keep_narrow_are_named() -> None:
     lists = {"cp": "[1, 2, 4, 8, 16]", "micro_batch": "[1, 2, 4, 8, 16]", "recompute": '["none", "full"]'}
     cp, micro_batch, recompute = (f"mapping.{key} = {values}" for key, values in lists.items())
     (said,) = solve(ask(**deadline, **old)).explanation
-    assert said.endswith(f"; {cp}, {micro_batch} and {recompute} are defaults, and wider lists were not searched")
+    assert said.endswith(f"; {micro_batch} and {recompute} are defaults, and wider lists were not searched")
     (said,) = solve(ask(**deadline)).explanation
     assert said.endswith(f"; {cp} and {micro_batch} are defaults, and wider lists were not searched")
     (said,) = solve(ask(**deadline | {"workload__0__mapping": {"cp": [1, 2]}})).explanation
@@ -133,8 +133,8 @@ def test_the_stated_relaxation_is_enough() -> None:
 
 
 def test_activations_on_the_host_make_room_where_the_gpu_has_none() -> None:
-    mapping = {"tp": 2, "pp": 4, "cp": 1, "micro_batch": 4, "recompute": "none", "zero": 1}
-    small = find("gpu", "h100-sxm").model_dump() | {"name": "small", "hbm_gb": 8.37}
+    mapping = {"tp": 4, "pp": 2, "cp": 1, "micro_batch": 8, "recompute": "none", "zero": 1}
+    small = find("gpu", "h100-sxm").model_dump() | {"name": "small", "hbm_gb": 8.9}
     at_home = ask(cluster__gpu=small, workload__0__mapping=mapping)
     plan = solve(at_home)
     assert plan.status == "infeasible"
