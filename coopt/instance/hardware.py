@@ -528,6 +528,10 @@ def mate(*parts: Nic | Optic | Switch) -> bool:
     return True
 
 
+METRE = " (m)"
+"""What a bill puts behind the name of fibre that is sold by the metre."""
+
+
 class Fibre(Entry):
     """What joins modules: a cable, or what splits a connector."""
 
@@ -543,6 +547,12 @@ class Fibre(Entry):
     usd: Annotated[Price, Field(description="price of one, with its ends (USD)")]
     usd_per_m: Annotated[Price, Field(description="price of each metre besides (USD)")] = 0.0
 
+    @model_validator(mode="after")
+    def _no_metre(self) -> Self:
+        ends = self.name.endswith(METRE)
+        refuse((ends, f"name = {self.name!r}: bills call metres so, needs one without{METRE}"))
+        return self
+
     def joins(self, fibre: str | None, links: int, pairs: int) -> bool:
         """Whether it is a cable for a connector of so many pairs of a fibre, or splits one into so
         many links.
@@ -552,7 +562,7 @@ class Fibre(Entry):
     @property
     def metre(self) -> str:
         """What a bill calls a metre of it."""
-        return f"{self.name} (m)"
+        return f"{self.name}{METRE}"
 
 
 class Panel(Entry):

@@ -133,7 +133,9 @@ def headline(instance: Instance, plan: Plan) -> str:
         none = f"No design was found ({plan.stop_reason})"
         if plan.stop_reason in STOPPED:
             none = f"Stopped early ({plan.stop_reason}) before any design was found,"
-        return f"{none} after {searched}; {proven}."
+        late = plan.stop_reason == "time limit"
+        remedy = " More time (--time-limit) may find one." if late else ""
+        return f"{none} after {searched}; {proven}.{remedy}"
     phases = len(plan.couplings.years)
     verb = _standing_verb(instance, plan.cost) or "Build"
     build = f"{f'Grow in {phases} phases to' if phases > 1 else verb} {decided}"

@@ -86,6 +86,7 @@ def test_links_of_eight_lanes_take_two_cables_of_four(tmp_path) -> None:
             {"nics": "cx8-800g", "nic_planes": 8, "optics": "800g-dr8"},
             r"splits 4 pairs .* of 100gbase-dr, .*os2-split-4",
         ),
+        ({"fibre": {"extends": "os2-mtp-8", "name": "own (m)"}}, r"name = 'own \(m\)'"),
         ({"link_reach_m": [50, 50, 50]}, r"network\.fibre: .* with network\.link_reach_m.*no fibre"),
     ],
 )
