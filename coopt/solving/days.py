@@ -91,16 +91,26 @@ def uptime_of(
     if availability is None:
         return None
     stops = interruptions(availability, workload, part_counts(family, uplinks))
-    running, per_s, interval_s = (
-        enough_domains(
-            family_domain_lost(availability, family), family.domains, family.spare_domains
-        ),
-        float(stops.per_s),
-        float(stops.interval_s),
+    running = enough_domains(
+        family_domain_lost(availability, family), family.domains, family.spare_domains
     )
     waits_s = waiting(
         availability, family_domain_lost(availability, family), family.domains, family.spare_domains
     )
+    return uptime_told(
+        stops,
+        running=running,
+        pace=pace,
+        port_out=sum(share for share, _ in family.slow_times),
+        promised=float(promise(availability, workload, stops, running, waits_s)) * pace,
+    )
+
+
+def uptime_told(
+    stops: Interruptions, *, running: float, pace: float, port_out: float, promised: float
+) -> Uptime:
+    """What a plan tells of its interruptions."""
+    per_s, interval_s = float(stops.per_s), float(stops.interval_s)
     return Uptime(
         failure_s=1 / per_s if per_s else None,
         checkpoint_s=stops.checkpoint_s,
@@ -108,8 +118,8 @@ def uptime_of(
         restart_s=stops.restart_s,
         running=running,
         goodput=running * float(stops.trained) * pace,
-        promised=float(promise(availability, workload, stops, running, waits_s)) * pace,
-        port_out=sum(share for share, _ in family.slow_times),
+        promised=promised,
+        port_out=port_out,
         pace=pace,
     )
 

@@ -252,7 +252,7 @@ def _plan(run: Run, result: Drive[RingDesign], uptimes: Mapping[str, Uptime]) ->
 
 
 def _sites(instance: Instance, ring_design: RingDesign) -> list[Site]:
-    return [instance.site[i] for i in ring_design.problem.ring.sites]
+    return [instance.site[i] for i in ring_design.ring.sites]
 
 
 def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float]) -> Ring:
@@ -260,7 +260,7 @@ def _ring(instance: Instance, ring_design: RingDesign, waits_s: Sequence[float])
     for it.
     """
     ring, gradients = (
-        ring_design.problem.ring,
+        ring_design.ring,
         [gradient_bytes(workload) for workload in instance.workload],
     )
     assert instance.cluster.shares is not None

@@ -329,20 +329,18 @@ class RingDesign:
         return tuple(self.problem.options[o] for o in self.choice)
 
     @property
-    def slowest_gbit_s(self) -> float:
-        """The rate of the slowest link."""
-        lit = zip(self.channels, self.problem.ring.links, strict=True)
-        return min((channels * link.gbit_s for channels, link in lit), default=1.0)
+    def ring(self) -> SiteRing:
+        """The sites and links that it is built for."""
+        return self.problem.ring
 
     def exchange_s(self, gradient_bytes: float, lost: int = 0) -> float:
         """Seconds that adding up these gradients takes, also with so many channels of any one link
         lost.
         """
         rates = [
-            (c - lost) * link.gbit_s
-            for c, link in zip(self.channels, self.problem.ring.links, strict=True)
+            (c - lost) * link.gbit_s for c, link in zip(self.channels, self.ring.links, strict=True)
         ]
-        return self.problem.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
+        return self.ring.exchange_s(gradient_bytes, min(rates, default=1.0))
 
 
 def design_ring(instance: Instance, problem: RingProblem, choice: tuple[int, ...]) -> RingDesign:

@@ -11,14 +11,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import fields
 
-import numpy as np
-
 from coopt.columns.times import waiting
 from coopt.instance.reserves import YEAR_S, Availability
 from coopt.instance.schema import Instance
-from coopt.perf.uptime import HOUR_S, Interruptions, PartCounts, enough_domains, interruptions
+from coopt.perf.uptime import HOUR_S, PartCounts, enough_domains, interruptions
 from coopt.plan.parts import Uptime
-from coopt.solving.days import family_domain_lost, part_counts
+from coopt.solving.days import family_domain_lost, part_counts, uptime_told
 from coopt.solving.sites.arrays import RingDesign
 from coopt.solving.sites.options import gradient_bytes
 
@@ -62,24 +60,11 @@ def uptimes_of(
     for w, workload in enumerate(instance.workload):
         stops = interruptions(availability, workload, counts)
         port_out, pace = _pace(availability, design, w, gradient_bytes(workload))
-        found[workload.name] = _uptime(stops, running, port_out, pace)
+        goodput = running * float(stops.trained) * pace
+        found[workload.name] = uptime_told(
+            stops, running=running, pace=pace, port_out=port_out, promised=goodput
+        )
     return found
-
-
-def _uptime(stops: Interruptions, running: float, port_out: float, pace: float) -> Uptime:
-    per_s, interval_s = float(stops.per_s), float(stops.interval_s)
-    goodput = running * float(stops.trained) * pace
-    return Uptime(
-        failure_s=1 / per_s if per_s else None,
-        checkpoint_s=stops.checkpoint_s,
-        interval_s=interval_s if np.isfinite(interval_s) else None,
-        restart_s=stops.restart_s,
-        running=running,
-        goodput=goodput,
-        promised=goodput,
-        port_out=port_out,
-        pace=pace,
-    )
 
 
 def _pace(
@@ -103,17 +88,16 @@ def iteration_s(design: RingDesign, w: int, gradients: float, lost: int | None =
     """The iteration of the slowest site with its mapping, also with a channel of one link lost (s);
     infinite where none is left.
     """
-    ring = design.problem.ring
     rates = [
         (channels - (number == lost)) * link.gbit_s
-        for number, (link, channels) in enumerate(zip(ring.links, design.channels, strict=True))
+        for number, (link, channels) in enumerate(
+            zip(design.ring.links, design.channels, strict=True)
+        )
     ]
     if 0 in rates:
         return math.inf
-    wait_s, usual_s = (
-        ring.exchange_s(gradients, rate)
-        for rate in (min(rates, default=1.0), design.slowest_gbit_s)
-    )
+    usual_s = design.exchange_s(gradients)
+    wait_s = design.ring.exchange_s(gradients, min(rates, default=1.0))
     return max(
         float(waiting(option.pools[w], wait_s).time_s(option.context, option.uplinks)[row])
         for option in design.options
