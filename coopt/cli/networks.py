@@ -79,7 +79,7 @@ ROOTS = click.Choice(["even", "free"])
 )
 @click.option("--schedule", metavar="FILE.json", help="Write the schedule to this file.")
 @click.option("--export", metavar="FILE", help="Write the graph to this file (.graphml, .dot).")
-@click.option("--nic", metavar="NAME", help="To price GRAPH: NIC at each end of a link.")
+@click.option("--nic", metavar="NAME", help="To price GRAPH: NIC at each link of a domain.")
 @click.option("--optic", metavar="NAME", help="To price GRAPH: transceiver at each end of a link.")
 @click.option(
     "--panel", metavar="NAME", help="To price GRAPH: panel (patch-panel, ocs), two ports a link."

@@ -286,14 +286,12 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
         (price, end)
         for price in ranges
         for end in (price.low, price.high)
-        if end is not None and end > price.now * EQUAL
+        if end is not None and (end == price.high or end > price.now * EQUAL)
     ]
     if not ends:
         items = ", ".join(price.item for price in ranges)
         return f"The plan stays the best at any {kind} of {items}, changed one at a time."
-    price, end = min(
-        ends, key=lambda pair: abs(pair[1] / pair[0].now - 1) if pair[0].now else math.inf
-    )
+    price, end = min(ends, key=lambda pair: _share(*pair))
     taker = price.above if end >= price.now and end == price.high else price.below
     best = f"the best plan is {seen_from(design, taker)}" if design and taker else ""
     instead = best or "the plan is no longer the best"
@@ -306,6 +304,11 @@ def of_prices(design: Design | None, ranges: Sequence[PriceRange], *, is_all: bo
         f"The plan is most sensitive to the {kind} of {price.item}{examined}: {way} {end:,.6g}"
         f" {price.unit} ({_from_now(price, end)}) {instead}."
     )
+
+
+def _share(price: PriceRange, end: float) -> float:
+    """How far the end is from the price, as a share of it."""
+    return abs(end / price.now - 1) if price.now else math.inf if end else 0.0
 
 
 def _from_now(price: PriceRange, end: float) -> str:

@@ -11,6 +11,7 @@ from coopt.instance.designs import PublishedDesign
 from coopt.instance.fibre_lists import missing_fibre
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import SpareRates, WorkRates, not_counted
+from coopt.instance.numerics import EQUAL
 from coopt.instance.texts import InstanceError, alternatives, both, broken, counted
 from coopt.network.design_halls import CableEnds, cable_ends, design_hall
 from coopt.network.designs import chain_of
@@ -394,8 +395,8 @@ def _other_ends(network: ComparedNetwork, design: ComparedNetwork) -> Iterator[s
         yield f"{joins}."
     else:
         change = (
-            f"the design costs {abs(share):.1%} {'more' if share > 0 else 'less'}"
-            if share
+            f"the design costs {100 * abs(share):.3g}% {'more' if share > 0 else 'less'}"
+            if abs(share) >= EQUAL
             else "the same"
         )
         yield (

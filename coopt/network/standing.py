@@ -206,9 +206,10 @@ def _above(stands: Existing, chain: TierChain, origin: str) -> _Above:
     if not chain.cores:
         count = sum(pods.number for pods in chain.pods)
         if count > (stands.gpus_per_domain if stands.joined_as != stands.fabric else 1):
+            other = "no pod" if stands.fabric == "clos" else "a pod for each rail"
             raise InstanceError(
                 f"{origin}: pod = {stands.pod!r}: no tier joins the {count} pods, needs a third"
-                " tier, or a pod for each rail"
+                f" tier, or {other}"
             )
         if chain.uplinks % pod.spines == 0:
             return _Above(uplinks, bundle=uplinks // pod.spines)

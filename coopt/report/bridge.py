@@ -148,10 +148,6 @@ def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> di
                 ("interleave", mapping.interleave, 1),
             )
         },
-        (
-            f"sequence_parallel = False: Megatron Bridge turns it on for {kind} with experts,"
-            " needs True"
-        ): (plain and model.experts > 0 and mapping.tp > 1 and not mapping.sequence_parallel),
     }
 
 

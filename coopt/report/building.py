@@ -114,10 +114,11 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     yield from nic_notes(instance, design)
     yield from _leaves_of_domain(instance, design)
     if design.spare_domains and fabric.tiers:
+        within = "; availability.restart_s has to include that time"
         yield (
             "Spare domains have no switch ports. When one replaces a failed domain, the links of"
-            " the failed one are moved over at a patch panel or by hand; availability.restart_s has"
-            " to include that time."
+            " the failed one are moved over at a patch panel or by hand"
+            f"{within if instance.availability else ''}."
         )
     if fabric.kind == "rail-only" and fabric.tiers and fabric.planes > fabric.nic.planes:
         yield (

@@ -541,7 +541,7 @@ def _totals(instance: Instance, plan: Plan, cost: Cost) -> list[PlanFact]:
         ),
         fact("With electricity", cost.tco_usd, "USD", words.money(cost.tco_usd), owned),
         *_runs_at_a_glance(instance, plan),
-        fact("Networks", networks, "networks", words.count(networks), "each with its own design")
+        fact("Clusters", networks, "clusters", words.count(networks), "each with its own design")
         if networks > 1
         else fact(
             "GPUs that train", last.gpus, "GPUs", words.count(last.gpus), f"in {domains}{grows}"

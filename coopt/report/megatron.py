@@ -428,6 +428,10 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         f"seq = {model.seq}: Megatron-LM cuts sequences into two pieces for each of cp ="
         f" {mapping.cp} ranks, needs a multiple of {2 * mapping.cp}": mapping.cp > 1
         and model.seq % (2 * mapping.cp) > 0,
+        f"sequence_parallel = false with tp = {mapping.tp}: Megatron-LM does not train experts"
+        " so, needs true, or tp = 1": model.experts > 0
+        and mapping.tp > 1
+        and not mapping.sequence_parallel,
         # its mesh is of all ranks, which DP, CP and TP have to make up
         f"zero = {mapping.zero} with pp = {mapping.pp}: Megatron-FSDP has no pipeline, needs zero ="
         " 0 or 1, or pp = 1": sharded_fully(mapping) and mapping.pp > 1,
@@ -498,8 +502,6 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
             "expert groups hold other GPUs than in the plan: Megatron-LM groups consecutive"
             " ranks of a stage": splits_experts
             and not same_groups(table.expert_group, megatron_expert_groups(split, table)),
-            "Megatron-LM advises --sequence-parallel where TP is combined with experts; the plan"
-            " does not use it": splits_experts and mapping.tp > 1 and not mapping.sequence_parallel,
         }
     )
 

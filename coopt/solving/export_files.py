@@ -35,8 +35,8 @@ NOTHING = (
     " an instance that has a plan (`coopt explain` lists changes that allow one)"
 )
 NO_LINKS = (
-    "{}: no mapping may meet the bound with direct links, and with these allowed no program has"
-    " networks of switches, needs another bound, or network.fabrics without 'direct'"
+    "{}: no mapping goes on direct links within the bounds and limits, and with these allowed no"
+    " program has networks of switches, needs network.fabrics without 'direct'"
 )
 SECTIONS = {
     "min": "minimize",
@@ -198,12 +198,13 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     d = problem.data
     yield (
         "y_f: whether family f is built, u_f: uplinks of a leaf, s_f: spines of a plane, z_c:"
-        " whether column c is used; families in one context have the same domains and NICs"
+        " whether mapping c of a workload is used; families of one context have the same domains"
+        " and NICs"
     )
     for f, family in enumerate(problem.families):
         yield (
-            f"y_{f}: {_network(family)}; {family.uplink_choices[0]} to {family.uplink_choices[-1]}"
-            " uplinks"
+            f"y_{f}: {_network(family)}, context {d.context[f]};"
+            f" {family.uplink_choices[0]} to {family.uplink_choices[-1]} uplinks"
         )
     for c, column in enumerate(problem.columns):
         name = instance.workload[column.workload].name

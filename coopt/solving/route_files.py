@@ -58,7 +58,7 @@ def routes_csv(
     family, uplinks, pairs = network.family, network.uplinks, network.runs
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: the plan is one HB domain and has no network, needs a plan of"
+            f"{instance.name}: {network.part.name} is one HB domain and has no network, needs"
             " several domains"
         )
     require_workload(plan, workload, network.part)

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from itertools import islice
 from typing import cast
 
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu, Precision
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.transformer import Reached, Software
 from coopt.validation.facts import FitSet, published_facts
 from coopt.validation.runs import MeasuredRun
@@ -220,7 +221,8 @@ def check_globs(globs: Sequence[str], ids: Collection[str]) -> None:
     """
     idle = [glob for glob in globs if not any(fnmatchcase(name, glob) for name in ids)]
     if idle:
+        known = both([*map(repr, islice(ids, 3)), *(["others"] if len(ids) > 3 else [])])
         raise InstanceError(
-            f"--rows = {glob!r}: no id of the table matches, needs a pattern such as 'dgxc-*'"
+            f"--rows = {glob!r}: no run has such an id, needs a pattern for some of {known}"
             for glob in idle
         )

@@ -15,10 +15,10 @@ from coopt.explain.bounds import STEP, limits_on_use
 from coopt.explain.joint import ALIKE
 from coopt.explain.prices import Price, Turns
 from coopt.explain.rivals import lists_of_choices
-from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT
+from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
-from coopt.plan.explanation import Bound, Explanation
+from coopt.plan.explanation import Bound, Explanation, PriceRange
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
@@ -286,6 +286,13 @@ def test_the_nearest_price_is_the_nearest_of_those_that_were_tried(monkeypatch: 
     slow, usd = [], {"kind": "nic", "item": "cx7-400g", "from": [20], "usd": [700], "applies": "incremental"}
     volume = changed("rails", "sharing.discount", [usd])
     assert any("of those examined" in text for text in coopt.explain(volume).sentences)
+
+
+def test_a_price_of_nothing_that_may_not_rise_is_named_as_the_nearest() -> None:
+    free = {"item": "a", "unit": "USD", "now": 0.0, "low": 0.0, "high": 0.0, "below": None, "above": None}
+    dear = free | {"item": "b", "now": 5.0, "high": 6.0}
+    said = of_prices(None, [PriceRange(**dear), PriceRange(**free)])
+    assert "price of a rises" in said
 
 
 class OnlyTogether(Turns):

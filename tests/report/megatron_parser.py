@@ -118,6 +118,7 @@ def _check_experts(args: argparse.Namespace, world: int) -> None:
         return
     x, t, p = args.expert_model_parallel_size, args.expert_tensor_parallel_size, args.pipeline_model_parallel_size
     assert args.num_experts % x == 0
+    assert args.tensor_model_parallel_size == 1 or args.sequence_parallel  # MoELayer.forward in training
     assert world % (x * t * p) == 0
     assert t == 1 or not args.disable_bias_linear  # store_false: False where it is given
     assert args.moe_router_topk > 1 or args.moe_router_pre_softmax

@@ -135,7 +135,7 @@ def test_bridge_has_providers_of_its_own(model: Any, provider: str, said: dict[s
         (SEEING | {"encoders": [TOWER | {"projector": 1024}]}, "encoders of small: Megatron Bridge builds"),
         (SEEING | {"encoders": [TOWER | {"tokens": 94}]}, "encoders of small: "),
         (DEEP | {"extra_predictions": 1}, "extra_predictions = 1: Megatron Bridge"),
-        (DEEP | MOE, "sequence_parallel = False"),
+        (DEEP | MOE, "sequence_parallel = false"),
         (WINDOWED, "cp = 2: Megatron Bridge cannot split the sequences"),
         (WINDOWED, "tp = 8: Megatron Bridge cannot give one KV head"),
         (WINDOWED | {"extra_predictions": 1}, "extra_predictions = 1: "),

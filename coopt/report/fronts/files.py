@@ -208,6 +208,7 @@ def front_contents(instance: Instance, front: Front) -> dict[str, Any]:
         "complete": front.complete,
         "time_label": time_label(instance),
         "value_label": label,
+        "kind": front.kind,
         "bound": bound_of(instance),
         "band": band_of(instance),
         "points": [

@@ -336,7 +336,7 @@ def front_table(front: Front, instance: Instance) -> FigureTable:
     """The points by rising time and falling cost."""
     names = columns(front, instance)
     return figures(
-        "Cost against time",
+        f"{'Power' if front.kind == 'power' else 'Cost'} against time",
         names[:2],
         names[2:],
         [row(front, instance, point) for point in front.points],

@@ -225,13 +225,12 @@ const followUp = settled(QUIET_MS, () => {
 
 /** What is sought beside the plan: its controls by name, and how it is called. */
 const extras = new Map();
-const EXTRAS = {
-  front: ["Cost against time", "Tracing cost against time", "The curve is still being computed."],
-  explanation: ["Why this plan, and what would change it", "Looking for what would change the plan",
-    "What each bound costs, and what would change the plan, is still being computed."],
-};
+const REASONS = ["Why this plan, and what would change it", "Looking for what would change the plan",
+  "What each bound costs, and what would change the plan, is still being computed."];
 const CHANGES = ["What would have to change", "Looking for changes that allow a plan", "The changes that would allow a plan are still being computed."];
-const wordsOf = (name) => (name === "explanation" && answer.plan?.status === "infeasible" ? CHANGES : EXTRAS[name]);
+const frontName = () => `${answer.plan?.plan?.objective.kind === "power" ? "Power" : "Cost"} against time`;
+const wordsOf = (name) => name === "front" ? [frontName(), "Tracing the curve", "The curve is still being computed."]
+  : answer.plan?.status === "infeasible" ? CHANGES : REASONS;
 
 async function extra(name) {
   const { text, table } = answer, control = new AbortController(), [, told] = wordsOf(name);
@@ -277,7 +276,7 @@ function showAnswer() {
 function showFront() {
   const { refused } = answer.front;
   front.update(refused ? null : answer.front);
-  if (refused) show(byId("front"), h("p", { class: "help" }, `Cost against time: ${refused}`));
+  if (refused) show(byId("front"), h("p", { class: "help" }, `${frontName()}: ${refused}`));
   front.place(paceOf(answer.front, question.table));
 }
 

@@ -13,7 +13,7 @@ export class Front {
     this.chart = null;
     if (!front) return show(this.root);
     const [headline, ...others] = front.sentences, several = front.points.length > 1;
-    show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, "Cost against time")),
+    show(this.root, h("details", { class: "part", open: true }, h("summary", {}, h("h2", {}, `${front.kind === "power" ? "Power" : "Cost"} against time`)),
       h("p", { class: "front-headline" }, tied(headline)),
       several ? [h("p", { class: "remark" }, front.bound === null ? "Select a point to see what it builds." : "Drag the line, or select a point, to scale all time bounds by the same factor.",
         front.points.some((one) => one.knee) ? " A ring marks a knee: beyond it, more time saves much less." : "",

@@ -65,8 +65,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("spares", "spare GPUs are the idle GPUs of all HB domains, spare domains included"),
     (
         "spare-domains",
-        "the instance allows this number of spare domains; without [availability] only domains"
-        " of idle GPUs",
+        "the instance allows this number of spare domains; without [availability] these are the"
+        " domains whose GPUs are all idle",
     ),
     ("racks", "racks of all HB domains are counted and rounded up"),
     ("fabric", "the instance allows this fabric"),
@@ -306,8 +306,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "sites",
-        "one model trains at sites of the instance, at each once; of other plans with sites, the"
-        " power of every site is stated in every phase",
+        "where sites train one model together, they are sites of the instance, none twice; every"
+        " other plan with sites states the power of every site in every phase",
     ),
     ("shares", "the sites take all shares of GPUs and batch, at least one each"),
     ("ring", "the links join neighbours in the ring of sites"),

@@ -152,7 +152,7 @@ def check_gpus(ledger: Ledger, gpus: int, gpus_there: int) -> None:
         gpus <= gpus_there,
         gpus_there,
         gpus,
-        f"The plan trains on {counted(gpus, 'GPU')}, but there are only {gpus_there}.",
+        f"The plan trains on {counted(gpus, 'GPU')}, but there are only {gpus_there:,}.",
     )
 
 
