@@ -195,6 +195,19 @@ NAMED: dict[str, Callable[[], Instance]] = {
         network__oversubscription=[2.0],
         **{"network__charge": "loads", "network__routing": "ecmp", "network__bundles": "any"},
     ),
+    "modules in a hall that only their number makes cheap, and regret": lambda: two(
+        network__cables="hall",
+        network__link_ends="any",
+        network__optics=[
+            {"name": name, "gbit_s": 400, "reach_m": 500, "usd": usd, "w": 5}
+            for name, usd in (("few", 60), ("many", 100))
+        ],
+        sharing={
+            "mode": "partition",
+            "discount": [{"kind": "optics", "item": "many", "from": [8], "off": [0.9], "applies": "all-units"}],
+        },
+        robust={"prices": {"switch": [1.0, 3.0]}, "aim": "regret"},
+    ),
     "limits that are hopeless": lambda: two(robust={"survive": ["plane"]}, limits={"racks": 1.0}),
 }
 

@@ -146,20 +146,24 @@ def _by_worth(
     """All choices of ends for the lengths of a network, but for those that cost and draw no less
     than another, by what they are worth.
     """
-    # what depends on how many there are of a product is measured by these
+    # what depends on how many there are of a product is measured by these, beside the price of all
+    # others
     by_number = numbered_optics(instance)
     # from the last length to the first, so that of equal sums the first names are the least
-    chosen = {(Fraction(0),) * (2 + len(by_number)): list[OpticPair]()}
+    chosen = {(Fraction(0),) * (3 + len(by_number)): list[OpticPair]()}
     flat = [pair for level in zip(needs, fitting, strict=True) for pair in zip(*level, strict=True)]
     for need, pairs in reversed(flat):
         longer = dict[tuple[Fraction, ...], list[OpticPair]]()
         for sums, rest in chosen.items():
             for ends in pairs:
                 bought = list(zip((need.below, need.above), ends, strict=True))
+                fibre = [(n, each) for _, n, each in fibre_of(need, ends)]
+                modules = [(n, optic.usd) for n, optic in bought]
+                others = [(n, optic.usd) for n, optic in bought if optic.name not in by_number]
                 added = [
-                    sum(n * Fraction(optic.usd) for n, optic in bought)
-                    + sum(n * Fraction(each) for _, n, each in fibre_of(need, ends)),
+                    sum(n * Fraction(usd) for n, usd in modules + fibre),
                     sum(n * Fraction(optic.w) for n, optic in bought),
+                    sum(n * Fraction(usd) for n, usd in others + fibre),
                     *(sum(n for n, optic in bought if optic.name == name) for name in by_number),
                 ]
                 key = tuple(so_far + more for so_far, more in zip(sums, added, strict=True))
