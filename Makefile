@@ -66,5 +66,5 @@ NEEDS_VENV := 'coopt needs Python 3.11 or newer with its module venv (Debian: ap
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/pip || $(PYTHON) -c $(HAS_VENV) 2>/dev/null || { echo $(NEEDS_VENV) >&2; exit 1; }
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(CONSTRAINTS) -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile $(CONSTRAINTS) -e '.[dev]'
 	touch $(STAMP)
