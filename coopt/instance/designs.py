@@ -238,12 +238,11 @@ class PublishedDesign(Table):
             for tier in self.tiers
         )
         by = factors.get("optics", 1.0)  # a bill has fibre where it has optics
-        fibre = (one.having(usd=one.usd * by, usd_per_m=one.usd_per_m * by) for one in self.fibre)
         return self.model_copy(
             update={
                 "nic": priced("nic", self.nic),
                 "tiers": tuple(tiers),
-                "fibre": tuple(fibre),
+                "fibre": tuple(one.times(by) for one in self.fibre),
             }
         )
 

@@ -564,6 +564,15 @@ class Fibre(Entry):
         """What a bill calls a metre of it."""
         return f"{self.name}{METRE}"
 
+    def times(self, factor: float) -> Self:
+        """The same at so many times its prices."""
+        return self.having(usd=self.usd * factor, usd_per_m=self.usd_per_m * factor)
+
+    @property
+    def sold(self) -> tuple[tuple[str, float], tuple[str, float]]:
+        """What a bill calls one of it, and a metre of it, with their prices (USD)."""
+        return (self.name, self.usd), (self.metre, self.usd_per_m)
+
 
 class Panel(Entry):
     """A patch panel or optical circuit switch for direct links."""

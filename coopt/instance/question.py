@@ -44,6 +44,7 @@ from coopt.instance.texts import alternatives, both, that_hold
 from coopt.instance.workload import Workload
 
 CostKind = Literal["hb", "nic", "switch", "optics", "gpu"]
+ProductKind = CostKind | Literal["fibre"]
 ObjectiveKind = BillKind | Literal["time", "usd_per_token", "carbon"]
 BILLED: dict[ObjectiveKind, BillKind] = {
     **{"capex": "capex", "power": "power", "tco": "tco"},

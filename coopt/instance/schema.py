@@ -32,6 +32,7 @@ from coopt.instance.question import Cluster as Cluster
 from coopt.instance.question import CostKind as CostKind
 from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
+from coopt.instance.question import ProductKind as ProductKind
 from coopt.instance.question import Solver as Solver
 from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
 from coopt.instance.reserves import NO_MARGIN

@@ -232,6 +232,7 @@ def at_prices(instance: Q, factors: dict[str, float]) -> Q:
             "nics": priced("nic", network.nics),
             "switches": priced("switch", network.switches),
             "optics": priced("optics", network.optics),
+            "fibre": tuple(one.times(factors["optics"]) for one in network.fibre),
         },
         cluster={"gpu": gpu.having(usd=gpu.usd * factors["gpu"])},
         sharing={"discount": tuple(_discounts_at(instance, factors))},

@@ -90,7 +90,7 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
             *(0.0 for _ in names),
         )
         for one in instance.network.fibre
-        for name, usd in ((one.name, one.usd), (one.metre, one.usd_per_m))
+        for name, usd in one.sold
     }
     return lambda part: values[part.name]
 

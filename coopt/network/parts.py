@@ -24,7 +24,14 @@ from coopt.instance.couplings import Discount, Site
 from coopt.instance.existing import Existing
 from coopt.instance.hardware import IDLE, Fibre, Gpu, HbDomain, Nic, Optic, Switch, mate
 from coopt.instance.network import Discipline
-from coopt.instance.schema import CostKind, Instance, Limits, Objective, ObjectiveKind
+from coopt.instance.schema import (
+    CostKind,
+    Instance,
+    Limits,
+    Objective,
+    ObjectiveKind,
+    ProductKind,
+)
 from coopt.instance.texts import both, counted
 from coopt.network.family import EndHolders, Family, Holders, LinkEnds, TierChain, whole
 from coopt.network.standing import family_of
@@ -239,7 +246,7 @@ class PricedProduct:
     `all_units` a price holds for every unit, else for the units of its bracket.
     """
 
-    kind: CostKind
+    kind: ProductKind
     name: str
     begins: tuple[int, ...]
     usd: tuple[float, ...]
@@ -247,7 +254,7 @@ class PricedProduct:
     all_units: bool
 
     @property
-    def key(self) -> tuple[CostKind, str]:
+    def key(self) -> tuple[ProductKind, str]:
         """Kind and name."""
         return self.kind, self.name
 
@@ -319,14 +326,15 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
 def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
     """Every product that islands of an instance may use, GPUs last."""
     network, cluster = instance.network, instance.cluster
-    listed: list[tuple[CostKind, str, float, float]] = [
+    listed: list[tuple[ProductKind, str, float, float]] = [
         *(("hb", hb.name, hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains),
         *(("nic", nic.name, nic.usd, nic.w) for nic in network.nics),
         *(("switch", switch.name, switch.usd, switch.w) for switch in network.switches),
         *(("optics", optic.name, optic.usd, optic.w) for optic in network.optics),
+        *(("fibre", name, usd, 0.0) for one in network.fibre for name, usd in one.sold),
     ]
     products = [
-        _priced(instance, *entry, is_counted=entry[0] in instance.objective.include)
+        _priced(instance, *entry, is_counted=instance.objective.counts(entry[0]))
         for entry in listed
     ]
     idle_or_active = any(kind in instance.objective.include for kind in ("hb", "gpu"))
@@ -340,7 +348,7 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
 
 
 def _priced(
-    instance: Instance, kind: CostKind, name: str, usd: float, w: float, *, is_counted: bool
+    instance: Instance, kind: ProductKind, name: str, usd: float, w: float, *, is_counted: bool
 ) -> PricedProduct:
     discount = next(
         (d for d in instance.sharing.discount if (d.kind, d.item) == (kind, name)), None
@@ -551,7 +559,7 @@ def domain_items(gpu: Gpu, hb: HbDomain, gpus: int, installed: int) -> tuple[Lin
 
 def included_lines(instance: Instance, lines: Iterable[Item]) -> tuple[Item, ...]:
     """The lines that `include` counts; none with a count of 0."""
-    return tuple(item for item in lines if item.count and item.kind in instance.objective.include)
+    return tuple(item for item in lines if item.count and instance.objective.counts(item.kind))
 
 
 def total(objective: Objective, items: tuple[Item, ...]) -> Cost:
@@ -638,8 +646,7 @@ def listed_units(instance: Instance) -> Iterator[LineItem]:
     yield from (LineItem("switch", box.name, 1, box.usd, box.w) for box in network.switches)
     yield from (LineItem("optics", optic.name, 1, optic.usd, optic.w) for optic in network.optics)
     for one in network.fibre:
-        yield LineItem("fibre", one.name, 1, one.usd, 0.0)
-        yield LineItem("fibre", one.metre, 1, one.usd_per_m, 0.0)
+        yield from (LineItem("fibre", name, 1, usd, 0.0) for name, usd in one.sold)
 
 
 def open_bill(instance: Instance, family: Family) -> Quantities:

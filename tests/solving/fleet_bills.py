@@ -18,6 +18,11 @@ Way = dict[str, float]
 """Factors on prices, by kind."""
 
 
+def sold_as(kind: str) -> str:
+    """The kind by whose prices and whose place in a bill a product goes: fibre by that of the optics that it joins."""
+    return "optics" if kind == "fibre" else kind
+
+
 class Prices:
     """The prices of a product in each phase, by quantity, and the least to pay for what has to stand."""
 
@@ -29,6 +34,8 @@ class Prices:
     def _least(self, standing: tuple[int, ...]) -> float:
         """The least bill with which so many units can stand in each phase, bought in it or before."""
         whole = standing[-1]
+        if len(self.usd) == len(self.begins) == 1:
+            return whole * self.usd[0][0]
         after = np.where(np.arange(whole + 1) == whole, 0.0, math.inf)  # by the units bought before a phase
         for t in range(len(standing) - 1, -1, -1):
             usd = self._buying(t, whole)[:, standing[t] :] + after[standing[t] :]
@@ -70,6 +77,7 @@ class Book:
         found = {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
         for kind, parts in (("nic", network.nics), ("switch", network.switches), ("optics", network.optics)):
             found |= {(kind, part.name): (part.usd, part.w) for part in parts}
+        found |= {("fibre", "USD"): (1.0, 0.0)} if network.fibre else {}  # which all costs whole dollars
         idle = {("hb", f"{gpu.name} (idle)"): (gpu.usd, gpu.w)} if self.idle_apart else {}
         return {**found, **idle, ("gpu", gpu.name): (gpu.usd, gpu.w)}
 
@@ -90,7 +98,9 @@ class Book:
         return np.array([w * self._counts(kind) for (kind, _), (_, w) in self.listed.items()])
 
     def _counts(self, kind: str) -> bool:
-        return kind in self.instance.objective.include or kind == "gpu"  # GPUs are left out of units where not counted
+        return (
+            sold_as(kind) in self.instance.objective.include or kind == "gpu"
+        )  # GPUs are left out of units where not counted
 
     @cached_property
     def links_of_core_module(self) -> int:
@@ -125,7 +135,12 @@ class Book:
         for t, phase in enumerate(phases):
             years = years_of(self.instance, t)
             for g, (kind, name) in enumerate(self.products):
-                unit_usd = self.listed[kind, name][0] * way[kind] * getattr(phase.price, kind) * self._counts(kind)
+                unit_usd = (
+                    self.listed[kind, name][0]
+                    * way[sold_as(kind)]
+                    * getattr(phase.price, sold_as(kind))
+                    * self._counts(kind)
+                )
                 work = work + standing[:, t, g] * unit_usd * years * terms.support_share
         return work
 
@@ -135,7 +150,7 @@ class Book:
         for g, (kind, name) in enumerate(self.products):
             if self._counts(kind):
                 rows, of = np.unique(standing[:, :, g], axis=0, return_inverse=True)
-                prices = self._prices(kind, name, way[kind])
+                prices = self._prices(kind, name, way[sold_as(kind)])
                 usd += np.array([prices.least(tuple(row)) for row in rows.tolist()])[of.reshape(-1)]
         return usd
 
@@ -151,7 +166,7 @@ class Book:
             phases = [phase.price for phase in self.instance.phase] or [PriceFactors()]
             self._known[kind, name, factor] = Prices(
                 [begin for begin, _ in steps],
-                [[price * factor * getattr(prices, kind) for _, price in steps] for prices in phases],
+                [[price * factor * getattr(prices, sold_as(kind)) for _, price in steps] for prices in phases],
                 all_units=found is not None and found.applies == "all-units",
             )
         return self._known[kind, name, factor]

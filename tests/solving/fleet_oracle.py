@@ -5,11 +5,13 @@ that all workloads have in turn is a fleet of one island."""
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise, product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
 from coopt.network.failures import losses
-from coopt.network.family import CableRun, Family, without_nics
+from coopt.network.family import CableRun, Family, LinkEnds, without_nics
+from coopt.network.fibres import FibreUnits
 from coopt.network.growth import grown, grows
 from coopt.network.laying import length_runs
 from coopt.network.optics import links_to_core
@@ -264,6 +267,7 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU, or apart."""
     include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
     idle = family.installed_gpus - family.gpus
+    counted["fibre", "USD"] = round(sum(one.units * one.usd for one in family.fibre))
     units = [*(counted[product] for product in book.products[:-1]), family.gpus * ("gpu" in include)]  # type: ignore[index]
     units[-2 if book.idle_apart else -1] += idle * ("hb" in include)
     return units
@@ -364,27 +368,55 @@ def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
 
 
 def every_cabling(question: Instance, family: Family) -> Iterator[Family]:
-    """A network with any ends that reach for each length of its cables; of those with the same modules one."""
+    """A network with any ends that reach for each length of its cables; of equal modules the cheapest fibre."""
     for uplinks in family.uplink_choices:
         bare = replace(family, uplink_choices=(uplinks,), choices=())
-        chosen: dict[Any, list[list[CableRun]]] = {(): []}
+        chosen: dict[Any, tuple[float, list[list[CableRun]]]] = {(): (0.0, [])}
         for level, pairs in zip(
             length_runs(placing_of(question, bare, uplinks), bare.per_module), family.choices, strict=True
         ):
-            chosen = {modules: [*runs, []] for modules, runs in chosen.items()}
+            chosen = {modules: (usd, [*runs, []]) for modules, (usd, runs) in chosen.items()}
             for length_m, run in sorted(level.items()):
-                longer = {}
-                for modules, runs in chosen.items():
+                longer = dict[Any, tuple[float, list[list[CableRun]]]]()
+                for modules, (usd, runs) in chosen.items():
                     for ends in (pair for pair in pairs if pair.reach_m >= length_m):
                         counts = Counter(dict(modules))
                         counts.update({ends.below.name: run["below"]})
                         counts.update({ends.above.name: run["above"]})
-                        one = CableRun(length_m, ends, run["links"], run["below"], run["above"])
-                        longer[tuple(sorted(counts.items()))] = [*runs[:-1], [*runs[-1], one]]
+                        fibre = tuple(fibre_of(question, ends, bare.link_gbit_s, run, length_m))
+                        more = usd + sum(one.units * one.usd for one in fibre)
+                        one = CableRun(length_m, ends, run["links"], run["below"], run["above"], fibre)
+                        key, longer_runs = tuple(sorted(counts.items())), [*runs[:-1], [*runs[-1], one]]
+                        longer[key] = min(longer.get(key, (math.inf, [])), (more, longer_runs), key=itemgetter(0))
                 chosen = longer
-        for runs in chosen.values():
+        for _, runs in chosen.values():
             optics = tuple(level[-1].ends for level in runs)
             yield replace(bare, optics=optics, cables=tuple(map(tuple, runs)))
+
+
+def fibre_of(
+    question: Instance, ends: LinkEnds, gbit_s: float, run: Counter[str], length_m: int
+) -> Iterator[FibreUnits]:
+    """The cheapest fibre between the modules of some cables, none for cables that come with both ends."""
+    kind = ends.below.fibre
+    listed = [one for one in question.network.fibre if kind in one.carries]
+    if not listed:
+        return
+    lane = re.match("[0-9]+", kind)
+    pairs, both = math.ceil(gbit_s / int(lane[0])) if lane else 1, zip(ends, (run["below"], run["above"]), strict=True)
+    links = [(optic, modules, round(optic.gbit_s / gbit_s)) for optic, modules in both]
+    plug = math.ceil(pairs / max(1, ends.below.connectors // links[0][2]))
+    cables = [one for one in listed if one.links == 1 and one.pairs >= plug]
+    each = [math.ceil(pairs / one.pairs) for one in cables]
+    n = min(range(len(cables)), key=lambda n: each[n] * (cables[n].usd + cables[n].usd_per_m * length_m))
+    yield FibreUnits(cables[n].name, each[n] * run["links"], cables[n].usd)
+    yield FibreUnits(f"{cables[n].name} (m)", each[n] * run["links"] * length_m, cables[n].usd_per_m)
+    for optic, modules, count in links:
+        legs = math.ceil(count / optic.connectors)
+        if legs > 1:
+            splitters = [one for one in listed if one.links == legs and one.pairs >= legs * pairs]
+            one = min(splitters, key=lambda one: one.usd)
+            yield FibreUnits(one.name, modules * optic.connectors, one.usd)
 
 
 class Job:

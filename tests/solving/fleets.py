@@ -169,7 +169,12 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
         own |= {"fabrics": ["clos", "rail-optimized"], "nics_per_gpu": 2}  # ends enough for two tiers
         own |= {"max_tiers": 2, "fabrics": draw(st.sampled_from(["clos", "rail-optimized"]))} if core else {}
         own["switch_cages"] = draw(st.sampled_from(["told", "kept"]))
-        return {"link_ends": "any", "hb_domains": domains, **own, **(hall(draw, own) if "hall" in kind else {})}
+        return {
+            "link_ends": "any",
+            "hb_domains": domains,
+            **own,
+            **(hall(draw, own, core=core) if "hall" in kind else {}),
+        }
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
     if kind in ("bundles", "both"):
@@ -213,7 +218,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
     return found
 
 
-def hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
+def hall(draw: st.DrawFn, network: dict[str, Any], *, core: bool = False) -> dict[str, Any]:
     """Rows of a hall, switches with or without heights, and a cable that reaches everywhere beside shorter ones."""
     first, *others = network["optics"]
     reaches = [draw(st.sampled_from([6, 10, 500])) for _ in others]
@@ -223,7 +228,34 @@ def hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
     rows = {"racks_per_row": draw(st.sampled_from([1, 2, 5])), "row_pitch_m": draw(st.sampled_from([1.0, 3.0, 9.0]))}
     rows["switch_rack_units"] = draw(st.sampled_from([1.0, 4.0]))
     height = draw(st.sampled_from([{}, {"rack_units": 1}]))
-    return {"cables": "hall", "optics": listed, "hall": rows, "switches": [one | height for one in network["switches"]]}
+    switches = [one | height for one in network["switches"]]
+    found = {"cables": "hall", "hall": rows, "switches": switches, "optics": listed}
+    return found if core else found | _fibred(draw, listed)
+
+
+def _fibred(draw: st.DrawFn, listed: list[dict[str, Any]]) -> dict[str, Any]:
+    """Modules of one or two connectors, whose links have a pair of fibres each or two, with cables and splitters."""
+    kinds = sorted({one["fibre"] for one in listed if "fibre" in one})
+    if not kinds or not draw(st.integers(0, 3)):
+        return {}
+    names = {kind: draw(st.sampled_from([kind, f"200g-{kind}", f"100g-{kind}"])) for kind in kinds}
+    optics = [
+        one | {"fibre": names[one["fibre"]], "connectors": draw(st.sampled_from([1, 1, 2]))} if "fibre" in one else one
+        for one in listed
+    ]
+    usd, metre = st.integers(0, 900), st.sampled_from([0, 1, 20, 90])
+    fibre = [
+        {"name": f"{kind}-{name}", "carries": carries, "pairs": pairs, "links": links, "usd": draw(usd)} | each
+        for kind, carries in names.items()
+        for name, pairs, links in (
+            ("thin", draw(st.sampled_from([1, 2])), 1),
+            ("thick", 8, 1),
+            ("split2", 16, 2),
+            ("split4", 16, 4),
+        )
+        for each in [{"usd_per_m": draw(metre)} if links == 1 else {}]
+    ]
+    return {"optics": optics, "fibre": fibre}
 
 
 def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any]:

@@ -289,7 +289,7 @@ def _lines(
 
 def _counted(grid: Grid, good: PricedProduct) -> bool:
     """Whether the bill has the product; idle GPUs count with HB domains."""
-    return good.kind in grid.instance.objective.include or good.kind == "gpu"
+    return grid.instance.objective.counts(good.kind) or good.kind == "gpu"
 
 
 def _priced(product: Product, count: int) -> Iterator[tuple[int, float]]:

@@ -10,11 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from coopt.instance.couplings import LIMITED, limit_check
 from coopt.instance.hardware import Gpu, Nic, Optic, Switch
-from coopt.instance.question import CostKind
+from coopt.instance.question import CostKind, ProductKind
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
@@ -29,7 +29,7 @@ from coopt.verifier.parts.bills import (
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.timings import days_of
 
-ProductKey = tuple[CostKind | Literal["fibre"], str]
+ProductKey = tuple[ProductKind, str]
 
 
 @dataclass(frozen=True)

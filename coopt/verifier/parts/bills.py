@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from coopt.instance.existing import Existing
 from coopt.instance.hardware import HbDomain, Panel
 from coopt.instance.network import Discipline
-from coopt.instance.question import CostKind, Objective, ObjectiveKind
+from coopt.instance.question import Objective, ObjectiveKind, ProductKind
 from coopt.instance.schema import Instance
 from coopt.plan.parts import Item, ItemKind
 from coopt.verifier.checks.verdict import ROUNDING
@@ -58,7 +58,7 @@ def key_of(item: Item) -> LineKey:
 class CountedItem(NamedTuple):
     """A line of the bill; `unit_usd` in USD, `unit_w` in W."""
 
-    kind: CostKind | Literal["wan", "fibre"]
+    kind: ProductKind | Literal["wan"]
     name: str
     amount: int
     unit_usd: float

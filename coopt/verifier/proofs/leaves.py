@@ -58,12 +58,12 @@ class Terms:
     @cached_property
     def priced_products(self) -> dict[str, ProductKey]:
         """The products that have a price."""
-        include = self.fleet.question.objective.include
-        idle = {"gpu"} if "hb" in include else set()
+        objective = self.fleet.question.objective
         return {
             name: product
             for name, product in self.products.items()
-            if product[0] in {*include, *idle}
+            for kind in [product[0]]
+            if objective.counts(kind) or (kind == "gpu" and objective.counts("hb"))
         }
 
     @kept()
