@@ -14,7 +14,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.network.family import Family
 from coopt.network.optics import core_links_of_module, core_switch, links_to_core
-from coopt.network.part_bills import modules_into_core
+from coopt.network.part_bills import into_core
 from coopt.network.parts import included_lines
 from coopt.plan.parts import Item, line
 
@@ -91,10 +91,10 @@ def channel_items(instance: Instance, link: Wan, channels: int) -> tuple[Item, .
 
 
 def link_items(instance: Instance, family: Family) -> tuple[Item, ...]:
-    """The modules at both ends of the links from leaves into the border, as lines of a bill."""
-    ends = modules_into_core(instance, family)
-    items = [line("optics", end.name, count, end.usd, end.w) for end, count in ends]
-    return included_lines(instance, items)
+    """The modules at both ends of the links from leaves into the border and the fibre between
+    these, as lines of a bill.
+    """
+    return included_lines(instance, (item.line for item in into_core(instance, family)))
 
 
 def priced_border(instance: Instance) -> Switch | None:

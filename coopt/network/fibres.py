@@ -5,6 +5,7 @@ that carry several links (docs/network.md).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from coopt.instance.hardware import Fibre, Optic
@@ -23,6 +24,24 @@ class FibreUnits(NamedTuple):
     def line(self) -> Item:
         """Its line of a bill."""
         return line("fibre", self.name, self.units, self.usd, 0.0)
+
+
+def fibre_between(
+    listed: Sequence[Fibre],
+    ends: tuple[Optic, Optic],
+    gbit_s: float,
+    links: int,
+    modules: tuple[int, int],
+    length_m: int,
+) -> tuple[FibreUnits, ...]:
+    """The cheapest cables of a list for links of a rate and a length, and the splitters of so many
+    modules at their lower and upper ends.
+    """
+    split = (
+        splitters_of(listed, optic, gbit_s, count)
+        for optic, count in zip(ends, modules, strict=True)
+    )
+    return (*fibre_cables(listed, ends[0], gbit_s, links, length_m), *chain.from_iterable(split))
 
 
 def fibre_cables(

@@ -20,7 +20,7 @@ from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
-from coopt.network.fibres import FibreUnits, fibre_cables, splitters_of
+from coopt.network.fibres import FibreUnits, fibre_between
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import PlacedChain, Placing
@@ -164,11 +164,7 @@ def _run(
 ) -> CableRun:
     """The cables of one length with some ends, and their fibre."""
     listed, rate = instance.network.fibre, family.link_gbit_s
-    fibre = (
-        *fibre_cables(listed, ends.below, rate, links, length_m),
-        *splitters_of(listed, ends.below, rate, below),
-        *splitters_of(listed, ends.above, rate, above),
-    )
+    fibre = fibre_between(listed, ends, rate, links, (below, above), length_m)
     return CableRun(length_m, ends, links, below, above, fibre)
 
 

@@ -542,7 +542,12 @@ def core_ends(
         for optic in meeting
         if (fits(optic, rate, leaf) if leaf else optic.links_of(rate) == 1)
     ]
-    return modules_worth_having(fitting, rate, values)
+    return modules_worth_having(fitting, rate, values, lambda optic: _plug(network, optic))
+
+
+def _plug(network: Network, optic: Optic) -> Hashable:
+    """What the fibre of a module depends on, beside its links, where fibre is billed."""
+    return network.fibre and (optic.fibre, optic.connectors, optic.whole_cable)
 
 
 def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[Instance]:
@@ -587,7 +592,10 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
     if beaten:
         return tuple(fitting)
     return modules_worth_having(
-        fitting, rate, values_of(instance), lambda optic: optic.fibre or ("product", optic.name)
+        fitting,
+        rate,
+        values_of(instance),
+        lambda optic: (optic.fibre or ("product", optic.name), _plug(network, optic)),
     )
 
 

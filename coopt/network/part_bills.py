@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Iterator
 
-from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, Objective
 from coopt.network.family import Family
+from coopt.network.fibres import fibre_between
 from coopt.network.optics import (
     core_links_of_module,
     core_optic,
+    core_switch,
 )
 from coopt.network.parts import (
     LineItem,
@@ -27,20 +30,26 @@ from coopt.plan.parts import Cost
 def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
     """How many units of each product an island takes, with both ends of its links into a core."""
     units = counted_units(family, uplinks)
-    for optic, count in modules_into_core(instance, family):
-        units["optics", optic.name] += count
+    for item in into_core(instance, family):
+        units[item.kind, item.name] += item.units
     return units
 
 
-def modules_into_core(instance: Instance, family: Family) -> tuple[tuple[Optic, int], ...]:
-    """The modules at the lower and at the upper ends of a network's links into a core; nothing
-    without one.
+def into_core(instance: Instance, family: Family) -> Iterator[LineItem]:
+    """The modules at the lower and at the upper ends of a network's links into a core, and the
+    fibre between these, as long as they have to reach; nothing without one.
     """
-    above = core_optic(instance)
-    if above is None:
-        return ()
-    modules_above = -(-family.core_links // core_links_of_module(instance))
-    return (family.core_end or above, family.core_modules), (above, modules_above)
+    above, switch = core_optic(instance), core_switch(instance)
+    if above is None or switch is None:
+        return
+    network, links = instance.network, family.core_links
+    ends = family.core_end or above, above
+    modules = family.core_modules, -(-links // core_links_of_module(instance))
+    length_m = math.ceil(network.link_reach_m[-1])
+    for optic, count in zip(ends, modules, strict=True):
+        yield LineItem("optics", optic.name, count, optic.usd, optic.w)
+    for one in fibre_between(network.fibre, ends, switch.port_gbit_s, links, modules, length_m):
+        yield LineItem("fibre", one.name, one.units, one.usd, one.w)
 
 
 def part_cost(

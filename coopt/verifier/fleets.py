@@ -61,7 +61,7 @@ from coopt.verifier.couplings.prices import (
 )
 from coopt.verifier.couplings.scenarios import certain_question, check_fleet_value
 from coopt.verifier.couplings.sites import check_fed_sites, objective_at
-from coopt.verifier.parts.bills import bill, bill_total, owned_units
+from coopt.verifier.parts.bills import bill, bill_total, counting, owned_units
 from coopt.verifier.parts.design_checks import check_attachment, check_design, check_spare_domains
 from coopt.verifier.parts.layouts import cages, uplink_menus
 from coopt.verifier.parts.network_checks import check_network
@@ -439,8 +439,7 @@ def _check_standing(
     joint = fleet.joint(stage, joining_nic(ledger, fleet.question, part.design))
     # the bill of a network that is bought alone and at once is that of the plan
     if not (fleet.is_one_part and bought_at_once(fleet.question)):
-        include = fleet.question.objective.include
-        core_lines = [line for line in (joint.lines() if joint else ()) if line.kind in include]
+        core_lines = counting(fleet.question, joint.lines() if joint else ())
         network = stage.family, stage.levels(uplinks), stage.optics
         network_lines = bill(fleet.on(stage.family.hb.name).question, *network, fleet.left)
         lines = [*network_lines, *core_lines]

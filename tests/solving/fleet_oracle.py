@@ -267,10 +267,27 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU, or apart."""
     include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
     idle = family.installed_gpus - family.gpus
-    counted["fibre", "USD"] = round(sum(one.units * one.usd for one in family.fibre))
+    fibre = [*family.fibre, *_fibre_into_core(book, family)]
+    counted["fibre", "USD"] = round(sum(one.units * one.usd for one in fibre))
     units = [*(counted[product] for product in book.products[:-1]), family.gpus * ("gpu" in include)]  # type: ignore[index]
     units[-2 if book.idle_apart else -1] += idle * ("hb" in include)
     return units
+
+
+def _fibre_into_core(book: Book, family: Family) -> Iterator[FibreUnits]:
+    """The fibre of links into the core that a question names, as long as these have to reach."""
+    core, network = book.instance.sharing.core, book.instance.network
+    if core is None or not network.fibre:
+        return
+    box = next(switch for switch in network.switches if switch.name == core.switch)
+    above, links = next(optic for optic in network.optics if optic.name == core.optic), family.core_links
+    below = family.core_end or above
+    of_lower, of_upper = round(below.gbit_s / box.port_gbit_s), round(above.gbit_s / box.port_gbit_s)
+    leaves = links // family.core_ports if family.tiers else links
+    lower = leaves * math.ceil(links / leaves / of_lower) if leaves else 0
+    run = Counter(links=links, below=lower, above=math.ceil(links / of_upper))
+    ends = LinkEnds(below, above)
+    yield from fibre_of(book.instance, ends, box.port_gbit_s, run, math.ceil(network.link_reach_m[-1]))
 
 
 def _labour_usd(instance: Instance, island: Stands) -> float:

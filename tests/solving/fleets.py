@@ -173,7 +173,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
             "link_ends": "any",
             "hb_domains": domains,
             **own,
-            **(hall(draw, own, core=core) if "hall" in kind else {}),
+            **(hall(draw, own) if "hall" in kind else {}),
         }
     if kind == "shared" and any(domain["size"] % 2 == 0 for domain in network["hb_domains"]):
         found["gpus_per_nic"] = [1, 2]
@@ -218,7 +218,7 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
     return found
 
 
-def hall(draw: st.DrawFn, network: dict[str, Any], *, core: bool = False) -> dict[str, Any]:
+def hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
     """Rows of a hall, switches with or without heights, and a cable that reaches everywhere beside shorter ones."""
     first, *others = network["optics"]
     reaches = [draw(st.sampled_from([6, 10, 500])) for _ in others]
@@ -229,8 +229,7 @@ def hall(draw: st.DrawFn, network: dict[str, Any], *, core: bool = False) -> dic
     rows["switch_rack_units"] = draw(st.sampled_from([1.0, 4.0]))
     height = draw(st.sampled_from([{}, {"rack_units": 1}]))
     switches = [one | height for one in network["switches"]]
-    found = {"cables": "hall", "hall": rows, "switches": switches, "optics": listed}
-    return found if core else found | _fibred(draw, listed)
+    return {"cables": "hall", "hall": rows, "switches": switches, "optics": listed} | _fibred(draw, listed)
 
 
 def _fibred(draw: st.DrawFn, listed: list[dict[str, Any]]) -> dict[str, Any]:

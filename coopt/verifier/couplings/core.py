@@ -4,6 +4,7 @@ switch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from coopt.plan.parts import Design
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import Ledger, UnsoundError
 from coopt.verifier.parts.bills import CountedItem
+from coopt.verifier.parts.fibres import Bought, fibre_between
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import (
     allowed_optics,
@@ -40,14 +42,15 @@ from coopt.verifier.parts.stages import GrowthStage
 class Joint(NamedTuple):
     """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of
     product `nic` where there is no leaf. Modules carry so many of them at their lower and upper
-    ends, each those of one switch.
+    ends, each those of one switch, with `fibre` in between.
     """
 
     links: int
     per_leaf: int
     ends: OpticPair
     nic: Nic | None
-    carried: tuple[int, int] = (1, 1)
+    carried: tuple[int, int]
+    fibre: tuple[Bought, ...] = ()
 
     @property
     def modules(self) -> list[tuple[Optic, int]]:
@@ -86,21 +89,33 @@ class Joint(NamedTuple):
                 CountedItem("optics", optic.name, count, optic.usd, optic.w)
                 for optic, count in self.modules
             ),
+            *(CountedItem("fibre", *bought, 0.0) for bought in self.fibre),
         ]
 
 
 def joint_of(question: Instance, kind: ObjectiveKind, stage: GrowthStage, nic: Nic) -> Joint | None:
     """The links of a network into the core of its site; None where there are no cores."""
-    if core_switch(question) is None:
+    switch, network = core_switch(question), question.network
+    if switch is None:
         return None
     links_of_leaf, nic_of_links = (
         (0, nic) if stage.family.attachment is None else (stage.to_core, None)
     )
     optic, carried = core_optic(question, kind), core_links_carried(question)
     ends = OpticPair(stage.core_end or optic, optic)
-    return Joint(
-        stage.core_links, links_of_leaf, ends, nic_of_links, (stage.family.core_module, carried)
+    of_modules = stage.family.core_module, carried
+    joint = Joint(stage.core_links, links_of_leaf, ends, nic_of_links, of_modules)
+    (_, below), (_, above) = joint.modules
+    fibre = fibre_between(
+        network.fibre,
+        Fraction(switch.port_gbit_s),
+        ends,
+        of_modules,
+        (below, above),
+        joint.links,
+        math.ceil(network.link_reach_m[-1]),
     )
+    return joint._replace(fibre=fibre)
 
 
 JointsByPlace = Mapping[tuple[float | None, str | None], Mapping[str, Joint]]

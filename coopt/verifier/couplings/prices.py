@@ -98,6 +98,8 @@ def counts_of_island(
         products["nic", joint.nic.name] += joint.nics
     for optic, count in joint.modules:
         products["optics", optic.name] += count
+    for name, amount, _ in joint.fibre:
+        products["fibre", name] += amount
     return UnitCounts(products, family.gpus, installed - family.gpus, joint.core_ports)
 
 

@@ -125,8 +125,10 @@ def _fibre(
     instance: Instance, family: DesignFamily, need: Need, ends: OpticPair
 ) -> tuple[Bought, ...]:
     """The fibre between the modules of one length with some ends."""
-    modules, listed = (need.below, need.above), instance.network.fibre
-    return fibre_between(listed, family.network, ends, modules, need.links, need.length_m)
+    listed, network = instance.network.fibre, family.network
+    rate, modules = Fraction(network.nic.gbit_s) / network.nic_planes, (need.below, need.above)
+    carried = network.carried(ends)
+    return fibre_between(listed, rate, ends, carried, modules, need.links, need.length_m)
 
 
 def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: Laid) -> bool:
