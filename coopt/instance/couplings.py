@@ -435,7 +435,7 @@ class Prices(Table):
     hb: Annotated[Interval, Field(description="HB domains; their idle GPUs go by gpu")] = (1.0, 1.0)
     nic: Annotated[Interval, Field(description="NICs")] = (1.0, 1.0)
     switch: Annotated[Interval, Field(description="switches")] = (1.0, 1.0)
-    optics: Annotated[Interval, Field(description="optics")] = (1.0, 1.0)
+    optics: Annotated[Interval, Field(description="optics and fibre")] = (1.0, 1.0)
     gpu: Annotated[Interval, Field(description="GPUs, those that stay idle too")] = (1.0, 1.0)
 
     @model_validator(mode="after")

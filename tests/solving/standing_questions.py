@@ -127,7 +127,16 @@ def _hall(draw: random.Random, kinds: list[dict[str, Any]], modules: list[dict[s
     for kind in kinds:
         kind["racks"] = draw.choice([1, 2])
     rows = {"racks_per_row": draw.choice([1, 2, 5]), "row_pitch_m": draw.choice([1.0, 3.0, 9.0])}
-    return {"cables": "hall", "link_ends": "any", "hall": rows}
+    fibre = []
+    if draw.random() < 0.6:  # what stands has its own
+        for module in modules:
+            module |= {"fibre": "200g-pair"}
+        usd = draw.choice([[0, 30, 1], [90, 90, 5]])
+        fibre = [
+            {"name": name, "carries": "200g-pair", "pairs": pairs, "usd": usd[pairs - 1], "usd_per_m": usd[pairs % 3]}
+            for name, pairs in (("thin", 1), ("thick", 2))
+        ]
+    return {"cables": "hall", "link_ends": "any", "hall": rows, "fibre": fibre}
 
 
 def _domain(draw: random.Random, name: str, size: int, gpu: str) -> dict[str, Any]:
@@ -204,6 +213,8 @@ def _prices(instance: Instance) -> dict[tuple[str, str], tuple[float, float]]:
     listed |= {("hb", hb.name): (hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains}
     for kind, products in (("nic", network.nics), ("switch", network.switches), ("optics", network.optics)):
         listed |= {(kind, one.name): (one.usd, one.w) for one in products}
+    if network.fibre:
+        listed["optics", "fibre"] = 1.0, 0.0  # in whole dollars
     for tier in (tier for stands in instance.existing for tier in stands.tiers):  # which need not be listed
         for kind, part in (("switch", tier.switch), ("optics", tier.optic)):
             listed.setdefault((kind, part.name), (0.0, part.w))
@@ -217,6 +228,7 @@ def _units(networks: list[Network], products: list[tuple[str, str]]) -> Floats:
         units: Counter[tuple[str, str]] = Counter()
         units.update(counted_units(family, uplinks))
         units["gpu", gpu] = family.installed_gpus
+        units["optics", "fibre"] = round(sum(one.units * one.usd for one in family.fibre))
         rows.append([units[product] for product in products])
     return np.array(rows, dtype=np.float64).reshape(len(networks), len(products))
 
@@ -293,7 +305,8 @@ def misread(asked: str, seed: int) -> str:
             if text := _other(table, changes, near.value):
                 return f"{bound.limit} = {near.bound}: {text}"
     bought = all_bought(Instance.model_validate(table))
-    faults = (_outside(table, price, bought) for price in why.prices if price.unit in ("USD", "W"))
+    listed = [price for price in why.prices if price.unit in ("USD", "W") and not price.item.startswith("th")]
+    faults = (_outside(table, price, bought) for price in listed)  # of all but fibre
     return next(filter(None, faults), "")
 
 

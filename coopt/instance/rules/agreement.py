@@ -90,7 +90,6 @@ def _cables(instance: Question) -> Iterator[str]:
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
         **dict.fromkeys(instance.asks("direct", "phases"), True),
-        "[[existing]]": network.fibre and instance.existing,
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
     yield from broken(
