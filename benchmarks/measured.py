@@ -56,9 +56,12 @@ fp8_block of vLLM 0.24.0: the host is timed
 experts that are not balanced, that TP splits, or of fewer than 512 rows each
 experts of SGLang and vLLM: with EP they multiply what other ranks hold as well
 16 experts of which a token visits one: 4 times as long as any others
+experts of `min_latency` in 4 bits: results are not summed; B300 and GB300 have none
 exchanges of fewer than 1,024 tokens: decoding; of trtllm and vLLM: multiprocessors are not stated
 """
 SAMPLE = 4000  # rows of a table, drawn evenly, that are compared
+LONG_S = 1e-4  # from where on starts, which are also those of a host, hardly count
+LONG_COPY = 0.9  # share of the bandwidth that long copies reach (docs/model.md, Kernels)
 
 
 @dataclass(frozen=True)
@@ -108,12 +111,14 @@ def _lines(kind: Kind, data: Path) -> Iterator[dict[str, object]]:
         unseen = [name for name, fit in UNSEEN.items() if fit == number and name in tables]
         for name in (*seen, *unseen):
             errors = _errors(kind, name, tables[name], shares)
+            long = tables[name]["seconds"] >= LONG_S
             yield {
                 "kind": kind.name,
                 "gpu": name,
                 "fitted": int(name in seen),
                 "rows": len(errors),
                 "mean_abs_log": f"{np.abs(errors).mean():.3f}",
+                "mean_from_100us": f"{np.abs(errors[long]).mean():.3f}",
                 "median_ratio": f"{np.exp(np.median(errors)):.3f}",
                 "shares": " ".join(f"{key}={value:.3g}" for key, value in shares.items()),
                 "source": f"{PACKAGE}: {FOLDERS[name]}/{tables[name]['source']}",
@@ -153,8 +158,8 @@ def _fastest(
     tables = pl.concat(
         [pl.read_parquet(folder / place) for place in places], how="diagonal_relaxed"
     )
-    if "window_size" not in tables.columns:
-        tables = tables.with_columns(window_size=0)
+    windows = [pl.col("window_size")] if "window_size" in tables.columns else []
+    tables = tables.with_columns(window_size=pl.coalesce(*windows, 0))  # some have no such column
     shapes = tables.filter(where & (pl.col("latency") > 0)).group_by(keys)
     timed = shapes.agg(pl.col("latency").min()).sort(keys)
     timed = timed.gather_every(max(1, timed.height // SAMPLE))
@@ -192,30 +197,41 @@ def _products(precision: Precision) -> Kind:
 
 
 def _grouped(precision: Precision) -> Kind:
-    """Experts of a GPU in one kernel, 512 rows each and more: up, nonlinearity, down."""
+    """Experts of a GPU in one kernel, 512 rows each and more: up, nonlinearity, down.
+
+    What is timed quantises all tokens, spreads them to their experts and sums the results
+    (TensorRT-LLM, `moe_kernels.cu`).
+    """
     keys = ("num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_ep_size")
 
     def rows(folder: Path, name: str) -> Mapping[str, Any]:
         rows_each = pl.col("num_tokens") * pl.col("topk") / pl.col("num_experts")
         where = (pl.col("moe_dtype") == TYPES[precision]) & (pl.col("distribution") == "balanced")
         where &= (pl.col("moe_tp_size") == 1) & (rows_each >= 512) & (pl.col("topk") > 1)
-        where &= ~pl.col("kernel_source").str.contains("nongated")
+        where &= ~pl.col("kernel_source").str.contains("nongated|min_latency")
         return _fastest(folder, _versions(name)[:1], "moe/moe_perf", keys, where)
 
     def law(gpu: Gpu, table: Mapping[str, Any], shares: Mapping[str, float]) -> Floats:
         device = _device(gpu, precision, shares)
         tokens, hidden, width, top, experts, ep = (table[key] for key in keys)
         rows, batch = tokens * top / experts, experts / ep
+        visits, wide = batch * rows, BITS[precision] / 8
         up = device.product_s(rows, 2 * width, hidden, batch)
         down = device.product_s(rows, hidden, width, batch)
-        moved = device.pointwise_s(6 * batch * rows * width)
-        return up + down + moved + device.quantised_s(batch * rows * (hidden + width))
+        moved = device.pointwise_s(6 * visits * width)
+        copied = device.stream_s((2 * wide * visits + 2 * visits + 2 * tokens) * hidden)
+        quantised = device.quantised_s(tokens * hidden + visits * width)
+        return up + down + moved + copied + quantised
 
     return Kind(f"grouped products, {BITS[precision]} bits", rows, law, SHARES)
 
 
 def _attention() -> Kind:
-    """Causal attention forward in 16 bits, of whole sequences."""
+    """Causal attention forward in 16 bits, of whole sequences.
+
+    All three libraries copy keys and values to a cache in what is timed (the package's
+    `collector/*/collect_attn.py`).
+    """
     keys = ("batch_size", "isl", "num_heads", "num_key_value_heads", "head_dim")
 
     def rows(folder: Path, name: str) -> Mapping[str, Any]:
@@ -226,11 +242,13 @@ def _attention() -> Kind:
 
     def law(gpu: Gpu, table: Mapping[str, Any], shares: Mapping[str, float]) -> Floats:
         device = _device(gpu, "bf16", {"attention": gpu.efficiency.attention * shares["ratio"]})
-        batch, tokens, heads, _, size = (table[key] for key in keys)
+        batch, tokens, heads, kv_heads, size = (table[key] for key in keys)
         blocks = Blocks(batch * heads, tokens, (tokens + BLOCK) / 2, tokens, 1)
         cores = {head: fused_attention(device, (head, head), blocks) for head in HEADS}
         forward_s = np.select([size == head for head in HEADS], [c.forward for c in cores.values()])
-        return np.asarray(forward_s + shares["start_s"])
+        cached = 8 * batch * tokens * kv_heads * size  # bytes, read and written
+        cached_s = cached / (LONG_COPY * gpu.hbm_gbyte_s * 1e9)
+        return np.asarray(forward_s + cached_s + shares["start_s"])
 
     return Kind("attention", rows, law, {"ratio": (1.0, 0.1, 2.0), "start_s": (1.2e-5, 4e-6, 1e-4)})
 
@@ -249,7 +267,11 @@ PROTOCOLS = {
 
 
 def _collectives(operations: Sequence[str], protocols: Sequence[str]) -> Kind:
-    """Collectives of NCCL in one HB domain, from 512 bytes to 512 MiB."""
+    """Collectives of NCCL in one HB domain, from 512 bytes to 512 MiB.
+
+    Threads of one process launch them one by one (nccl-tests), so that what short ones take is also
+    that of their host.
+    """
 
     def rows(folder: Path, name: str) -> Mapping[str, Any]:
         place = (NCCL.replace("2.29.2", "2.27.3") if name == "a100-80g" else NCCL) + ".parquet"
@@ -263,6 +285,7 @@ def _collectives(operations: Sequence[str], protocols: Sequence[str]) -> Kind:
     def law(gpu: Gpu, table: Mapping[str, Any], shares: Mapping[str, float]) -> Floats:
         rate = NVLINK_BYTE_S[gpu.generation] * shares["hb"]
         x, y = table["num_gpus"], np.ones_like(table["bytes"])
+        summed = shares.get("hb_reduce", 0.0) if gpu.efficiency.hb_reduce else 0.0
         links = LinkRates(
             hb_byte_s=rate,
             rail=1.0,
@@ -270,7 +293,7 @@ def _collectives(operations: Sequence[str], protocols: Sequence[str]) -> Kind:
             latency_s=shares["latency_s"],
             step_s=shares.get("step_s", 0.0),
             send_s=0.0,
-            sum_byte_s=rate * max(1.0, shares.get("hb_reduce", 0.0) / shares["hb"]),
+            sum_byte_s=rate * max(1.0, summed / shares["hb"]),
             own_share=shares["hb_own"],
             short=shares["hb_short"],
             long_s=shares["long_s"],
