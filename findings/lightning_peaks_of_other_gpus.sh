@@ -5,10 +5,10 @@
 # Expected   get_available_flops is the dense bf16 rate of NVIDIA's data sheets for one GPU of the name that the driver
 #            gives, as it is for A100 and H100 SXM.
 # Behaviour  Names with "l4" are an L4, so an L40S (362 TFLOPS) is held to 121 and its MFU is three times too large. The
-#            H100 NVL (835) is held to 1,979, a pair of cards: its MFU is
-#            0.42 of the true one. A40 (150), RTX A6000 (155) and RTX 4090 (165) have the rate outside tensor cores. The
-#            H200 is in the table, at its sparse rate, under "h200 sxm1", which no driver says, so it has none: no
-#            MFU is logged for it, nor for Blackwell. Only where there is none does a warning tell.
+#            H100 NVL (835) is held to 1,979, a pair of cards: its MFU is 0.42 of the true one. A40 (150), RTX A6000
+#            (155) and RTX 4090 (165) have the rate outside tensor cores. The H200 is in the table at its sparse rate,
+#            under "h200 sxm1", which no driver says: no MFU is logged for it, nor for Blackwell. A warning tells where
+#            no peak is known, and nothing where it is another GPU's.
 # Output seen
 #   NVIDIA A100-SXM4-80GB: 312 TFLOPS, data sheet 312
 #   NVIDIA H100 80GB HBM3: 989 TFLOPS, data sheet 989
