@@ -4,6 +4,7 @@ import pytest
 
 import coopt
 from coopt.instance.texts import InstanceError
+from tests.conftest import accepted, ask, small_model, switch
 from tests.network.test_cabling import question
 
 HALL = "hall = { racks_per_domain = 1, racks_per_row = 2, in_rack_m = 2, rise_m = 2.5, rack_pitch_m = 0.6 }"
@@ -107,6 +108,45 @@ def test_a_plan_of_least_power_is_explained_beside_fibre_that_draws_none() -> No
     found = coopt.explain(question(0, **asked))
     assert found.status == "optimal"
     assert {one.unit for one in found.prices} == {"W"}
+
+
+FIBRED = {"fibre": "os2-mtp-8", "optics": "400g-dr4", "link_ends": "any", "link_reach_m": [50, 50, 100]}
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_links_into_a_core_have_fibre_as_long_as_they_reach(factor) -> None:
+    """Two servers, each with one link of 400 Gbit/s for its GPUs; fibre is as dear as optics turn out."""
+    names = ("one", "other")
+    job = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": 8}
+    instance = ask(
+        cluster__gpus=16,
+        workload=[{"name": name, **job} for name in names],
+        network__hb_domains="hgx-h100-8",
+        sharing={"mode": "partition", "core": {"switch": "16-port", "gbit_s_per_gpu": 50}},
+        robust={"prices": {"optics": [1.0, factor]}} if factor > 1 else {},
+        **{f"network__{key}": value for key, value in FIBRED.items()},
+    )
+    bought = {item.name: (item.count, item.usd) for item in accepted(instance).cost.items if item.kind == "fibre"}
+    assert bought == {"os2-mtp-8": (2, 2 * 102 * factor), "os2-mtp-8 (m)": (200, 200 * 3 * factor)}
+
+
+@pytest.mark.parametrize("gpus", [16, 32])
+def test_what_stands_has_its_fibre_and_what_is_new_buys_its_own(gpus) -> None:
+    box = switch(16, 11_000)
+    tier = {"ports": 16, "switch": box, "optic": "400g-dr4"}
+    stands = {"id": "ours", "hb_domain": "hgx-h100-8", "domains": 2, "gpus_per_domain": 8, "fabric": "clos"}
+    instance = ask(
+        cluster__gpus=gpus,
+        workload__0__max_iteration_time_s=100.0,
+        network__hb_domains="hgx-h100-8",
+        network__switches=box,
+        network__fabrics="rail-only",
+        existing={**stands, "nic": "cx7-400g", "tiers": [tier]},
+        **{f"network__{key}": value for key, value in FIBRED.items() if key != "link_reach_m"},
+    )
+    plan = accepted(instance)
+    cables = sum(item.count for item in plan.cost.items if item.name == "os2-mtp-8")
+    assert cables == (0 if gpus == 16 else sum(tier.links for tier in plan.design.fabric.tier))
 
 
 def test_fibre_of_a_design_needs_a_hall(tmp_path) -> None:
