@@ -164,6 +164,7 @@ class HbDomain(Entry):
     ] = None
 
     _to_nics_gbyte_s: float = PrivateAttr(default=math.inf)
+    _servers: tuple[float, float] = PrivateAttr(default=(0.0, 0.0))
 
     def with_gpu(self, gpu: Gpu) -> Self:
         """Return the domain with GPUs of a kind, whose link to their host may limit their NICs."""
@@ -189,7 +190,14 @@ class HbDomain(Entry):
         """
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
         figures = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
-        return self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
+        held_usd, held_w = self._servers
+        whole = self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
+        return whole.with_private(_servers=(held_usd + usd, held_w + w))
+
+    @property
+    def servers(self) -> tuple[float, float]:
+        """Price and power of servers for each GPU (USD, W) that those of the domain include."""
+        return self._servers
 
     def study_note(self, gpu: str) -> str:
         """Return a note that the domain is not sold, or not with this GPU; empty if it is."""

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
-from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
@@ -68,9 +67,6 @@ def bill_table(
     """The lines with their totals; servers stand apart from the interconnect of their domain where
     the instance counts both.
     """
-    hosts: Mapping[str, HbDomain] = {}
-    if instance is not None and "host" in instance.objective.include:
-        hosts = {hb.name: hb for hb in instance.network.hb_domains}
     return figures(
         title,
         ("item", "kind"),
@@ -82,35 +78,37 @@ def bill_table(
                 words.count(line.count),
                 *(words.exact(value) for value in (line.unit_usd, line.usd, line.unit_w, line.w)),
             )
-            for whole_line in lines
-            for line in _servers_apart(whole_line, hosts)
+            for line in servers_apart(lines, instance)
         ],
         total=("total", "", "", "", words.exact(usd), "", words.exact(w)),
     )
 
 
-def _servers_apart(line: Item, hosts: Mapping[str, HbDomain]) -> Iterator[Item]:
-    """The interconnect and the servers of a line of HB domains, each where it costs or draws
-    something; both have its factor on prices.
+def servers_apart(lines: Iterable[Item], instance: Instance | None) -> Iterator[Item]:
+    """Lines of the bill, those of HB domains with servers as two: interconnect and servers, each
+    where it costs or draws something; both have the line's factor on prices.
     """
-    domain = hosts.get(line.name) if line.kind == "hb" else None
-    if domain is None:
-        yield line
-        return
-    whole = domain.with_hosts()
-    for text, usd, w in (
-        ("interconnect", domain.usd_per_gpu, domain.w_per_gpu),
-        ("servers", domain.host_usd_per_gpu or 0.0, domain.host_w_per_gpu or 0.0),
-    ):
-        usd_share, w_share = usd / (whole.usd_per_gpu or 1.0), w / (whole.w_per_gpu or 1.0)
-        if usd_share or w_share:
+    domains = {hb.name: hb for hb in instance.network.hb_domains} if instance else {}
+    for line in lines:
+        domain = domains.get(line.name) if line.kind == "hb" else None
+        if domain is None or not any(domain.servers):
+            yield line
+            continue
+        usd, w = (
+            part / whole if whole else 0.0
+            for part, whole in zip(
+                domain.servers, (domain.usd_per_gpu, domain.w_per_gpu), strict=True
+            )
+        )
+        for text, usd_share, w_share in (("interconnect", 1.0 - usd, 1.0 - w), ("servers", usd, w)):
             figures_of_part = {
                 "unit_usd": line.unit_usd * usd_share,
                 "usd": line.usd * usd_share,
                 "unit_w": line.unit_w * w_share,
                 "w": line.w * w_share,
             }
-            yield line.model_copy(update={"item": f"{line.item}, {text}", **figures_of_part})
+            if figures_of_part["usd"] or figures_of_part["w"]:
+                yield line.model_copy(update={"item": f"{line.item}, {text}", **figures_of_part})
 
 
 def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:

@@ -62,6 +62,7 @@ from coopt.report.facts import (
     pace_text,
     plan_facts,
     run_facts,
+    servers_apart,
     standing_table,
     switches_table,
     tco_sentence,
@@ -586,10 +587,11 @@ def _short_bill(
     if plan.couplings.growth:
         return [spending_table(plan, cost)]
     # A screen has room for a few lines only; `coopt bom` has them all.
+    lines = [*servers_apart(cost.items, instance)]
     groups = (
-        [[item] for item in cost.items]
-        if len(cost.items) <= MOST_LINES
-        else [list(items) for _, items in groupby(cost.items, key=lambda item: item.kind)]
+        [[item] for item in lines]
+        if len(lines) <= MOST_LINES
+        else [list(items) for _, items in groupby(lines, key=lambda item: item.kind)]
     )
     table = figures(
         "",

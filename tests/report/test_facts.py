@@ -16,9 +16,9 @@ from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_checks
 from coopt.report.explanation import search_rows
-from coopt.report.facts import label, plan_facts
+from coopt.report.facts import label, plan_facts, servers_apart
 from coopt.report.page.contents import Origin, PageCase, page_html
-from coopt.report.plan import IN_FULL, headline, plan_report, plan_sections
+from coopt.report.plan import IN_FULL, headline, plan_report, plan_screen, plan_sections
 from coopt.report.words import PlanFact, exact, of_group, rendered, required_bound
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
@@ -213,3 +213,21 @@ def test_what_trains_at_a_site_is_called_by_both_names() -> None:
     """Also where the name of the site, `west`, begins like that of its workload, `w`."""
     instance, plan = solved("sites")
     assert {of for of, _ in known(instance, plan, "run")} == {"w, east", "w, west"}
+
+
+def test_the_money_of_servers_has_its_own_line() -> None:
+    """Beside that of the interconnect where both cost, in its place where servers alone do."""
+    domain = {"name": "box", "size": 8, "gbyte_s": 450, "host_usd_per_gpu": 7000, "host_w_per_gpu": 500, "racks": 0.25}
+    include = ["host", "hb", "nic", "switch", "optics"]
+    for usd, w, parts in ((300.0, 10.0, {"interconnect": (300.0, 10.0)}), (0.0, 0.0, {})):
+        hb = domain | {"usd_per_gpu": usd, "w_per_gpu": w}
+        instance = ask(network__hb_domains=[hb], objective={"include": include})
+        plan = coopt.solve(instance)
+        assert plan.cost is not None
+        lines = [line for line in servers_apart(plan.cost.items, instance) if line.kind == "hb"]
+        found = {line.item.partition(", ")[2]: (round(line.unit_usd, 6), round(line.unit_w, 6)) for line in lines}
+        assert found == parts | {"servers": (7000.0, 500.0)}
+        whole_usd = sum(line.usd for line in plan.cost.items if line.kind == "hb")
+        assert sum(line.usd for line in lines) == pytest.approx(whole_usd)
+        screen = rendered(plan_screen(instance, plan), io.StringIO())
+        assert f"{lines[-1].usd:,.0f}" in next(row for row in screen.splitlines() if "box, servers" in row)
