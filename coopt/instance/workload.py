@@ -738,12 +738,14 @@ class Workload(Table):
         critical = self.critical_batch_tokens
         return 1.0 if critical is None else 1.0 + self.tokens_per_iteration / critical
 
-    def in_own_units(self, time_s: float) -> str:
-        """Express an iteration time in the unit of the bound; empty if that is seconds."""
+    def in_own_units(self, time_s: float, bound: str = "") -> str:
+        """Express an iteration time in the unit of the bound, which may stand behind days; empty if
+        that is seconds.
+        """
         if self.min_tokens_per_s is not None:
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
-            tokens = f"{self.duration(time_s)} for {spoken(self.needed_tokens)} tokens"
+            tokens = f"{self.duration(time_s)}{bound} for {spoken(self.needed_tokens)} tokens"
             return f"{tokens}, by {end}" if (end := self.end(time_s)) else tokens
         return ""
 

@@ -30,7 +30,7 @@ from coopt.plan.parts import (
 )
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
-from coopt.report.assumptions import balance_texts, rests_on, routing_words
+from coopt.report.assumptions import balance_texts, likely, rests_on, routing_words
 from coopt.report.words import FigureTable, PlanFact, figures
 
 BILL = "Bill of materials"
@@ -234,14 +234,19 @@ EXCHANGES = {
 
 
 def trained_text(run: WorkloadPlan, workload: Workload) -> str:
-    """The pace of a workload in the terms of its bound, days with all interruptions; empty where
-    these are seconds.
+    """The pace of a workload in the terms of its bound, days with all interruptions beside those
+    that it may take; empty where these are seconds.
 
     Of days that are kept with a probability those that are, and the mean; that no failure is
     counted is said of others.
     """
+    bound = ""
+    if workload.train_days is not None:
+        margin = workload.time_margin
+        less = f" ({workload.train_days:,.4g} less the margin)" if margin else ""
+        bound = f" of at most {words.in_days(workload.train_days / (1.0 + margin))}{less}"
     if run.uptime is None or not workload.calendar:
-        time_text = workload.in_own_units(run.iteration_time_s)
+        time_text = workload.in_own_units(run.iteration_time_s, bound)
         if workload.min_tokens_per_s is not None or not time_text:
             return time_text
         mean_text = (
@@ -253,8 +258,8 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     mean_s = run.elapsed_s(run.uptime.goodput)
     # Without a confidence the mean is what was promised, and is told once.
     if run.uptime.promised >= run.uptime.goodput:
-        return workload.in_own_units(mean_s)
-    promised_text = workload.in_own_units(run.elapsed_s(run.uptime.promised))
+        return workload.in_own_units(mean_s, bound)
+    promised_text = workload.in_own_units(run.elapsed_s(run.uptime.promised), bound)
     return f"{promised_text} with the required confidence, {workload.duration(mean_s)} on average"
 
 
@@ -568,12 +573,13 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
             unit, value = "days", workload.days(run.promised_s)
             pace = f"{took} an iteration"
             took, bound = words.in_days(value), words.in_days(workload.train_days)
+        sure = "".join(f"; {text}" for text in likely(run, workload)[:1])
         close = "close: " if 0.0 <= run.slack < words.CLOSE else ""
         kept = "with the margin, " if workload.time_margin else ""
         side = "over" if run.slack < 0 else "under"
         under = f"{close}{kept}{words.percent(abs(run.slack))} {side} the bound of {bound}"
         note = (
-            f"{under if run.bounded else 'no bound'}; {f'{pace}; ' if pace else ''}"
+            f"{under if run.bounded else 'no bound'}{sure}; {f'{pace}; ' if pace else ''}"
             f"{words.model_utilisation(run)}; {degrees(run.mapping)}"
         )
         title = "Training" if unit == "days" else "Iteration"
@@ -721,7 +727,12 @@ def run_facts(
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
     trained, uptime = trained_text(run, workload), run.uptime
     took = words.allowed(run.iteration_time_s, run.bound_s, workload.time_margin)
-    iteration = f"{took}{f' ({trained})' if trained else ''}, {words.model_utilisation(run)}"
+    took += f" ({trained})" if trained else ""
+    dated = []
+    if workload.calendar:
+        took = words.seconds(run.iteration_time_s)
+        dated = [fact("Training", workload.days(run.promised_s), "days", trained)]
+    iteration = f"{took}, {words.model_utilisation(run)}"
     held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     ways = ", ".join(
@@ -742,6 +753,7 @@ def run_facts(
         fact("Split", split(run)),
         fact("Schedule", schedule(run.mapping, workload.options.schedule)),
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
+        *dated,
         fact("Iteration", run.iteration_time_s, "s", iteration),
         fact("Required", workload.required_s, "s", words.required_bound(whole or workload)),
         *goodput,

@@ -16,7 +16,6 @@ from types import MappingProxyType
 
 from coopt.instance.base import MAX_OF_RANGE, Entry
 from coopt.instance.catalog import entries
-from coopt.instance.evidence import longer
 from coopt.instance.hardware import HbDomain
 from coopt.instance.reserves import Margin, own_error
 from coopt.instance.schema import Instance, question_on, questions_by_gpu
@@ -35,6 +34,7 @@ from coopt.plan.parts import Design, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.plan.store import LimitCheck
 from coopt.report import words
+from coopt.report.assumptions import likely
 from coopt.report.building import (
     building_notes,
     leaf_notes,
@@ -288,28 +288,18 @@ def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
         yield f"No known published run is {alternatives(missing)}."
 
 
-SURE = 0.80, 0.95
-"""Probabilities at which times are stated beside the predicted ones."""
-
-
 def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
     """How sure the time of the run with the least slack is by the error of the model."""
     asked_of = {workload.name: workload for workload in instance.workload}
     runs = sorted((run for run in workloads if run.name in asked_of), key=attrgetter("slack"))
     for run in runs[:1]:
-        if run.error is None:  # a plan of before errors were in plans
-            continue
         workload = asked_of[run.name]
+        if not (times := likely(run, workload)):
+            continue
         dated = workload.train_tokens is not None
-        time_s = run.promised_s if dated else run.iteration_time_s
-        longer_s = [time_s * (1.0 + longer(run.error, chance)) for chance in SURE]
-        times = [workload.duration(s) if dated else words.seconds(s) for s in longer_s]
         name = f" of {run.name}" if len(asked_of) > 1 else ""
         undisturbed = ", if nothing fails" if dated and run.uptime is None else ""
-        yield (
-            f"{'Training' if dated else 'Iterations'}{name}: within {times[0]} ({SURE[0]:.0%}"
-            f" likely), {times[1]} ({SURE[1]:.0%}){undisturbed}."
-        )
+        yield f"{'Training' if dated else 'Iterations'}{name}: {', '.join(times)}{undisturbed}."
 
 
 def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:

@@ -200,12 +200,16 @@ def _timed(instance: Instance, plan: Plan, value: str) -> str:
 
 
 def _dated(instance: Instance, plan: Plan) -> str:
-    """`, to train in 61.4 days if nothing fails`, where one run has so many tokens."""
+    """`, to train in 61.4 days, by 6 March 2027 if nothing fails`, where one run has so many
+    tokens.
+    """
     (workload, *others), runs = instance.workload, plan.runs
     if others or len(runs) != 1 or workload.train_tokens is None:
         return ""
     disturbed = "" if runs[0].uptime else " if nothing fails"
-    return f", to train in {workload.duration(runs[0].promised_s)}{disturbed}"
+    promised_s = runs[0].promised_s
+    by = f", by {end}" if (end := workload.end(promised_s)) else ""
+    return f", to train in {workload.duration(promised_s)}{by}{disturbed}"
 
 
 def decision(instance: Instance, plan: Plan) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 from rich.text import Text
 
 import coopt
+from coopt.instance.evidence import longer
 from coopt.instance.schema import Instance
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import Plan
@@ -192,12 +193,16 @@ def test_a_bound_is_repeated_in_its_own_units(bound: dict[str, float]) -> None:
     runs = known(instance, coopt.solve(instance), "run")
     (workload,) = instance.workload
     assert runs["w", "Required"].value == workload.required_s
-    for name, time_s in (("Required", workload.required_s), ("Iteration", runs["w", "Iteration"].value)):
-        assert workload.in_own_units(float(time_s)) in runs["w", name].shown
-    assert runs["w", "Iteration"].shown.count("if nothing fails") == ("train_days" in bound)
-    days = 1e12 / workload.tokens_per_iteration * float(runs["w", "Iteration"].value) / 86400
-    told = None if "train_days" in bound else f"1 trillion tokens in {days:.4g} days if nothing fails"
-    assert getattr(runs.get(("w", "Training")), "shown", None) == told
+    took_s, dated = float(runs["w", "Iteration"].value), "train_days" in bound
+    assert workload.in_own_units(workload.required_s) in runs["w", "Required"].shown
+    own = runs["w", "Training" if dated else "Iteration"]
+    assert workload.in_own_units(took_s).partition(" for ")[0] in own.shown
+    assert ["most 30 days" in own.shown, own.shown.endswith("if nothing fails")] == [dated, dated]
+    assert " of " not in runs["w", "Iteration"].shown or not dated
+    days = 1e12 / workload.tokens_per_iteration * took_s / 86400
+    told = f"1 trillion tokens in {days:.4g} days if nothing fails"
+    assert (runs["w", "Training"].shown == told) == (not dated)
+    assert not dated or runs["w", "Training"].value == days
 
 
 def test_collectives_are_a_fact_where_a_workload_leaves_the_choice() -> None:
@@ -213,6 +218,20 @@ def test_what_trains_at_a_site_is_called_by_both_names() -> None:
     """Also where the name of the site, `west`, begins like that of its workload, `w`."""
     instance, plan = solved("sites")
     assert {of for of, _ in known(instance, plan, "run")} == {"w, east", "w, west"}
+
+
+def test_a_date_stands_in_the_headline_and_how_sure_it_is_in_its_tile() -> None:
+    days = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e12}
+    table = ask().workload[0].model_dump(mode="json") | days
+    instance = ask(workload=[table], cluster__start="2027-01-04")
+    plan = coopt.solve(instance)
+    (run,), (workload,) = plan.runs, instance.workload
+    assert run.error is not None
+    later_s = run.promised_s * (1.0 + longer(run.error, 0.8))
+    assert f"by {workload.end(run.promised_s)}" in headline(instance, plan)
+    sure, note = f"by {workload.end(later_s)} (80%", known(instance, plan, "total")["w", "Training"].note
+    assert f"within {workload.duration(later_s)}, {sure}" in note
+    assert sure in known(instance, plan, "rests")["", "Times"].shown
 
 
 def test_the_money_of_servers_has_its_own_line() -> None:
