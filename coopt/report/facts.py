@@ -456,7 +456,7 @@ PACE_TOKENS = 1e12
 MOST_PACES = 3
 """Workloads of which one sentence tells such days."""
 
-MOST_RUNS = 6
+MOST_RUNS = 12
 """Workloads with a figure of their own at a glance."""
 
 ON_SCREEN = (

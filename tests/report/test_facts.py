@@ -250,3 +250,11 @@ def test_the_money_of_servers_has_its_own_line() -> None:
         assert sum(line.usd for line in lines) == pytest.approx(whole_usd)
         screen = rendered(plan_screen(instance, plan), io.StringIO())
         assert f"{lines[-1].usd:,.0f}" in next(row for row in screen.splitlines() if "box, servers" in row)
+
+
+def test_every_run_has_its_tile(instance: Instance, plan: Plan) -> None:
+    (part,), (run,) = plan.parts, plan.workloads
+    runs = tuple(run.model_copy(update={"name": f"run{n}"}) for n in range(8))
+    many = plan.model_copy(update={"parts": (part.model_copy(update={"workloads": runs}),), "workloads": runs})
+    asked = instance.model_copy(update={"workload": instance.workload * 8})
+    assert {of for of, _ in known(asked, many, "total") if of} == {run.name for run in runs}

@@ -242,3 +242,15 @@ def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():
     for wrong in ("", "soon", "1.5", "9" * 30):
         with pytest.raises(InstanceError, match=r"SOURCE_DATE_EPOCH: .* whole seconds"):
             moment({"SOURCE_DATE_EPOCH": wrong})
+
+
+def test_what_is_close_is_marked_and_nothing_beside_it() -> None:
+    (run,) = solve(ask()).runs
+    question = ask(workload__0__max_iteration_time_s=1.01 * run.iteration_time_s)
+    plan = solve(question)
+    assert 0.0 < plan.runs[0].slack < words.CLOSE
+    origin = Origin(command="coopt report", instance_file="i.toml", plan_file="p.json", written=datetime.now(UTC))
+    page = page_html(PageCase(instance=question, plan=plan, verdict=verify(question, plan), origin=origin))
+    marked = re.findall(r'<span class="note"><span class="warn">([^<]*)</span>; ', page)
+    assert [text.partition(":")[0] for text in marked] == ["close"]
+    assert ";" not in marked[0]

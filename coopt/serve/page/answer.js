@@ -16,8 +16,14 @@ export function showDecision(root, plan, verdict, apply) {
     h("p", { class: "decision" }, tied(plan.headline)),
     plan.explanation.map((sentence) => h("p", { class: "why" }, tied(sentence))),
     plan.figures.length ? h("dl", { class: "glances" }, plan.figures.map((one) => h("div", {},
-      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), h("span", { class: one.note.startsWith("close") ? "note warn" : "note" }, tied(one.note)))))) : "",
+      h("dt", {}, one.name), h("dd", {}, h("span", { class: "value" }, tied(one.value)), note(one.note))))) : "",
     plan.parts ? table(plan.parts) : "");
+}
+
+/** What stands below a figure; that it is close is marked. */
+function note(text) {
+  const [first, ...others] = text.split("; ");
+  return h("span", { class: "note" }, h("span", { class: first.startsWith("close") ? "warn" : "" }, tied(first)), tied(["", ...others].join("; ")));
 }
 
 /** The best of the choices that the question leaves open, and the others, one of which can be written into the question. */
