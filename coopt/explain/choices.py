@@ -165,16 +165,17 @@ def rival_choice(
         reason = "; ".join(rival.explanation) or PROVEN_NONE
         return Rival(part=part, choice=name, value=None, extra=None, design=None, why=reason)
     # batches differ: a time of an iteration counts by what it comes to over the training
-    value *= seconds_weight(question, kind) / seconds_weight(
-        at_choice(open_question, plan.chosen), kind
-    )
+    answered = at_choice(open_question, plan.chosen)
+    value *= seconds_weight(question, kind) / seconds_weight(answered, kind)
     is_equal = not cheaper(value, ours) and not cheaper(ours, value)
     reason = (
         SAYINGS[kind].same
         if is_equal
         else why_worse(open_question.objective, plan.cost, rival.cost)
     )
-    reason = f"{reason or 'its bill is the same'}, and {times_of(plan, rival)}"
+    reason = (
+        f"{reason or 'its bill is the same'}, and {times_of((answered, plan), (question, rival))}"
+    )
     return Rival(
         part=part,
         choice=name,

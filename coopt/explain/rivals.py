@@ -32,7 +32,7 @@ from coopt.network.family import Family
 from coopt.network.plan_networks import families_of_design
 from coopt.plan.contents import SOLD_AS, built, parts_used
 from coopt.plan.explanation import Rival, RunnerUp
-from coopt.plan.parts import Cost, Design, DirectLinks
+from coopt.plan.parts import Cost, Design, DirectLinks, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving.resolves import value_of
 
@@ -249,7 +249,11 @@ def _given_by(instance: Instance, plan: Plan, rival: Plan) -> str:
         if hops != own_hops
         else ""
     )
-    speeds = () if instance.objective.minimize == "time" else (times_of(plan, rival),)
+    speeds = (
+        ()
+        if instance.objective.minimize == "time"
+        else (times_of((instance, plan), (instance, rival)),)
+    )
     phrases = (
         ", and ".join(filter(None, (joins, way))),
         "; ".join([*speeds, _without_leaf(theirs, ours)]),
@@ -262,21 +266,34 @@ def _joins_all(family: Family) -> bool:
     return family.fabric != "rail-only" and family.tiers > 1
 
 
-def times_of(plan: Plan, rival: Plan) -> str:
-    """`an iteration takes 0.3 s in place of 0.7 s`, by workload where there are several."""
-    ours, rivals = plan.runs, {run.name: run.iteration_time_s for run in rival.runs}
+def times_of(ours: tuple[Instance, Plan], theirs: tuple[Instance, Plan]) -> str:
+    """`an iteration takes 0.3 s in place of 0.7 s`, or training, in days, where the bound is one of
+    days; by workload where there are several. Plans come with what they answer.
+    """
+    own_runs, rivals = (
+        {run.name: _took(instance, run) for run in plan.runs} for instance, plan in (ours, theirs)
+    )
     phrases = list[str]()
-    for run in ours:
-        if run.name in rivals:
-            own_s, rival_s = run.iteration_time_s, rivals[run.name]
-            is_equal = math.isclose(own_s, rival_s, rel_tol=EQUAL)
-            of = f" of {run.name}" if len(ours) > 1 else ""
+    for name, (subject, own, own_text) in own_runs.items():
+        if name in rivals:
+            _, other, text = rivals[name]
+            of = f" of {name}" if len(own_runs) > 1 else ""
             phrases.append(
-                f"an iteration{of} takes as long as in the plan"
-                if is_equal
-                else f"an iteration{of} takes {number(rival_s)} s in place of {number(own_s)} s"
+                f"{subject}{of} takes as long as in the plan"
+                if math.isclose(own, other, rel_tol=EQUAL)
+                else f"{subject}{of} takes {text} in place of {own_text}"
             )
     return both(phrases)
+
+
+def _took(instance: Instance, run: WorkloadPlan) -> tuple[str, float, str]:
+    """What takes time, how long, and that in words: an iteration, or training with a bound in
+    days.
+    """
+    dated = (one for one in instance.workload if one.name == run.name and one.calendar)
+    if (workload := next(dated, None)) is None:
+        return "an iteration", run.iteration_time_s, f"{number(run.iteration_time_s)} s"
+    return "training", workload.days(run.promised_s), workload.duration(run.promised_s)
 
 
 def _without_leaf(rival: Family, ours: Family) -> str:

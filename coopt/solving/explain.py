@@ -384,30 +384,39 @@ def _workload(
         if math.isinf(fastest_s):
             yield _no_place(instance, workload)
         elif fastest_s > workload.bound_s:
-            need_s = fastest_s * (1.0 + workload.time_margin)
-            hint = (
-                f", that is {workload.in_own_units(need_s)}"
-                if workload.max_iteration_time_s is None
-                else ""
-            )
-            hint += (
-                " without interruptions"
-                if hint and workload.calendar and instance.availability is not None
-                else ""
-            )
             keys = ["cp", "micro_batch", "recompute"]
             keys += ["offload_percent"] if any(len(source.too_large) for source in sources) else []
-            margin = f" less a margin of {workload.time_margin:.2%}" if workload.time_margin else ""
-            if workload.takes_turns:
-                margin += f" (limits.train_days_total = {workload.train_days:g})"
             yield (
-                f"{place_of}: the fastest design takes {rounded_up(fastest_s)} s an iteration (on"
-                f" {hb}), "
-                f"and the bound is {workload.required_s:.6g} s{margin}: needs a bound of at least"
-                f" {rounded_up(need_s)} s "
-                f"({change_text(fastest_s / workload.bound_s - 1)}){hint}"
+                f"{place_of}: the fastest design {_too_slow(instance, workload, fastest_s, hb)}"
                 f"{_defaults(instance, workload, keys)}"
             )
+
+
+def _too_slow(instance: Instance, workload: Workload, fastest_s: float, hb: str) -> str:
+    """What the fastest design takes, the bound, and what it would have to be: in days where it is
+    one of days, else in seconds, and in the workload's own unit where that is another one.
+    """
+    need_s, margin = fastest_s * (1.0 + workload.time_margin), workload.time_margin
+    change = change_text(fastest_s / workload.bound_s - 1)
+    if workload.train_days is None:
+        own = ""
+        if workload.max_iteration_time_s is None:
+            own = f", that is {workload.in_own_units(need_s)}"
+        less = f" less a margin of {margin:.2%}" if margin else ""
+        return (
+            f"takes {rounded_up(fastest_s)} s an iteration (on {hb}), and the bound is"
+            f" {workload.required_s:.6g} s{less}: needs a bound of at least {rounded_up(need_s)} s"
+            f" ({change}){own}"
+        )
+    need = f"{rounded_up(workload.days(need_s))} days"
+    within = f" with a margin of {margin:.2%}" if margin else ""
+    within += "" if instance.availability is None else " without interruptions"
+    turns = " (limits.train_days_total)" if workload.takes_turns else ""
+    end = workload.end(need_s)
+    return (
+        f"trains for {need}{within} (on {hb}), and the bound is {workload.train_days:.6g}"
+        f" days{turns}: needs a bound of at least {need} ({change}){f', by {end}' if end else ''}"
+    )
 
 
 def _no_place(instance: Instance, workload: Workload) -> str:

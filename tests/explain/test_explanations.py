@@ -14,7 +14,7 @@ import coopt
 from coopt.explain.bounds import STEP, limits_on_use
 from coopt.explain.joint import ALIKE
 from coopt.explain.prices import Price, Turns
-from coopt.explain.rivals import lists_of_choices
+from coopt.explain.rivals import lists_of_choices, times_of
 from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
@@ -23,7 +23,7 @@ from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
 from tests import kinds
-from tests.conftest import FEW_MAPPINGS, question
+from tests.conftest import FEW_MAPPINGS, ask, question
 from tests.explain.changed import at_price, bounded, network, only, with_key, without
 from tests.solving.direct.test_direct_links import linked
 from tests.solving.fleet_oracle import least_costs, least_excess
@@ -383,3 +383,18 @@ def test_regrets_of_ways_out_are_not_compared() -> None:
     assert found.status == "infeasible"
     assert found.relaxations
     assert REGRETS_OF_WAYS_OUT in found.sentences
+
+
+def test_a_rival_takes_days_where_the_bound_is_one_of_days() -> None:
+    days = {"max_iteration_time_s": None, "train_days": 30.0, "train_tokens": 1e12}
+    dated = ask(workload=[ask().workload[0].model_dump(mode="json") | days])
+    plan = coopt.solve(dated)
+    ((part,), (run,)) = plan.parts, plan.runs
+    slow = run.model_copy(update={"iteration_time_s": 2.0 * run.iteration_time_s})
+    slower = plan.model_copy(update={"parts": (part.model_copy(update={"workloads": (slow,)}),)})
+    (workload,) = dated.workload
+    own, other = (workload.duration(one.iteration_time_s) for one in (run, slow))
+    assert times_of((dated, plan), (dated, slower)) == f"training takes {other} in place of {own}"
+    said = times_of((ask(), plan), (ask(), slower))
+    assert said.startswith("an iteration takes")
+    assert own not in said

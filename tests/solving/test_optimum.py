@@ -94,6 +94,17 @@ def test_infeasible_says_which_limit_must_give(changes: dict[str, object], words
     assert words in " ".join(plan.explanation)
 
 
+def test_days_that_are_too_few_are_answered_in_days() -> None:
+    few = {"max_iteration_time_s": None, "train_days": 0.01, "train_tokens": 1e12}
+    table = ask().workload[0].model_dump(mode="json") | few
+    for changes, dated in (({}, False), ({"cluster__start": "2027-01-04"}, True)):
+        (said,) = solve(ask(workload=[table], **changes)).explanation
+        assert ["an iteration" in said, ", by " in said] == [False, dated]
+        (least,) = re.findall(r"at least ([\d,.]+) days", said)
+        enough = {"train_days": float(least.replace(",", ""))}
+        assert solve(ask(workload=[table | enough], **changes)).status == "optimal"
+
+
 def test_lists_that_defaults_keep_narrow_are_named() -> None:
     deadline = {"workload__0__max_iteration_time_s": 0.01, "workload__0__mapping": {}}
     old = {"workload__0__options": {"software": "megatron-2021"}}
