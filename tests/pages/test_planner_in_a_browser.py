@@ -145,7 +145,10 @@ def test_a_planner_goes_from_question_to_report(planner, pictures):
     until(browser, f"return sessionStorage.getItem('coopt-question') === {json.dumps(dragged)}")
     until(browser, "return document.querySelector('.badge.good') !== null")
 
-    browser.execute_script("[...document.querySelectorAll('#answers button')].at(-1).click()")
+    oldest = "[...document.querySelectorAll('#answers button')].at(-1)"
+    listed = browser.execute_script(f"return {oldest}.textContent")
+    assert [listed.count("$"), listed.endswith(" 64 GPUs")] == [1, True]
+    browser.execute_script(f"{oldest}.click()")
     until(browser, "return document.querySelectorAll('.pair p').length === 2")
     assert text_of(browser, ".pair p") == first
     assert "workload[0].max_iteration_time_s" in text_of(browser, "#comparison")

@@ -46,6 +46,8 @@ export class Past {
   }
 }
 
-/** What tells a plan from others: its figures, or that there is none. */
-const summaryOf = (plan) => (plan.figures.length
-  ? plan.figures.filter((one) => ["USD", "s", "days", "GPUs"].includes(one.unit)).map((one) => one.value).slice(0, 4).join(", ") : plan.headline);
+/** What tells a plan from others: its purchase, times and GPUs, or that there is none. */
+function summaryOf(plan) {
+  const of = (...units) => plan.figures.filter((one) => units.includes(one.unit)).slice(0, 2).map((one) => one.value);
+  return [...of("USD").slice(0, 1), ...of("s", "days"), ...of("GPUs").map((gpus) => `${gpus} GPUs`)].join(", ") || plan.headline;
+}
