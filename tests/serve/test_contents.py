@@ -78,7 +78,7 @@ def test_a_network_that_grows_is_one_and_says_what_each_phase_buys():
     assert shown["parts"]["numbers"][-1] == "buys $"
     bought = sum(float(row[-1].replace(",", "")) for row in shown["parts"]["rows"])
     assert bought == pytest.approx(shown["figures"][0]["number"], abs=1)
-    assert [one["number"] for one in plan_contents(*solved("fleet"))["figures"] if one["name"] == "Networks"] == [2]
+    assert [one["number"] for one in plan_contents(*solved("fleet"))["figures"] if one["name"] == "Clusters"] == [2]
 
 
 def test_a_verdict_that_rejects_marks_what_is_wrong_and_points_of_a_front_fall_in_cost():
