@@ -315,14 +315,16 @@ def priced(
 
 
 def repriced(instance: Instance, families: Iterable[Family]) -> Iterator[Family]:
-    """Families with their products at the prices of an instance."""
+    """Families with their products at the prices of an instance; those of what stands need not be
+    listed.
+    """
     network = instance.network
     listed = (*network.hb_domains, *network.nics, *network.switches, *network.optics)
     prices = {(type(product), product.name): product.prices for product in listed}
 
     @cache
     def at_its_price(product: Product) -> Product:
-        current = prices[type(product), product.name]
+        current = prices.get((type(product), product.name), product.prices)
         return product if product.prices == current else product.model_copy(update=current)
 
     def ends_at_price(ends: LinkEnds) -> LinkEnds:

@@ -133,7 +133,7 @@ def test_links_into_a_core_have_fibre_as_long_as_they_reach(factor) -> None:
 @pytest.mark.parametrize("gpus", [16, 32])
 def test_what_stands_has_its_fibre_and_what_is_new_buys_its_own(gpus) -> None:
     box = switch(16, 11_000)
-    tier = {"ports": 16, "switch": box, "optic": "400g-dr4"}
+    tier = {"ports": 16, "switch": box | {"name": "no longer listed"}, "optic": "400g-dr4"}
     stands = {"id": "ours", "hb_domain": "hgx-h100-8", "domains": 2, "gpus_per_domain": 8, "fabric": "clos"}
     instance = ask(
         cluster__gpus=gpus,
