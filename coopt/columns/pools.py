@@ -742,7 +742,7 @@ def in_time(
     """Return the rows that meet their bound on the best network, and the number of dropped rows by
     cause.
     """
-    quick, gated = _quick(source, site)
+    quick, gated = quick_rows(source, site)
     timely_rows = _placed_in_time(source, gpu, hb, site, best_case, quick)
     _, placement_counts = source.counts_on(site)
     gated["communication"] = int(placement_counts[quick].sum()) - len(timely_rows)
@@ -787,6 +787,8 @@ def meeting(
 
 def _in_time(placed_rows: Pool, best_case: Context) -> Pool:
     """Return the rows that meet their bound on the best network."""
+    if math.isinf(placed_rows.workload.bound_s):
+        return placed_rows
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= placed_rows.workload.bound_s)
     return placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)
@@ -798,11 +800,11 @@ def promising(
     """Return the feasible rows whose compute alone meets their bound, and the number of dropped
     rows by cause.
     """
-    quick, gated = _quick(source, site)
+    quick, gated = quick_rows(source, site)
     return place(source.workload, gpu, hb, site, source.fit.take(quick)), gated
 
 
-def _quick(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[str]]:
+def quick_rows(source: FeasibleMappings, site: DomainSet) -> tuple[Bools, Counter[str]]:
     """Return which feasible mappings meet their bound by compute alone, and the number of dropped
     placements by cause.
     """

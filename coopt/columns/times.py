@@ -12,15 +12,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings
 from coopt.columns.grid import Context, DomainSet, context_of
-from coopt.columns.pools import Pool, in_orders, in_time, undominated, undominated_rows
+from coopt.columns.pools import (
+    Pool,
+    in_orders,
+    in_time,
+    meeting,
+    quick_rows,
+    undominated,
+    undominated_rows,
+)
 from coopt.columns.table import Columns, feasible_by_size, full_bandwidth
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.numerics import REORDERED
@@ -34,6 +43,7 @@ from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 
 FEW = 64  # rows evaluated first, to find out which others may be faster
+FEW_MAPPINGS = 16  # of which all placements are
 
 
 def unbounded(
@@ -96,24 +106,94 @@ def _fastest_rows(
     source: FeasibleMappings, gpu: Gpu, hb: HbDomain, choices: Mapping[Context, Ints]
 ) -> tuple[Pool, Counter[str]]:
     contexts = list(choices)
-    best_case = full_bandwidth(contexts)
-    rows_in_time, gated = in_time(source, gpu, hb, contexts[0].site, best_case)
-    is_near = np.zeros(len(rows_in_time), dtype=np.bool_)
-    for byte_s, rate_choices in _of_rates(choices):
-        floors_s = rows_in_time.contention_free_s(byte_s)
-        fewest = {context: uplinks[:1] for context, uplinks in rate_choices.items()}
-        sample_s = _fastest_s(
-            rows_in_time.take(np.argsort(floors_s, kind="stable")[:FEW]), fewest, lambda: None
-        )
-        # rows that are slower at full rate than the sample with the fewest uplinks are dominated
-        is_near |= floors_s <= max(times.max(initial=0.0) for times in sample_s.values()) * (
-            1 + REORDERED
-        )
-    survivors, dominated = undominated_rows(
-        rows_in_time.take(np.flatnonzero(is_near)), best_case.discipline
+    site, best_case = contexts[0].site, full_bandwidth(contexts)
+    quick, gated = quick_rows(source, site)
+    bound_s, floors_s = (
+        source.workload.bound_s,
+        source.lower_bound_s(gpu, hb.gbyte_s, best_case.byte_s),
     )
-    gated["dominated"] += len(rows_in_time) - int(is_near.sum()) + dominated
+    few = np.flatnonzero(quick)
+    few = few[np.argsort(floors_s[few], kind="stable")[:FEW_MAPPINGS]]
+    sample = meeting(source, gpu, hb, site, best_case, few)
+    # what is slower at full rate than the sample with the fewest uplinks is dominated
+    slowest_s = [
+        (byte_s, _slowest_s(sample, some) * (1 + REORDERED)) for byte_s, some in _of_rates(choices)
+    ]
+    longest_s = min(bound_s, max(most_s for _, most_s in slowest_s))
+    rows = meeting(
+        source, gpu, hb, site, best_case, np.flatnonzero(quick & (floors_s <= longest_s))
+    )
+    is_near = np.zeros(len(rows), dtype=np.bool_)
+    for byte_s, most_s in slowest_s:
+        is_near |= rows.contention_free_s(byte_s) <= most_s
+    near_rows = rows.take(np.flatnonzero(is_near))
+    survivors, dominated = undominated_rows(near_rows, best_case.discipline)
+    _, placement_counts = source.counts_on(site)
+    gated["dominated"] += int(placement_counts[quick].sum()) - len(near_rows) + dominated
     return survivors, gated
+
+
+def _slowest_s(sample: Pool, choices: Mapping[Context, Ints]) -> float:
+    """The longest time (s) that the fastest of some rows takes with the fewest uplinks of a
+    context.
+    """
+    fewest = {context: uplinks[:1] for context, uplinks in choices.items()}
+    times = _fastest_s(sample, fewest, lambda: None)
+    return max(float(context_times.max(initial=0.0)) for context_times in times.values())
+
+
+class Timed(NamedTuple):
+    """Numbers of uplinks of a context, in rising order, with the time of the fastest mapping (s) at
+    each.
+    """
+
+    uplinks: Ints
+    times_s: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastestTimes:
+    """Times of the fastest mapping of a workload (s) for numbers of uplinks of contexts, which hold
+    at every bound; computed for those that are asked for.
+    """
+
+    workload: Workload
+    gpu: Gpu
+    known: dict[Hashable, dict[Context, Timed]] = field(default_factory=dict)
+
+    def fewest_uplinks(
+        self,
+        bound_s: float,
+        choices: Mapping[Context, Ints],
+        domains: Mapping[str, HbDomain],
+        check: Callable[[], None],
+    ) -> dict[Context, int]:
+        """Return the fewest uplinks of each context with which a bound is met, of its choices and
+        those it had before; contexts where none are enough are left out.
+        """
+        unknown: dict[Context, Ints] = {}
+        known = {name: self.known.setdefault(domain.rates, {}) for name, domain in domains.items()}
+        for context, uplinks in choices.items():
+            listed = known[context.site.hb].get(context)
+            if listed is None:
+                unknown[context] = uplinks
+            elif not np.array_equal(uplinks, listed.uplinks):
+                both = np.union1d(uplinks, listed.uplinks)
+                unknown |= {context: both} if len(both) > len(listed.uplinks) else {}
+        for site, site_choices in of_sites(unknown).items():
+            check()
+            source = feasible_mappings(self.workload, self.gpu, site.gpus)
+            rows, _ = _fastest_rows(source, self.gpu, domains[site.hb], site_choices)
+            for context, times in minimum_times_s(rows, site_choices, check).items():
+                known[site.hb][context] = Timed(site_choices[context], times)
+        fewest: dict[Context, int] = {}
+        for context in choices:
+            uplinks, times = known[context.site.hb][context]
+            # times never rise with uplinks
+            enough = len(times) - int(np.count_nonzero(times <= bound_s))
+            if enough < len(times):
+                fewest[context] = int(uplinks[enough])
+        return fewest
 
 
 def bound_shares(

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from coopt.columns.feasible import recalled, without_bound
 from coopt.columns.grid import Context, context_of
 from coopt.columns.pools import Pool, timely_pool
 from coopt.columns.table import Columns
@@ -187,24 +188,32 @@ def run_on(
 def fastest_on(
     instance: Instance, family: Family, uplinks: int, workload: Workload
 ) -> WorkloadPlan:
-    """The fastest mapping of a workload on its island, recomputed from what was decided."""
-    run, pace = _fastest_run(
-        workload, instance.cluster.gpu.unpriced, family.hb.unpriced, context_of(family), uplinks
-    )
-    return _with_uptime(instance, family, uplinks, workload, run, pace)
+    """The fastest mapping of a workload on its island, recomputed from what was decided; the same
+    one at every bound, and kept for the next plan with that island.
+    """
+    gpu, context = instance.cluster.gpu.unpriced, context_of(family)
+    runs = _known_runs(without_bound(workload), gpu, family.hb.unpriced, context)
+
+    def fastest() -> tuple[WorkloadPlan, float, float]:
+        pool = timely_pool(workload, gpu, family.hb.unpriced, context)
+        row, time_s = fastest_row(pool, context, uplinks)
+        run = workload_plan(pool, gpu, context, uplinks, row)
+        return run, pace_of(pool, context, uplinks, row), time_s
+
+    run, pace, time_s = recalled(runs, uplinks, fastest)
+    assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
+    named = run.model_copy(update={"name": workload.name, "bound_s": workload.bound_s})
+    return _with_uptime(instance, family, uplinks, workload, named, pace)
 
 
 @lru_cache(maxsize=KEPT)
-def _fastest_run(
-    workload: Workload, gpu: Gpu, hb: HbDomain, context: Context, uplinks: int
-) -> tuple[WorkloadPlan, float]:
-    """The fastest mapping of a workload on networks of a context, and its pace; kept for the next
-    plan with that island.
+def _known_runs(
+    workload: Workload, gpu: Gpu, hb: HbDomain, context: Context
+) -> dict[int, tuple[WorkloadPlan, float, float]]:
+    """The fastest mappings of a workload on networks of a context that are known, by uplinks, each
+    with its pace and its mean seconds; callers add to them.
     """
-    pool = timely_pool(workload, gpu, hb, context)
-    row, time_s = fastest_row(pool, context, uplinks)
-    assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
-    return workload_plan(pool, gpu, context, uplinks, row), pace_of(pool, context, uplinks, row)
+    return {}
 
 
 def _with_uptime(
@@ -328,6 +337,11 @@ def interrupted_paces(
                 break
 
 
+def counts_days(instance: Instance) -> bool:
+    """Whether more than the bound of each workload by itself says what is in time."""
+    return instance.availability is not None or instance.limits.train_days_total is not None
+
+
 def in_days(
     instance: Instance, families: tuple[Family, ...], table: Columns, check: Callable[[], None]
 ) -> tuple[Family, ...]:
@@ -337,7 +351,7 @@ def in_days(
     A family whose uplinks take different numbers of spares is several.
     """
     availability, total = instance.availability, instance.limits.train_days_total
-    if availability is None and total is None:
+    if not counts_days(instance):
         return families
     timely = []
     for family, times in zip(families, _times_s(instance, families, table, check), strict=True):

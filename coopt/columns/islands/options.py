@@ -26,6 +26,7 @@ from coopt.columns.islands.tables import (
     priced,
 )
 from coopt.columns.pools import Rows
+from coopt.columns.times import FastestTimes
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import Bools, Ints
@@ -77,8 +78,9 @@ class ListedIslands:
     Parameters
     ----------
     prices_vary
-        Whether many questions differ in prices alone: networks that some prices may need are then
-        listed once, which takes as long as several listings at known prices.
+        Whether many questions differ in prices or bounds alone: networks that some prices may need,
+        and the times of networks at any bound, are then listed once, which takes as long as several
+        listings at known prices and bounds.
     """
 
     MAX_ENTRIES = 32
@@ -89,6 +91,7 @@ class ListedIslands:
         self._found: dict[Hashable, dict[Hashable, Any]] = {}
         self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
+        self._fastest: dict[Hashable, FastestTimes] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
         self._tables: dict[Hashable, SiteNetworks | None] = {}
 
@@ -169,6 +172,22 @@ class ListedIslands:
                 of[n], _ = lists.setdefault(id(rows), (len(lists), rows))
                 numbers[n] = site.number
         return RowsOnSites(lists=tuple(rows for _, rows in lists.values()), of=of, number=numbers)
+
+    def fastest(self, instance: Instance) -> tuple[FastestTimes, ...] | None:
+        """Return the times of the fastest mappings of each workload that are known so far, whatever
+        its bound; callers add to them. None where few questions are asked.
+        """
+        if not self._prices_vary:
+            return None
+        gpu = instance.cluster.gpu
+        return tuple(
+            self._recall(
+                self._fastest,
+                (workload, gpu.unpriced),
+                partial(FastestTimes, workload=workload, gpu=gpu),
+            )
+            for workload in map(without_bound, instance.workload)
+        )
 
     def serving(self, workload: Workload, market: Market) -> dict[SiteKey, bool]:
         """Return, for the sites examined so far, whether a mapping of a workload meets its bound

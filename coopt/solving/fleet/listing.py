@@ -234,17 +234,17 @@ def _options(run: Run, billed: Instance, listed: ListedIslands, *, everything: b
         gated.update(table.gated)
         kept += table.kept
     run.log.table = Counted(gated=dict(gated), kept=kept)
-    lists += [_standing_networks(run, one) for one in by_gpu if one.stands is not None]
+    lists += [_standing_networks(run, one, listed) for one in by_gpu if one.stands is not None]
     return Together(lists=tuple(lists)) if len(lists) > 1 else lists[0]
 
 
-def _standing_networks(run: Run, billed: Instance) -> Paths:
+def _standing_networks(run: Run, billed: Instance, listed: ListedIslands) -> Paths:
     """The network that stands, as it is, for each workload and number of GPUs that it serves."""
     space, placed = Space(instance=billed), list[Placed]()
     for number, slot in enumerate(slots_of(billed)):
         ((asked),) = asked_in(billed, slot.workloads).values()
         networks = [one for gpus in sizes_of(asked) if (one := space.standing(gpus)) is not None]
-        served = served_on(asked, networks, run.instance.losses, run.check_clock, Counter())
+        served = served_on(asked, networks, run.instance.losses, listed, run.check_clock, Counter())
         for family in (one for some in served.values() for one in some):
             path = IslandPath(families=(family,), uplinks=(family.uplink_choices[0],))
             placed.append(Placed(slot=number, path=path, site=None))

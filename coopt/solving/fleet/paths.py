@@ -19,10 +19,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from coopt.columns.grid import context_of
+from coopt.columns.feasible import without_bound
+from coopt.columns.grid import Context, context_of
 from coopt.columns.islands.options import ListedIslands, question_key
 from coopt.columns.islands.shapes import quick_degrees
 from coopt.columns.table import columns, needs
+from coopt.columns.times import FastestTimes, uplinks_by_context
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import phases_of
@@ -31,7 +33,7 @@ from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.optics import links_to_core
 from coopt.network.space import families
-from coopt.solving.days import in_days
+from coopt.solving.days import counts_days, in_days
 from coopt.solving.robust.survival import from_least, surviving
 
 Check = Callable[[], None]
@@ -118,7 +120,9 @@ def list_paths(
     asked = asked_in(instance, names)
     trained = tuple((t, question.workload) for t, question in asked.items())
     key = question_key(instance), trained, tuple(losses.items()), measures
-    served = listed.long_list(key, lambda: _served(instance, asked, losses, measures, check))
+    served = listed.long_list(
+        key, lambda: _served(instance, asked, losses, measures, listed, check)
+    )
     return _with_paths(instance, served, check, prune)
 
 
@@ -127,24 +131,17 @@ def _served(
     asked: Mapping[int, Instance],
     losses: Losses,
     measures: tuple[ObjectiveKind, ...],
+    listed: ListedIslands,
     check: Check,
 ) -> Served:
     """The networks of all lines that serve in every phase, as `list_paths` has them."""
     sizes = {t: sizes_of(question) for t, question in asked.items()}
-    *earlier, final = asked
-    links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
-    before = sorted({gpus for t in earlier for gpus in sizes[t]})
-    lines = []
-    for last in families(
-        asked[final].model_copy(
-            update={"cluster": asked[final].cluster.model_copy(update={"gpus": sizes[final]})}
-        ),
-        measures,
-        grow=bool(before),
-    ):
-        check()
-        if last.core_links >= links[last.gpus]:
-            lines.append(stages_of(last, before, instance.network.largest_ratio, links))
+    final = max(asked)
+    lines = listed.networks(
+        instance,
+        (tuple(sizes.items()), tuple(map(without_bound, asked[final].workload)), measures),
+        lambda: list(_lines(instance, asked[final], sizes, measures, check)),
+    )
     trained = {
         t: [trained_on(stages, sizes[t], last=t == final) for stages in lines] for t in asked
     }
@@ -152,7 +149,27 @@ def _served(
     whole = [n for n in range(len(lines)) if all(some[n] for some in trained.values())]
     lines = [lines[n] for n in whole]
     trained = {t: [some[n] for n in whole] for t, some in trained.items()}
-    return _served_on_lines(instance, asked, lines, trained, losses, check)
+    return _served_on_lines(instance, asked, lines, trained, losses, listed, check)
+
+
+def _lines(
+    instance: Instance,
+    final: Instance,
+    sizes: Mapping[int, Sequence[int]],
+    measures: tuple[ObjectiveKind, ...],
+    check: Check,
+) -> Iterator[Stages]:
+    """Every network of the last phase with what it can have been before, at the sizes of phases."""
+    *earlier, last_sizes = sizes.values()
+    links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
+    before = sorted({gpus for some in earlier for gpus in some})
+    cluster = final.cluster.model_copy(update={"gpus": last_sizes})
+    for last in families(
+        final.model_copy(update={"cluster": cluster}), measures, grow=bool(before)
+    ):
+        check()
+        if last.core_links >= links[last.gpus]:
+            yield stages_of(last, before, instance.network.largest_ratio, links)
 
 
 def paths_on(
@@ -161,6 +178,7 @@ def paths_on(
     lines: Sequence[Stages],
     trained: Mapping[int, Sequence[Collection[int]]],
     losses: Losses,
+    listed: ListedIslands,
     check: Check,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
@@ -172,7 +190,7 @@ def paths_on(
     trained
         For each of these phases the numbers of GPUs that may train on each line.
     """
-    served = _served_on_lines(instance, asked, lines, trained, losses, check)
+    served = _served_on_lines(instance, asked, lines, trained, losses, listed, check)
     return _with_paths(instance, served, check, None)
 
 
@@ -193,6 +211,7 @@ def _served_on_lines(
     lines: Sequence[Stages],
     trained: Mapping[int, Sequence[Collection[int]]],
     losses: Losses,
+    listed: ListedIslands,
     check: Check,
 ) -> Served:
     """The networks on some lines that serve in every phase, as `paths_on` has them."""
@@ -202,14 +221,14 @@ def _served_on_lines(
     for t, question in asked.items():
         phases_alike.setdefault(question.workload, []).append(t)
     for alike in phases_alike.values():
-        listed = list(
+        keys = list(
             dict.fromkeys(
                 (n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some
             )
         )
-        of_listed = [lines[n][gpus] for n, gpus in listed]
-        enough = served_on(asked[alike[-1]], of_listed, losses, check, found.gated)
-        by_line = {key: enough[number] for number, key in enumerate(listed) if number in enough}
+        networks = [lines[n][gpus] for n, gpus in keys]
+        enough = served_on(asked[alike[-1]], networks, losses, listed, check, found.gated)
+        by_line = {key: enough[number] for number, key in enumerate(keys) if number in enough}
         for t in alike:
             served[t] = [
                 [one for g in some for one in by_line.get((n, g), ())]
@@ -280,7 +299,12 @@ def trained_on(stages: Stages, sizes: Collection[int], *, last: bool) -> list[in
 
 
 def served_on(
-    question: Instance, listed: list[Family], losses: Losses, check: Check, gated: Counter[str]
+    question: Instance,
+    networks: list[Family],
+    losses: Losses,
+    listed: ListedIslands,
+    check: Check,
+    gated: Counter[str],
 ) -> dict[int, list[Family]]:
     """The networks on which the workload of a question meets its bound, by position, with the
     uplinks that do.
@@ -288,14 +312,18 @@ def served_on(
     There are several of one network where failures count: one for each number of spare domains that
     some uplinks take.
     """
-    numbered = tuple(NumberedFamily(**vars(family), number=n) for n, family in enumerate(listed))
-    table = columns(question, numbered, lambda _site: check(), check)
-    gated.update(table.gated)
-    need = needs(table.columns, len(question.workload))
-    kept = list(
-        from_least((family, need.get(table.numbers[context_of(family)])) for family in numbered)
-    )
-    kept = list(in_days(question, tuple(kept), table, check))
+    numbered = tuple(NumberedFamily(**vars(family), number=n) for n, family in enumerate(networks))
+    fastest = None if counts_days(question) else listed.fastest(question)
+    if fastest is None:
+        table = columns(question, numbered, lambda _site: check(), check)
+        gated.update(table.gated)
+        needed = needs(table.columns, len(question.workload))
+        need = {context: needed[n] for context, n in table.numbers.items() if n in needed}
+        kept = list(from_least((family, need.get(context_of(family))) for family in numbered))
+        kept = list(in_days(question, tuple(kept), table, check))
+    else:
+        need = _needed(question, numbered, fastest, check)
+        kept = list(from_least((family, need.get(context_of(family))) for family in numbered))
     if losses:
         kept = list(surviving(question, losses, tuple(kept), check))
     found: dict[int, list[Family]] = {}
@@ -304,6 +332,25 @@ def served_on(
         found.setdefault(family.number, []).append(family)
     gated["communication"] += len(numbered) - len(found)
     return found
+
+
+def _needed(
+    question: Instance,
+    networks: Sequence[Family],
+    fastest: Sequence[FastestTimes],
+    check: Check,
+) -> dict[Context, int]:
+    """The fewest uplinks with which a context serves all workloads; contexts that cannot are left
+    out.
+    """
+    choices = uplinks_by_context(networks)
+    domains = {domain.name: domain for domain in question.network.hb_domains}
+    need = dict.fromkeys(choices, 0)
+    for workload, times in zip(question.workload, fastest, strict=True):
+        open_choices = {context: choices[context] for context in need}
+        fewest = times.fewest_uplinks(workload.bound_s, open_choices, domains, check)
+        need = {context: max(need[context], uplinks) for context, uplinks in fewest.items()}
+    return need
 
 
 def _growing(menus: Mapping[int, list[Family]], *, every: bool) -> Iterator[dict[int, Family]]:

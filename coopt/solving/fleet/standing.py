@@ -115,7 +115,8 @@ def list_islands(
             ]
             for t in asked
         }
-        grown = paths_on(instance, asked, [stages for stages, _ in begun], trained, losses, check)
+        lines = [stages for stages, _ in begun]
+        grown = paths_on(instance, asked, lines, trained, losses, listed, check)
         listing.paths += grown.paths
         listing.families += grown.families
         listing.gated += grown.gated
@@ -317,8 +318,9 @@ class _IslandSearch:
         few = np.flatnonzero(~beaten_options(self.taken, least, self.coupling.slopes))
         self.found.families += len(listed)
         self.found.gated["dominated"] += len(listed) - len(few)
+        networks = [listed[n] for n in few]
         served = served_on(
-            self.question, [listed[n] for n in few], losses, self.check, self.found.gated
+            self.question, networks, losses, self.listed, self.check, self.found.gated
         )
         serving = [family for some in served.values() for family in some]
         # those that are kept spare others their cables
