@@ -28,7 +28,12 @@ from coopt.network.halls import (
 from coopt.network.laying import laid
 from coopt.network.optics import EndsByLevel, core_notes, own_ends
 from coopt.network.parts import cage_note, cost_of, counted_units, port_notes, splitting_notes
-from coopt.network.plan_networks import design_of, families_of_design, part_network
+from coopt.network.plan_networks import (
+    design_of,
+    families_of_design,
+    part_network,
+    standing_as,
+)
 from coopt.network.space import Space
 from coopt.plan.couplings import Part
 from coopt.plan.parts import Cost, Design, Fabric, Tier
@@ -129,7 +134,7 @@ def order_notes(
     """What to order otherwise of one network; `to_core` are the links of a leaf into a core, and
     their module there.
     """
-    if instance.network.given:  # nothing is ordered
+    if instance.network.given or standing_as(instance, design) is not None:  # nothing is ordered
         return
     yield from _reach_notes(halls)
     yield from _port_notes(instance, design)

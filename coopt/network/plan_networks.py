@@ -286,7 +286,7 @@ def require_workload(plan: Plan, workload: str | None, part: Part | None = None)
     if workload is not None and part is not None and repr(part.name) not in training:
         trained = both(run.name for run in part.workloads) or "nothing"
         raise InstanceError(
-            f"--workload {workload}: {part.name} trains {trained}, needs --part"
+            f"--workload {workload}: {part.text} trains {trained}, needs --part"
             f" {alternatives(training)}"
         )
 
@@ -336,7 +336,7 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
         raise InstanceError(
-            f"{question.name}: {part.name} trains"
+            f"{question.name}: {part.text} trains"
             f" {_names_text(run.name for run in part.workloads)} in the plan, but"
             f" {_names_text(names)} in the instance, needs the plan of this instance"
         )
@@ -367,7 +367,7 @@ def part_network(
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} has direct links (their routes are in the plan,"
+            f"{instance.name}: {chosen_part.text} has direct links (their routes are in the plan,"
             f" their failures are not modelled), needs a plan with switches for {asked}"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
@@ -420,6 +420,13 @@ def uplinks_of(design: Design) -> int:
     return design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
 
 
+def standing_as(question: Instance, design: Design) -> Family | None:
+    """The network that stands, where a design is that one."""
+    stands = Space(instance=question).standing(design.gpus)
+    is_it = stands is not None and design_of(stands, stands.uplink_choices[0]) == design
+    return stands if is_it else None
+
+
 def families_of_design(
     question: Instance,
     design: Design,
@@ -429,11 +436,9 @@ def families_of_design(
     """Families and uplinks of a question that are written out as a design; those of a network that
     grows end as its goal, and `links` may lead into the border of a site.
     """
-    if question.stands is not None:
-        stands = Space(instance=question).standing(design.gpus)
-        if stands is not None and design_of(stands, stands.uplink_choices[0]) == design:
-            yield stands, stands.uplink_choices[0]
-            return
+    if (stands := standing_as(question, design)) is not None:
+        yield stands, stands.uplink_choices[0]
+        return
     pinned = _pinned(question, goal or design)
     for listed in _listed(pinned, goal or design, links) if pinned is not None else ():
         family = _written_as(question, listed, goal or design)

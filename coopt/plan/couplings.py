@@ -181,6 +181,11 @@ class Part(Record):
         """
         return self.name if self.phase is None else self.name.rpartition(", ")[0]
 
+    @property
+    def text(self) -> str:
+        """What a sentence calls it: `the network`, or `part 'w, 2027'` of several."""
+        return f"the {NETWORK}" if self.name == NETWORK else f"part {self.name!r}"
+
 
 def network_of(part: Part) -> Design | DirectLinks:
     """What joins the domains of a part."""

@@ -12,6 +12,7 @@ from coopt.explain.rivals import lists_of_choices
 from coopt.instance.designs import read_designs
 from coopt.instance.schema import question_on, questions_by_gpu
 from coopt.network.designs import chain_of, link_rates
+from coopt.network.orders import plan_order_notes
 from coopt.network.parts import counted_units, standing_units
 from coopt.network.space import Space, families
 from coopt.network.standing import standing_family
@@ -479,6 +480,17 @@ def test_what_stands_has_the_power_of_its_product_on_the_list():
     stands = {**ISLANDS["existing"], "nic": {"extends": "cx7-400g", "name": "cx7-400g", "w": 500}}
     with pytest.raises(ValueError, match=r"nic\.w = 500: network\.nics has 'cx7-400g' with 22\.5 W, needs the same"):
         _islands_with(existing=stands)
+
+
+def test_nothing_is_ordered_of_a_network_that_stands():
+    """Its leaves have a module in each of 64 ports, and 32 cages."""
+    lists = {**LISTS, "optics": ["400g-sr4", "400g-dr4"]}
+    tiers = [{**TIER, "down": 32, "up": 32}, {**TIER, "optic": "400g-dr4"}]
+    changes = {"network": lists, "existing.tiers": tiers, "existing.leaf_domains": 4}
+    instance = coopt.Instance.model_validate(_with({**changes, "workload.max_iteration_time_s": 30.0}))
+    plan = coopt.solve(instance)
+    assert plan.cost.capex_usd == 0
+    assert not list(plan_order_notes(instance, plan))
 
 
 def test_no_proof_passes_over_the_network_that_stands(monkeypatch):
