@@ -16,7 +16,7 @@ from coopt.instance.texts import spoken
 from coopt.plan.parts import Cost, Design
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
-from coopt.report.facts import nics_in_words, tiers_of
+from coopt.report.facts import tiers_of
 from coopt.report.words import FigureTable, figures, pieces
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _parts(design: Design) -> dict[str, str]:
         return parts
     parts |= {
         "fabric": f"{tiers_of(fabric)}",
-        "nic": nics_in_words(fabric.nic),
+        "nic": words.nics_in_words(fabric.nic),
         "switch": f"switches {fabric.switch_text}",
     }
     if fabric.tiers > 1:

@@ -23,7 +23,6 @@ from coopt.plan.parts import (
     Fabric,
     Item,
     MappingChoice,
-    NicChoice,
     Uptime,
     WorkloadPlan,
     beside_ordinary,
@@ -183,12 +182,6 @@ def side_by_side(kind: str, networks: int, ports: int) -> str:
     if kind == "rail-only" and networks > ports:
         return f", {rails} on each of {planes}" if ports > 1 else f", {rails}"
     return f", {planes}" if ports > 1 else ""
-
-
-def nics_in_words(nic: NicChoice) -> str:
-    """The NICs of a GPU, or the GPUs of a NIC, with the product."""
-    ratio_text = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
-    return f"{nic.per_gpu} x {nic.name} {ratio_text}"
 
 
 def tiers_of(fabric: Fabric) -> str:
@@ -677,7 +670,7 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
     if ports > 1:
         each = "each" if of_nic == ports else f"{fabric.nic.ports_in_plane} each"
         ports_text += f", {each} to its own plane"
-    nics = f"{nics_in_words(fabric.nic)}{ports_text if of_nic > 1 else ''}"
+    nics = f"{words.nics_in_words(fabric.nic)}{ports_text if of_nic > 1 else ''}"
     switches = words.times(fabric.switch_count, fabric.switch_text)
     transceivers = words.count(fabric.transceiver_count)
     routed = fabric.tiers > 1 and fabric.routing != 1

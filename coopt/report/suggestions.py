@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import NEAR_BATCH
+from coopt.plan.parts import Fabric
 from coopt.plan.schema import BetterNumber, Cliff, NextBest, Plan
 from coopt.report import words
 
+SAME_PRODUCTS = "the same NICs and switches connected differently"
 EVEN = "Micro-batches cannot be uneven: frameworks train all DP ranks on equally many sequences."
 
 
@@ -88,7 +90,7 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
 
 def changes(plan: Plan, other: Cliff | NextBest) -> str:
     """What another design builds otherwise."""
-    return "; ".join(_changes(plan, other)) or "the same products connected differently"
+    return "; ".join(_changes(plan, other)) or SAME_PRODUCTS
 
 
 def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
@@ -108,7 +110,20 @@ def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
     ]
     if nets[0] != nets[1]:
         yield f"{nets[0]} in place of {nets[1]}"
-    for part in ("nic", "switch") if then.fabric.tiers and now.fabric.tiers else ():
-        names = [getattr(of.fabric, part).name for of in (then, now)]
-        if names[0] != names[1]:
-            yield f"{names[0]} in place of {names[1]}"
+    for texts in (
+        _products(then.fabric, now.fabric) if then.fabric.tiers and now.fabric.tiers else ()
+    ):
+        if texts[0] != texts[1]:
+            yield f"{texts[0]} in place of {texts[1]}"
+
+
+def _products(then: Fabric, now: Fabric) -> Iterator[tuple[str, str]]:
+    """The NICs and the switches of two networks, with how many NICs a GPU has where that alone
+    differs.
+    """
+    is_same = then.nic.name == now.nic.name
+    then_nics, now_nics = (
+        words.nics_in_words(of.nic) if is_same else of.nic.name for of in (then, now)
+    )
+    yield then_nics, now_nics
+    yield then.switch_text, now.switch_text

@@ -113,6 +113,16 @@ def test_an_end_without_all_points_says_so(
     assert points == 1 or "Within the bound" not in rendered(front_report(changed, study), io.StringIO())
 
 
+def test_a_point_alone_is_the_cheapest_up_to_its_gap(front: Front, study: Instance) -> None:
+    point = front.points[0]
+    assert point.best is not None
+    claim = point.claim.model_copy(update={"gap": 0.02})
+    wide = point.model_copy(update={"best": point.best.model_copy(update={"objective": claim})})
+    for points, within in (((point,), False), ((wide,), True)):
+        alone = front.model_copy(update={"points": points})
+        assert ("2.0%" in front_headline(alone, study)) == within
+
+
 def test_several_workloads_are_told_as_shares_of_their_bounds(shorter: Instance) -> None:
     second = shorter.workload[0].model_copy(update={"name": "second", "max_iteration_time_s": 4.0})
     two = shorter.model_copy(update={"workload": (*shorter.workload, second)})

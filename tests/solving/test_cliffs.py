@@ -8,9 +8,10 @@ import pytest
 
 import coopt
 from coopt.instance.schema import Instance
+from coopt.report.suggestions import changes as changes_of
 from coopt.report.suggestions import other_numbers
 from coopt.solving.cliffs import CLEAR, LITTLE, STEEP, with_cliffs
-from tests.conftest import ask
+from tests.conftest import ask, switch
 
 
 def near(instance: Instance, pace: float, value: float) -> dict[str, tuple[float, float]]:
@@ -63,3 +64,14 @@ def test_cliffs_are_the_nearest_steps_of_the_front(changes: dict[str, Any], boug
         for change in ({"pace": cliff.pace * 0.99}, {"value": cliff.value * 1.01}, {"cost": plan.cost}):
             wrong = plan.model_copy(update={"cliffs": (cliff.model_copy(update=change),)})
             assert not coopt.verify(instance, wrong).accepted
+
+
+def test_another_switch_above_the_same_leaves_is_another_product() -> None:
+    instance = ask(
+        **{"cluster__gpus": 32, "workload__0__global_batch": 32, "workload__0__max_iteration_time_s": 30.0},
+        **{"network__hb_domains": "hgx-h100-8", "network__fabrics": "clos", "network__tier_switches": "any"},
+        **{"network__switches": [switch(8, 4800), switch(16, 9600)], "network__oversubscription": 2},
+    )
+    plan = with_cliffs(instance, coopt.solve(instance))
+    assert plan.next_best is not None
+    assert changes_of(plan, plan.next_best).startswith("8-port below 16-port ")

@@ -14,7 +14,7 @@ from coopt.instance.workload import ROUND_UP
 from coopt.plan.front import Front, FrontPoint
 from coopt.plan.parts import Design
 from coopt.report import words
-from coopt.report.facts import degrees, nics_in_words
+from coopt.report.facts import degrees
 from coopt.report.notes import turns_text
 from coopt.report.plan import decision
 from coopt.report.words import FigureTable, figures
@@ -167,15 +167,13 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
         rows += [
             ("Switches", words.times(fabric.switch_count, fabric.switch_text)),
             ("Transceivers", words.count(fabric.transceiver_count)),
-            ("NICs", nics_in_words(fabric.nic)),
+            ("NICs", words.nics_in_words(fabric.nic)),
         ]
-    gap = point.claim.gap or 0.0
-    within = f" by more than {words.percent(gap)}" if gap > SOLVED else ""
     rows += [
         ("Capex", f"${point.cost.capex_usd:,.0f}"),
         ("Power", f"{point.cost.power_w:,.0f} W"),
         ("TCO", f"${point.cost.tco_usd:,.0f}"),
-        ("Proof", f"no design that is as fast {VERBS[front.kind]}{within}"),
+        ("Proof", f"no design that is as fast {VERBS[front.kind]}{_within(point)}"),
     ]
     for label, run in point.runs:
         of = "" if len(point.runs) == 1 else f" of {label}"
@@ -211,11 +209,17 @@ def front_headline(front: Front, instance: Instance) -> str:
     if alone:
         return (
             "One design is the fastest, and no slower one within the limits of this front"
-            f" {VERBS[front.kind]}: {found}."
+            f" {VERBS[front.kind]}{_within(first)}: {found}."
         )
     bends = [_place(front, instance, point) for point in front.points if point.knee]
     knees = f"; knee{'s' if len(bends) > 1 else ''} at {words.both(bends)}" if bends else ""
     return f"{saving}{knees}."
+
+
+def _within(*points: FrontPoint) -> str:
+    """How much less something else may cost than is proven of points; nothing where none may."""
+    gap = max(point.claim.gap or 0.0 for point in points)
+    return f" by more than {words.percent(gap)}" if gap > SOLVED else ""
 
 
 def front_sentences(front: Front, instance: Instance) -> list[str]:
@@ -237,8 +241,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         for workload in workloads
     )
     one_network = front.points[0].plan is None
-    gap = max(point.claim.gap or 0.0 for point in front.points)
-    within = f" by more than {words.percent(gap)}" if gap > SOLVED else ""
+    within = _within(*front.points)
     stay = "" if all(workload.calendar for workload in workloads) else "; other bounds stay fixed"
     longer = "longer training" if in_days(instance) else "a longer iteration"
     closer = "; points whose times are closer than that may be in the wrong order"
