@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Fibre, Optic
-from coopt.instance.texts import alternatives
+from coopt.instance.texts import alternatives, counted
 
 
 def missing_fibre(listed: Sequence[Fibre], uses: Iterable[tuple[Optic, float]]) -> Iterator[str]:
@@ -24,10 +24,9 @@ def missing_fibre(listed: Sequence[Fibre], uses: Iterable[tuple[Optic, float]]) 
     known = [one for one in entries("fibre").values() if isinstance(one, Fibre)]
     for fibre, links, pairs in sorted(needed):
         if not any(one.joins(fibre, links, pairs) for one in listed):
+            ends = counted(pairs, "pair")
             what = (
-                f"splits {pairs} pairs into {links} links"
-                if links > 1
-                else f"joins connectors of {pairs} pairs"
+                f"splits {ends} into {links} links" if links > 1 else f"joins connectors of {ends}"
             )
             fitting = [one.name for one in known if one.joins(fibre, links, pairs)]
             hint = f" (in the catalog: {alternatives(fitting)})" if fitting else ""

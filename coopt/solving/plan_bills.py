@@ -80,7 +80,7 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
         if part.links is not None
     ]
     if instance is None:
-        unknown += _splitters(plan)
+        unknown += _splitters(plan, plan.cost)
         return _whole_bill(
             name, networks, plan.cost, None, unknown, worst_prices=plan.at_worst_prices
         )
@@ -104,10 +104,12 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     )
 
 
-def _splitters(plan: Plan) -> Iterator[str]:
+def _splitters(plan: Plan, cost: Cost) -> Iterator[str]:
     """That modules may take what splits their fibres, where nobody says how many links each
-    serves.
+    serves and the bill has no fibre.
     """
+    if any(item.kind == "fibre" for item in cost.items):
+        return
     fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
     if any(
         fabric.transceiver_count < 2 * sum(tier.links for tier in fabric.tier) for fabric in fabrics

@@ -87,6 +87,7 @@ def test_links_of_eight_lanes_take_two_cables_of_four(tmp_path) -> None:
             {"nics": "cx8-800g", "nic_planes": 8, "optics": "800g-dr8"},
             r"splits 4 pairs .* of 100gbase-dr, .*os2-split-4",
         ),
+        ({"optics": "400g-fr4"}, r"of 1 pair of .*os2-lc"),
         ({"fibre": {"extends": "os2-mtp-8", "name": "own (m)"}}, r"name = 'own \(m\)'"),
         ({"link_reach_m": [50, 50, 50]}, r"network\.fibre: .* with network\.link_reach_m.*no fibre"),
     ],
@@ -101,6 +102,14 @@ def test_fibre_that_does_not_suffice_is_refused(changes, why) -> None:
     } | changes
     with pytest.raises(ValueError, match=why):
         question(0, **asked)
+
+
+def test_a_bill_that_has_splitters_does_not_leave_them_out() -> None:
+    box = {"name": "s", "radix": 64, "cages": 8, "port_gbit_s": 100, "usd": 100.0, "w": 10.0}
+    asked = {"optics": "800g-dr8", "nics": "cx8-800g", "nic_planes": 8, "switches": box, "fabrics": "clos"}
+    for fibre in ([], ["os2-lc", "os2-mtp-8", "os2-split-4"]):
+        bill = coopt.bom(coopt.solve(question(0, **asked, fibre=fibre)))
+        assert any("split" in omitted for omitted in bill.not_counted) == (not fibre)
 
 
 def test_a_plan_of_least_power_is_explained_beside_fibre_that_draws_none() -> None:
