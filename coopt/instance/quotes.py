@@ -428,7 +428,8 @@ def _in_our_words(
     if not row["kind"] and len(kinds) != 1:
         given = "" if name == part else f" (for {part!r} in catalog.names)"
         raise InstanceError(
-            f"{place}: {name!r} is the name of a {both(kinds)} in the catalog, needs a column kind"
+            f"{place}: {name!r} is in several lists of the catalog ({both(kinds)}), needs one of"
+            " these in a column kind"
             if kinds
             else f"{place}: the catalog has no product {name!r}{given}, needs its catalog name in"
             ' catalog.names ("" leaves the line out), or a column kind'

@@ -127,6 +127,11 @@ class Transformer(Attention, Entry):
     def _complaints(self) -> Iterator[str]:
         yield from super()._complaints()
         is_mixed = self.experts > 0
+        of_experts = {
+            key: value
+            for key in ("shared_ffn", "dense_layers", "dense_ffn", "capacity")
+            if (value := getattr(self, key)) != type(self).model_fields[key].default
+        }
         yield from broken(
             (
                 is_mixed != (self.top_k > 0) or self.top_k > self.experts,
@@ -134,12 +139,9 @@ class Transformer(Attention, Entry):
                 " for both",
             ),
             (
-                not is_mixed
-                and (
-                    self.shared_ffn or self.dense_layers or self.dense_ffn or self.capacity != 1.0
-                ),
-                "shared_ffn, dense_layers, dense_ffn and capacity apply only to a mixture of"
-                " experts, needs experts > 0",
+                of_experts and not is_mixed,
+                f"{', '.join(f'{key} = {value:g}' for key, value in of_experts.items())}: only for"
+                " a mixture of experts, needs experts > 0",
             ),
         )
         if self.expert_groups or self.top_groups:

@@ -58,8 +58,8 @@ def routes_csv(
     family, uplinks, pairs = network.family, network.uplinks, network.runs
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: {network.part.name} is one HB domain and has no network, needs"
-            " several domains"
+            f"{instance.name}: {network.part.text} has one HB domain ({family.hb.name}) and so no"
+            " routes, needs several domains"
         )
     require_workload(plan, workload, network.part)
     text = io.StringIO()

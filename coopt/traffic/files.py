@@ -157,7 +157,7 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
     chosen_part = part_named(instance, plan, part)
     if chosen_part.links is not None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.name} joins domains by direct links, which SimAI cannot"
+            f"{instance.name}: {chosen_part.text} joins domains by direct links, which SimAI cannot"
             " represent, needs a plan with switches"
         )
     graph = network_graph(instance, plan, part=part)
@@ -179,7 +179,7 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
         )
         if kinds[a] == kinds[b] == "gpu" and a != b:
             raise InstanceError(
-                f"{instance.name}: GPUs of {chosen_part.name} share NICs, which SimAI cannot"
+                f"{instance.name}: GPUs of {chosen_part.text} share NICs, which SimAI cannot"
                 " represent, needs a NIC for each GPU"
             )
         if a != b:

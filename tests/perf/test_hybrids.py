@@ -59,6 +59,7 @@ def test_flops_are_those_that_megatron_bridge_counts() -> None:
         (HYBRID | {"attention_layers": 0}, "layers = 8: needs 4 to 7"),
         (HYBRID | {"window": 512, "window_layers": 2}, "more windowed layers"),
         ({"expert_latent": 64}, "expert_latent = 64: "),
+        ({"shared_ffn": 512, "capacity": 1.5}, "shared_ffn = 512, capacity = 1.5: "),
         (HYBRID, "no scaling law"),
     ],
 )

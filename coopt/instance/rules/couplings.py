@@ -337,8 +337,8 @@ def _border(instance: Question) -> Iterator[str]:
             ),
             (
                 wan.km is not None and max(reaches_km, default=-1.0) < wan.km,
-                f"wan[{w}].km = {wan.km or 0:g}: is longer than the {max(reaches_km):g} km that"
-                f" those of wan[{w}].optics reach that fit {core.switch}, {need}"
+                f"wan[{w}].km = {wan.km or 0:g}: the optics of wan[{w}].optics that fit"
+                f" {core.switch} reach only {max(reaches_km):g} km, {need}"
                 if reaches_km
                 else f"wan[{w}].optics: none of {rate:g} Gbit/s fits {core.switch}, {need}",
             ),
