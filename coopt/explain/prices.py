@@ -224,7 +224,8 @@ class Turns:
 
     def _range(self, price: Price, low_end: RangeEnd | None) -> PriceRange:
         low, below = low_end or self._end(price, 0.0)
-        high, above = self._end(price, min(price.highest, self._affordable(price)))
+        highest = min(price.highest, self._affordable(price))
+        high, above = self._end(price, highest)
         return PriceRange(
             item=price.item,
             unit=price.unit,
@@ -233,7 +234,7 @@ class Turns:
             high=None if high >= price.highest else high,
             below=below,
             above=above,
-            tried=(0.0, price.highest),
+            tried=(0.0, highest),
         )
 
     def _slope(self, price: Price) -> float:

@@ -106,7 +106,8 @@ class PriceRange(Record):
     higher price.
 
     `below` and `above` are the optimal designs just outside the range, if there is a single one.
-    Prices were `tried` from 0 to the highest that an instance may hold.
+    Prices were `tried` from 0 to the highest that an instance may hold, or with which the plan
+    keeps its limits.
     """
 
     item: str

@@ -152,16 +152,18 @@ def _excess(explanation: Explanation, extra: float) -> str:
 
 
 def _price_row(design: Design | None, price: PriceRange) -> tuple[Cell, ...]:
-    neighbours = [
-        f"{way}: {_takes_over(design, neighbour)}"
-        for way, neighbour in (("below", price.below), ("above", price.above))
-        if neighbour is not None and design is not None
-    ]
-    effect = "another plan" if design is None else "the plan exceeds a limit"
-    ends = price.low > 0 or price.high is not None
+    ends = {"below": price.below} if price.low > 0 else {}
+    ends |= {"above": price.above} if price.high is not None else {}
+    effects = dict.fromkeys(ends, "another plan")
+    if price.above is None and price.tried is not None and price.high == price.tried[1]:
+        effects["above"] = "the plan exceeds a limit"
+    if design is not None:
+        effects |= {
+            way: _takes_over(design, taker) for way, taker in ends.items() if taker is not None
+        }
     return (
         price.item,
-        "; ".join(neighbours) or (effect if ends else "no change"),
+        "; ".join(f"{way}: {effect}" for way, effect in effects.items()) or "no change",
         price.unit,
         f"{price.low:,.6g}",
         f"{price.now:,.6g}",

@@ -295,6 +295,15 @@ def test_a_price_of_nothing_that_may_not_rise_is_named_as_the_nearest() -> None:
     assert "price of a rises" in said
 
 
+def test_a_range_that_a_limit_ends_was_tried_up_to_its_end() -> None:
+    free = coopt.solve(ask())
+    assert free.cost is not None
+    capped = coopt.explain(ask(limits={"capex_usd": free.cost.capex_usd * 1.001}))
+    ended = [one for one in capped.prices if one.high is not None and one.above is None]
+    assert ended
+    assert all(one.tried == (0.0, one.high) for one in ended)
+
+
 class OnlyTogether(Turns):
     """Unpaid prices of which several at nothing let in a plan that none does alone."""
 

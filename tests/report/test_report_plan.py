@@ -240,3 +240,13 @@ def test_what_takes_over_outside_a_price_says_what_it_replaces(plan):
         price = PriceRange(item="box", unit="USD", now=5.0, low=4.0, high=6.0, below=design, above=None)
         told = Explanation(instance=plan.instance, status="optimal", kind="capex", design=plan.design, prices=(price,))
         assert str(explanation_tables(told)["prices"].rows[0][1]).startswith(f"below: {said}")
+
+
+def test_only_where_the_highest_price_that_was_tried_ends_a_range_a_limit_does(plan):
+    kept = {"item": "box", "unit": "USD", "now": 5.0, "low": 4.0, "high": 6.0, "below": None, "above": None}
+    prices = tuple(PriceRange(**kept, tried=(0.0, most)) for most in (9.0, 6.0))
+    told = Explanation(instance=plan.instance, status="optimal", kind="capex", design=plan.design, prices=prices)
+    assert [row[1].split("; ") for row in explanation_tables(told)["prices"].rows] == [
+        ["below: another plan", "above: another plan"],
+        ["below: another plan", "above: the plan exceeds a limit"],
+    ]
