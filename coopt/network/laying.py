@@ -153,6 +153,21 @@ def _options(instance: Instance, family: Family, uplinks: int) -> tuple[Family, 
     return family, options if all(runs for level in options for runs in level) else None
 
 
+def unreached(
+    instance: Instance, family: Family, uplinks: int
+) -> Iterator[tuple[int, int, LinkEnds]]:
+    """The levels with a cable longer than any of its choices reaches: the level, the longest cable
+    (m), and the ends that reach farthest.
+    """
+    bare = replace(family, uplink_choices=(uplinks,), choices=())
+    runs = _runs_of(PlacedChain.of(instance, bare, uplinks), family.per_module)
+    for level, (lengths, ends_of_level) in enumerate(zip(runs, family.choices, strict=True)):
+        longest_m = max((run.length_m for run in lengths), default=0)
+        farthest = max(ends_of_level, key=lambda ends: ends.reach_m)
+        if longest_m > farthest.reach_m:
+            yield level, longest_m, farthest
+
+
 def _run(
     instance: Instance,
     family: Family,

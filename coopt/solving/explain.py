@@ -29,8 +29,8 @@ from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
 from coopt.instance.texts import alternatives, both, change_text, counted
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
-from coopt.network.family import Family
-from coopt.network.laying import least_laid, least_resources
+from coopt.network.family import Family, LinkEnds
+from coopt.network.laying import least_laid, least_resources, unreached
 from coopt.network.optics import optic_choices
 from coopt.network.parts import resources
 from coopt.network.shortfalls import nearest_shortfall
@@ -287,18 +287,13 @@ def too_many_days(
 def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) -> tuple[str, ...]:
     """Every family that meets the time bounds exceeds a limit."""
     need = needs(table.columns, len(instance.workload))
-    in_time = (
+    in_time = [
         (family, max(need[table.numbers[context_of(family)]], family.uplink_choices[0]))
         for family in viable
-    )
+    ]
     uses = _least_uses(instance, in_time)
     if viable[0].choices and math.isinf(max(uses.values(), default=math.inf)):
-        optic = max(instance.network.optics, key=lambda optic: optic.reach_m)
-        return (
-            "no optic of network.optics reaches as far as the cables of any network that meets"
-            f" every time bound are long in the hall: {optic.name} reaches {optic.reach_m:g} m;"
-            " needs optics that reach farther, or shorter ways in network.hall",
-        )
+        return (_out_of_reach(instance, in_time),)
     caps = {name: float(getattr(instance.limits, name)) for name in uses}
     single = tuple(
         f"{_too_small(name, caps[name], value)}, the least of any network that meets every"
@@ -313,6 +308,29 @@ def over_limits(instance: Instance, viable: tuple[Family, ...], table: Columns) 
         for name, value in uses.items()
     )
     return (f"no design meets all limits at once: {parts}; needs at least one of them looser",)
+
+
+def _out_of_reach(instance: Instance, networks: Iterable[tuple[Family, int]]) -> str:
+    """That each of these networks, with so many uplinks or more, has cables that are too long."""
+
+    def short_m(miss: tuple[int, int, LinkEnds]) -> float:
+        return miss[1] - miss[2].reach_m
+
+    level, length_m, ends = min(
+        (
+            max(unreached(instance, family, choice), key=short_m)
+            for family, uplinks in networks
+            for choice in [next(n for n in family.uplink_choices if n >= uplinks)]
+        ),
+        key=short_m,
+    )
+    optic = min(ends.products, key=lambda optic: optic.reach_m)
+    return (
+        "every network that meets every time bound has cables in the hall that are longer than the"
+        f" optics which fit them reach, such as {length_m:,} m {LINK_ENDS[level]}, where"
+        f" {optic.name} reaches {optic.reach_m:g} m; needs optics that reach farther, or shorter"
+        " ways in network.hall"
+    )
 
 
 def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> dict[str, float]:

@@ -395,11 +395,18 @@ SHORT = {"gbit_s": 400.0, "fibre": "short", "reach_m": 8.0, "usd": 10.0, "w": 1.
 LONG = {"gbit_s": 400.0, "fibre": "long", "reach_m": 500.0, "usd": 90.0, "w": 9.0, "name": "long"}
 
 
-def mixed():
+def mixed(**other):
     box = {"name": "box", "radix": 8, "port_gbit_s": 400.0, "usd": 9.0, "w": 50.0}
     hall = {"racks_per_row": 1, "row_pitch_m": 3.0}
     return question(
-        4, cables="hall", optics=[SHORT, LONG], switches=box, hall=hall, nic_planes=1, fabrics=["clos"], bundles="even"
+        4,
+        cables="hall",
+        optics=[SHORT, LONG | other],
+        switches=box,
+        hall=hall,
+        nic_planes=1,
+        fabrics=["clos"],
+        bundles="even",
     )
 
 
@@ -417,6 +424,12 @@ def test_one_tier_has_several_kinds_and_never_costs_more_than_one(answered):
     assert all([kind.optic for kind in tier.cables] == ["short", "long"] for tier in tiers)
     by_tier = coopt.solve(instance.having(network={"cables": "tier", "optics": instance.network.optics[1:]}))
     assert plan.cost.power_w < by_tier.cost.power_w
+
+
+@pytest.mark.parametrize("other", [{"gbit_s": 800.0}, {"gbit_s": 800.0, "breakout": [2]}])
+def test_optics_that_fit_no_cable_are_not_said_to_reach_less(other):
+    said = coopt.solve(mixed(**other)).explanation
+    assert {"short", "long"} & {*" ".join(said).split()} == {"short"}
 
 
 def test_lengths_of_many_networks_stop_at_the_time_limit():
