@@ -185,8 +185,10 @@ def test_what_there_is_no_time_to_try_is_not_claimed() -> None:
     data = numbers_of(asked, islands)
     assert coopt.solve(instance).explanation[0].startswith("no choice of networks")
     assert over_limits(stopped(instance), [data]) == (UNTRIED,)
-    (sentence,) = no_island(stopped(teams()), slots_of(teams())[:1])
-    assert "before a sufficient bound" in sentence
+    for question, told in ((teams(), False), (teams(robust={"survive": ["nic", "leaf"]}), True)):
+        (sentence,) = no_island(stopped(question), slots_of(question)[:1])
+        assert "before a sufficient bound" in sentence
+        assert ("every loss" in sentence) == told
 
 
 def test_too_few_gpus_are_named() -> None:

@@ -34,6 +34,8 @@ from coopt.solving.shared import Field, field_of
 CLOSE = 1e-5
 """Share by which a factor that helps may be above the least one."""
 
+STOPPED = "and the search stopped before a sufficient bound was found"
+
 AS_GOOD_AS_NONE = 2.0**40
 """Times a bound: what is not in time then never is."""
 
@@ -136,7 +138,7 @@ def _alone(run: Run, slot: Slot) -> Iterator[str]:
     try:
         fatal = _fatal(run, slot)
     except StoppedError:  # that it has no island stays proven, and which loss is too much open
-        yield _too_short(run, slot)
+        yield f"{_unmet(instance, slot, _asked(instance))}, {STOPPED}"
         return
     if fatal is None:
         yield _too_short(run, slot)
@@ -214,22 +216,22 @@ def _subject(instance: Instance, slot: Slot) -> Subject:
     return Subject(f"network of workload {slot.name!r}", f"its bound{when}")
 
 
+def _unmet(instance: Instance, slot: Slot, asked: str) -> str:
+    """That a slot has no island, `asked` as bounds have to be met."""
+    if instance.sharing.mode == "time":
+        return f"no network meets the bounds {asked}on the given GPUs"
+    return f"workload {slot.name!r}: no network of its own meets its bound {asked}on the given GPUs"
+
+
 def _too_short(run: Run, slot: Slot) -> str:
     """No island meets the bounds of a slot: how much longer these would have to be."""
     instance = run.instance
-    asked = _asked(instance.surviving({}))
-    if instance.sharing.mode == "time":
-        subject, bounds = f"no network meets the bounds {asked}on the given GPUs", "bounds"
-    else:
-        subject = (
-            f"workload {slot.name!r}: no network of its own meets its bound {asked}on the given"
-            " GPUs"
-        )
-        bounds = "a bound"
+    subject = _unmet(instance, slot, _asked(instance.surviving({})))
+    bounds = "bounds" if instance.sharing.mode == "time" else "a bound"
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
     except StoppedError:
-        return f"{subject}, and the search stopped before a sufficient bound was found"
+        return f"{subject}, {STOPPED}"
     if math.isinf(factor):
         core = "" if core_switch(instance) is None else " and has ports left for the core"
         halted, rarer = "", ""
