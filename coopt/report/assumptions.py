@@ -207,7 +207,7 @@ def _prices(plan: Plan, other: NextBest) -> str:
     if share < ALIKE:
         return f"another choice costs the same: {what}"
     more = f"the closest alternative costs {words.percent(share)} more"
-    turn = "Halving or doubling any single price would not make it the cheaper one"
+    turn = "Halving or doubling the price of any one product would not make it the cheaper one"
     if other.product:
         source = (
             f" (that price is uncertain by {words.percent(other.doubt)})" if other.doubt else ""

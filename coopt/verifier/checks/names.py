@@ -364,7 +364,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ),
     (
         "tp-inside-source",
-        "what the claim that no plan with TP groups inside HB domains is feasible rests on",
+        "how it is known that no plan with TP groups inside HB domains is feasible: by an"
+        " enumeration, a proof or the solver's word",
     ),
     (
         "panel",

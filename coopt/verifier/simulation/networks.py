@@ -205,8 +205,8 @@ def network_of(
         raise _unsound(
             question,
             name,
-            f"{counted(choice.count, 'domain')} of {counted(choice.active, 'active GPU')} to train"
-            f" on {counted(network.gpus, 'GPU')}",
+            f"{counted(choice.count, 'domain')} of {counted(hb.size, 'GPU')}, {choice.active} of"
+            f" them active, to train on {counted(network.gpus, 'GPU')}",
         )
     if isinstance(network, DirectLinks):
         return DirectNetwork(

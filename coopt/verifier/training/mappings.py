@@ -478,7 +478,10 @@ def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
     limits = workload.mapping
     layout = limits.pipeline_layout or ""
     if mapping.pipeline_layout != layout:
-        return f"The instance has pipeline_layout = {layout!r}, not {mapping.pipeline_layout!r}."
+        asked, claimed = (
+            repr(text) if text else "none" for text in (layout, mapping.pipeline_layout)
+        )
+        return f"The instance has pipeline_layout = {asked}, but the plan has {claimed}."
     for key in type(limits).model_fields:
         limit, value = getattr(limits, key), getattr(mapping, key)
         if key != "pipeline_layout" and limit is not None and value not in limit:
