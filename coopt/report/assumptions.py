@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from coopt.instance.couplings import LOST
-from coopt.instance.evidence import longer
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import workloads_in
 from coopt.instance.workload import Workload
@@ -16,6 +15,7 @@ from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.report import words
 from coopt.report.suggestions import changes
+from coopt.report.time_errors import accuracy, certainty, outside_note
 from coopt.report.words import PlanFact
 
 ROUTING = {
@@ -48,33 +48,9 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
     return [f"the busiest GPU has {times:.2f} times the mean load (balance = {workload.balance})"]
 
 
-SURE = {0.80: " likely", 0.95: ""}
-"""Probabilities at which times are stated beside the predicted ones, and how these read."""
-
-
-def likely(run: WorkloadPlan, workload: Workload) -> list[str]:
-    """`within 58.86 days, by 4 March 2027 (80% likely)` and `62.24 days, by 8 March 2027 (95%)`, by
-    the error of the model; of iterations where tokens are not given. Empty where the error is not
-    known.
-    """
-    if run.error is None:  # a plan of before errors were in plans
-        return []
-    dated = workload.train_tokens is not None
-    time_s = run.promised_s if dated else run.iteration_time_s
-    texts = []
-    for chance, word in SURE.items():
-        longer_s = time_s * (1.0 + longer(run.error, chance))
-        end = workload.end(longer_s)
-        time_text = workload.duration(longer_s) if dated else words.seconds(longer_s)
-        texts.append(f"{time_text}{f', by {end}' if end else ''} ({chance:.0%}{word})")
-    return [f"within {texts[0]}", *texts[1:]]
-
-
 def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     """The error of the model, routing, balance of experts, failures and prices."""
     fact = partial(PlanFact, "rests", "")
-    from coopt.report.notes import accuracy, certainty, outside_note  # loads arrays
-
     on = {
         run.name: question_on(instance, network_of(part).hb_domain.name)
         for part in plan.parts

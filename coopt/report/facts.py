@@ -29,7 +29,8 @@ from coopt.plan.parts import (
 )
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.report import words
-from coopt.report.assumptions import balance_texts, likely, rests_on, routing_words
+from coopt.report.assumptions import balance_texts, rests_on, routing_words
+from coopt.report.time_errors import likely
 from coopt.report.words import FigureTable, PlanFact, figures
 
 BILL = "Bill of materials"

@@ -71,8 +71,6 @@ from coopt.report.facts import (
     without_gpus,
 )
 from coopt.report.notes import (
-    accuracy,
-    certainty,
     first_sentences,
     kept_free,
     margin_note,
@@ -82,6 +80,7 @@ from coopt.report.notes import (
     study_notes,
     turns_text,
 )
+from coopt.report.time_errors import accuracy, certainty
 from coopt.report.words import (
     FactTable,
     FigureTable,

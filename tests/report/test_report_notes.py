@@ -25,8 +25,6 @@ from coopt.report.explanation import verdict_headline
 from coopt.report.facts import training_text
 from coopt.report.faults import faults_report
 from coopt.report.notes import (
-    accuracy,
-    certainty,
     counting_sentence,
     first_sentences,
     kept_free,
@@ -39,6 +37,7 @@ from coopt.report.notes import (
     turns_text,
 )
 from coopt.report.plan import plan_report, plan_screen
+from coopt.report.time_errors import accuracy, certainty
 from coopt.report.words import rendered
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, UndecidedRival, Verdict
