@@ -161,7 +161,7 @@ def label(design: Design) -> str:
         return f"{domains} without a network"
     tiers = "1 tier" if fabric.tiers == 1 else f"{fabric.tiers} tiers"
     ratio = f" at {fabric.oversubscription:.3g}:1" if fabric.oversubscription > 1 else ""
-    return f"{domains}, {fabric.kind}, {tiers} of {fabric.switch_text}{ratio}"
+    return f"{domains}, {fabric.title}, {tiers} of {fabric.switch_text}{ratio}"
 
 
 def without_optics(design: Design) -> Design:

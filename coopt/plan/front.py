@@ -133,7 +133,7 @@ class Front(Record):
         no_times: Row = dict.fromkeys(name for point in self.points for name in point.times)
         for point in self.points:
             networks_text = "; ".join(
-                f"{design.hb_domain.count} x {design.hb_domain.name}, {design.fabric.kind}"
+                f"{design.hb_domain.count} x {design.hb_domain.name}, {design.fabric.title}"
                 for design in point.designs
             )
             cost = {

@@ -155,6 +155,13 @@ class Fabric(Record):
         )
 
     @property
+    def title(self) -> str:
+        """What it is called: where leaves take turns in the rails of some domains, as two switches
+        atop each rack do, it is a Clos.
+        """
+        return "clos" if self.leaf_domains else self.kind
+
+    @property
     def switch_text(self) -> str:
         """The switches in words: `64x400g`, or `64x400g below 128x400g` if tiers differ."""
         several = len(self.switch_names) > 1

@@ -187,7 +187,7 @@ def side_by_side(kind: str, networks: int, ports: int) -> str:
 
 def tiers_of(fabric: Fabric) -> str:
     """`rail-only, 2 tiers`."""
-    return f"{fabric.kind}, {words.counted(fabric.tiers, 'tier')}"
+    return f"{fabric.title}, {words.counted(fabric.tiers, 'tier')}"
 
 
 def uplinks(design: Design) -> str:
@@ -602,7 +602,7 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
         fact, fabric = partial(PlanFact, "row", part.name), part.design and part.design.fabric
         yield from (
             fact("HB domains", words.domains_built(network)),
-            fact("fabric", "direct" if not fabric else fabric.kind if fabric.tiers else "-"),
+            fact("fabric", "direct" if not fabric else fabric.title if fabric.tiers else "-"),
             fact("GPUs", network.gpus, "GPUs", words.count(network.gpus)),
         )
     dated = any(

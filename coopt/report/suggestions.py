@@ -103,7 +103,7 @@ def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
         many = words.counted(abs(more), "spare domain")
         yield f"{many} {'more' if more > 0 else 'fewer'}"
     nets = [
-        f"{of.fabric.tiers}-tier {of.fabric.kind} at {words.ratio(of.fabric.oversubscription)}"
+        f"{of.fabric.tiers}-tier {of.fabric.title} at {words.ratio(of.fabric.oversubscription)}"
         if of.fabric.tiers
         else "no network"
         for of in (then, now)

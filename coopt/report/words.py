@@ -185,7 +185,7 @@ def design_text(design: Design) -> str:
     if fabric.tiers == 0:
         return f"{domains} without a network"
     blocking = "" if fabric.oversubscription <= 1 else f" at {ratio(fabric.oversubscription)}"
-    return f"{domains} joined by a {fabric.tiers}-tier {fabric.kind} network{blocking}"
+    return f"{domains} joined by a {fabric.tiers}-tier {fabric.title} network{blocking}"
 
 
 def nics_in_words(nic: NicChoice) -> str:

@@ -228,7 +228,7 @@ def _network(name: str, design: Design, cost: Cost) -> BilledNetwork:
     fabric = design.fabric
     return BilledNetwork(
         name=name,
-        fabric=fabric.kind if fabric.tiers else "none",
+        fabric=fabric.title if fabric.tiers else "none",
         gpus=design.gpus + design.spare_gpus,
         hb_domain=design.hb_domain.name,
         domain_gpus=design.hb_domain.size,

@@ -137,7 +137,7 @@ def network(instance: Instance, design: Design) -> str:
             {
                 words.counted(design.gpus, "GPU"): several,
                 design.hb_domain.name: True,
-                f"{fabric.tiers}-tier {fabric.kind}" if fabric.tiers else "no network": True,
+                f"{fabric.tiers}-tier {fabric.title}" if fabric.tiers else "no network": True,
                 words.ratio(fabric.oversubscription): blocked and fabric.tiers > 0,
                 words.counted(design.spare_domains, "spare"): design.spare_domains > 0,
             }

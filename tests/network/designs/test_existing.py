@@ -18,6 +18,7 @@ from coopt.network.space import Space, families
 from coopt.network.standing import standing_family
 from coopt.report.facts import asked_of, plan_facts
 from coopt.report.plan import plan_sections
+from coopt.report.words import design_text
 from coopt.solving.evaluate import _fastest_mapping
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.standing import standing_network
@@ -418,6 +419,12 @@ def _rack_tops(**keys):
             }
         )
     )
+
+
+def test_a_clos_of_two_switches_atop_each_rack_is_called_one():
+    tiers = [{**TIER, "down": 32, "up": 8}, {**TIER, "optic": "400g-dr4"}]
+    plan = coopt.solve(_rack_tops(fabric="clos", rails=2, tiers=tiers), reasons=False)
+    assert "joined by a 2-tier clos network" in design_text(plan.design)
 
 
 def test_two_switches_atop_each_rack_are_as_fast_as_two_planes():
