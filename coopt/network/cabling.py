@@ -6,9 +6,11 @@ by module, and those up from the next cage on.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from coopt.instance.hardware import Optic
@@ -16,9 +18,9 @@ from coopt.instance.network import HallRows
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.family import Family, LinkEnds
-from coopt.network.graphs import whole_graph
+from coopt.network.graphs import Graph, whole_graph
 from coopt.network.halls import grown_numbers, last_of_slot
-from coopt.network.laying import fans
+from coopt.network.laying import fans, filled_leaves
 from coopt.network.placing import Placing, placing_of, sold_m
 from coopt.network.plan_networks import PartNetwork, part_named, part_network
 from coopt.plan.couplings import Part
@@ -133,7 +135,7 @@ def cables(
     graph, chain = whole_graph(family, uplinks), family.chain(uplinks)
     below: dict[str, int] = {}  # a leaf below each switch, which says where its pod stands
     ports = _Ports(family, [level.down_ports for level in chain.levels])
-    laying = _Laying(family, spots)
+    laying = _Laying(family, spots, graph)
     for level in range(1, family.tiers + 1):
         number = 0
         edges = []
@@ -152,8 +154,14 @@ def cables(
             if spots is not None and places[0] is not None and places[1] is not None:
                 length_m = int(sold_m(spots.placing.hall.cable_m(*places)))
             edges.append((low, high, edge["links"], leaf, places, length_m))
-        if family.cables:  # modules are filled from the longest cable on
-            edges.sort(key=lambda edge: (-(edge[-1] or 0), edge[3] if level > 1 else 0))
+        if family.cables:  # modules are filled wave by wave, from the longest cable on
+            edges.sort(
+                key=lambda edge: (
+                    laying.wave(level, edge[3], graph.nodes[edge[0]].get("domain", 0)),
+                    -(edge[-1] or 0),
+                    edge[3] if level > 1 else 0,
+                )
+            )
         for low, high, links, leaf, places, length_m in edges:
             racks = [
                 None if spots is None or place is None else rack_name(spots.placing.hall, place)
@@ -177,13 +185,35 @@ def cables(
 class _Laying:
     """The ends of each cable and the length it is bought in, taken one after the other."""
 
-    def __init__(self, family: Family, spots: Spots | None) -> None:
-        self._family, self._pods = family, {} if spots is None else spots.pods
-        self._taken, self._needs = Counter[str](), dict[tuple[int, str | int], int]()
+    def __init__(self, family: Family, spots: Spots | None, graph: Graph) -> None:
+        self._family, self._spots, self._graph = family, spots, graph
+        self._taken, self._fans = Counter[str](), dict[tuple[int, int], tuple[int, int]]()
+        self._modules = cache(self._modules_of_leaves)
         if family.cables and spots is not None:
             for fan in fans(spots.placing, family.per_module):
-                needs = zip(fan.numbers, fan.needs_m.tolist(), strict=True)
-                self._needs |= {(fan.level, at): m for at, m in needs}
+                rows = zip(fan.numbers, fan.waves.tolist(), fan.needs_m.tolist(), strict=True)
+                self._fans |= {(fan.level, at): (wave, m) for at, wave, m in rows}
+
+    def wave(self, level: int, leaf: int, domain: int) -> int:
+        """The wave with which a cable comes, from a domain, a leaf or a pod with this leaf."""
+        if level == 1:
+            return bisect_right(self._family.waves, domain)
+        return self._fan(level, leaf)[0]
+
+    def _fan(self, level: int, leaf: int) -> tuple[int, int]:
+        """The wave of a leaf, or of its pod, and the length that its cables up need (m)."""
+        assert self._spots is not None, "cables have lengths where there is a hall"
+        in_end = self._spots.becomes[leaf]
+        return self._fans[level - 1, in_end if level == 2 else self._spots.pods[in_end]]
+
+    def _modules_of_leaves(self, together: int) -> dict[int, list[int]]:
+        """The lengths that the modules of each leaf need (m), which as many networks share."""
+        assert self._spots is not None, "cables have lengths where there is a hall"
+        filled = filled_leaves(self._spots.placing, together, self._family.per_module[0][1])
+        found = dict[int, list[int]]()
+        for at in filled.first.tolist():
+            found.setdefault(int(filled.leaf[at]), []).append(int(filled.needs_m[at]))
+        return found
 
     def next(
         self, level: int, high: str, leaf: int, length_m: int | None
@@ -193,13 +223,14 @@ class _Laying:
         if not family.cables or length_m is None:
             return family.optics[level - 1], length_m
         if level == 1:
-            module, self._taken[high] = (
-                self._taken[high] // family.per_module[0][1],
-                self._taken[high] + 1,
-            )
-            needed = self._needs.setdefault((0, f"{high}/{module}"), length_m)
+            assert self._spots is not None, "cables have lengths where there is a hall"
+            links, one_tier = self._graph.degree(high, weight="links"), family.tiers == 1
+            modules = self._modules(links // family.down if one_tier else 1)
+            of_leaf = modules[self._spots.becomes[int(high.rsplit("/", 1)[1])]]
+            needed = of_leaf[self._taken[high] // family.per_module[0][1]]
+            self._taken[high] += 1
         else:
-            needed = self._needs[level - 1, leaf if level == 2 else self._pods[leaf]]
+            _, needed = self._fan(level, leaf)
         run = next(run for run in family.cables[level - 1] if run.length_m == needed)
         return run.ends, run.length_m
 

@@ -455,7 +455,8 @@ class Family(EquippedDomains, Wiring):
     the least of `choices` where lengths have not chosen yet.
     `discipline` says what slows traffic above the leaves. Where one domain holds everything,
     `lone_links` lead from its NICs into a core. `spare_domains` stand by without links of their
-    own.
+    own. Where the network grows in a hall that chooses cables, domains came in waves: each but the
+    last ends with so many of `waves`.
     """
 
     optics: tuple[LinkEnds, ...]
@@ -465,6 +466,7 @@ class Family(EquippedDomains, Wiring):
     discipline: Discipline
     lone_links: int = 0
     spare_domains: int = 0
+    waves: tuple[int, ...] = ()
 
     @property
     def switches(self) -> tuple[Switch, ...]:
@@ -562,6 +564,21 @@ class Family(EquippedDomains, Wiring):
     def all_ends(self) -> tuple[LinkEnds, ...]:
         """The ends of links of each level, or of each length where lengths choose cables."""
         return tuple(run.ends for runs in self.cables for run in runs) or self.optics
+
+    def runs(self, chain: TierChain) -> Iterator[tuple[CableRun, ...]]:
+        """The cables of each level of a chain, where their lengths choose them: with fewer uplinks
+        than in the end as many fewer.
+        """
+        for runs, level in zip(self.cables, chain.levels, strict=False):
+            links = sum(run.links for run in runs)
+            yield tuple(
+                run._replace(
+                    links=run.links * level.links // links,
+                    below=run.below * level.links // links,
+                    above=run.above * level.links // links,
+                )
+                for run in runs
+            )
 
     @property
     def fibre(self) -> tuple[FibreUnits, ...]:

@@ -151,6 +151,7 @@ def _single(goal: Family, gpus: int) -> Family:
         gpus=gpus,
         domains=1,
         optics=(),
+        choices=(),
         tiers=0,
         leaves=0,
         chassis=0,
@@ -171,6 +172,7 @@ def _one_tier(goal: Family, gpus: int, ends: EndPoints) -> Family:
         gpus=gpus,
         domains=ends.domains,
         optics=goal.optics[:1],
+        choices=goal.choices[:1],
         tiers=1,
         leaves=1,
         down=ends.of_a_plane,
@@ -203,7 +205,13 @@ def _podded(base: Family, ends: EndPoints) -> Family:
     # Aggregation switches of a single pod are its spines: a leaf keeps its bundle to each of them.
     if pods.count == 1:
         return replace(
-            base, tiers=2, optics=base.optics[:2], pods=None, pod_span=0, bundle=pods.each
+            base,
+            tiers=2,
+            optics=base.optics[:2],
+            choices=base.choices[:2],
+            pods=None,
+            pod_span=0,
+            bundle=pods.each,
         )
     return replace(
         base, pods=pods, pod_span=pod_span(ends, base.leaves, pods.leaves, base.leaf_span)

@@ -16,7 +16,7 @@ from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.network import Hall, NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
-from coopt.network.family import Family, levels
+from coopt.network.family import Family, TierChain, levels
 from coopt.network.parts import kinds_of_ends, racks
 from coopt.network.placing import (
     Lengths,
@@ -91,11 +91,11 @@ def network_hall(
     return island_hall(instance, family, uplinks, grown) if family.tiers else None
 
 
-def _bought(family: Family) -> tuple[Lengths, ...]:
+def _bought(family: Family, chain: TierChain) -> tuple[Lengths, ...]:
     """The cables of each level by the length they are bought in, where lengths choose them: those
     of a module are as long as its longest.
     """
-    return tuple(Lengths({run.length_m: run.links for run in runs}) for runs in family.cables)
+    return tuple(Lengths({run.length_m: run.links for run in runs}) for runs in family.runs(chain))
 
 
 def island_hall(
@@ -125,7 +125,7 @@ def island_hall(
         rack_w=racks_w / count,
         with_hosts=hb.host_w_per_gpu is not None,
         w=racks_w + _network_w(instance, family, uplinks),
-        cables=_bought(family) or placing.cables(end, becomes),
+        cables=_bought(family, placing.chain) or placing.cables(end, becomes),
         amid=(
             own_racks.spots
             if has_heights

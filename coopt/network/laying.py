@@ -5,12 +5,13 @@ is long in the hall (docs/network.md).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from operator import add, itemgetter, le
 from typing import NamedTuple
 
@@ -74,15 +75,16 @@ def laid(instance: Instance, family: Family, uplinks: int) -> Family | None:
         costs.sort(key=lambda row: row[0].of(instance.objective.billed))
         within = (one for cost, one in costs if within_limits(instance, one, cost))
         return next(within, costs[0][1] if costs else None)
-    bare, options = _options(instance, family, uplinks)
+    bare, options = _options(instance, [family], uplinks)
     if options is None or not family.choices:
-        return None if options is None else bare
+        return None if options is None else bare[-1]
+    added = partial(_added, instance)
     cheapest = _with_cables(
-        bare, [[min(runs, key=partial(_added, instance)) for runs in level] for level in options]
-    )
+        bare, [[min(cablings, key=added) for cablings in level] for level in options]
+    )[-1]
     if not _limits_other_sums(instance) or _keeps_limits(instance, cheapest):
         return cheapest
-    others = (_with_cables(bare, cables) for cables in _by_price_and_power(instance, options))
+    others = (_with_cables(bare, cables)[-1] for cables in _by_price_and_power(instance, options))
     return next((other for other in others if _keeps_limits(instance, other)), cheapest)
 
 
@@ -97,60 +99,89 @@ def laid_each(
     `values` of a module: which is best depends on what else there is. `check` ends the search when
     its time is up.
     """
-    bare, options = _options(instance, family, uplinks)
-    if not family.choices:
+    return (line[-1] for line in laid_lines(instance, [family], uplinks, values, check))
+
+
+def laid_lines(
+    instance: Instance,
+    line: Sequence[Family],
+    uplinks: int,
+    values: OpticValues,
+    check: Callable[[], None] = lambda: None,
+) -> Iterator[tuple[Family, ...]]:
+    """A network in all stages of its growth, with so many uplinks in the last one, with each choice
+    of cables as in `laid_each`; each cable is as it is in the end.
+    """
+    bare, options = _options(instance, line, uplinks)
+    if not line[-1].choices:
         yield bare
     elif options is not None:
         rows = _unbeaten(options, lambda run: _of_parts(run, values), check)
         yield from (_with_cables(bare, cables) for _, cables in rows)
 
 
-def laid_as(instance: Instance, family: Family, design: Design) -> Family | None:
-    """A family with the cables that a design lists by their lengths; None where it may not have
-    these.
+def laid_as(
+    instance: Instance, line: Sequence[Family], design: Design
+) -> tuple[Family, ...] | None:
+    """A network in all stages of its growth with the cables that the last design lists by their
+    lengths; None where it may not have these.
     """
     uplinks = design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
-    bare, options = _options(instance, family, uplinks)
+    bare, options = _options(instance, line, uplinks)
     if options is None:
         return None
     cables = [
-        [_named(runs, tier.ends_at(runs[0].length_m)) for runs in level if runs]
+        [_named(some, tier.ends_at(some[0][-1].length_m)) for some in level if some]
         for level, tier in zip(options, design.fabric.tier, strict=True)
     ]
-    found = [[run for run in level if run is not None] for level in cables]
+    found = [[one for one in level if one is not None] for level in cables]
     return _with_cables(bare, found) if found == cables else None
 
 
-def _named(runs: Sequence[CableRun], names: tuple[str, str]) -> CableRun | None:
-    return next((run for run in runs if (run.ends.below.name, run.ends.above.name) == names), None)
+def _named(cablings: Sequence[Cabling], names: tuple[str, str]) -> Cabling | None:
+    return next((one for one in cablings if _names(one) == names), None)
 
 
-Options = list[list[list[CableRun]]]
+Cabling = tuple[CableRun, ...]
+"""The cables of one length with some ends, in each stage of a network."""
+Options = list[list[list[Cabling]]]
 """The cables that each length of each level may have."""
 
 
-def _options(instance: Instance, family: Family, uplinks: int) -> tuple[Family, Options | None]:
-    """A family at one number of uplinks, and what its cables may be; None where one is longer than
-    any reaches.
+def _options(
+    instance: Instance, line: Sequence[Family], uplinks: int
+) -> tuple[tuple[Family, ...], Options | None]:
+    """The stages of a network, of which the last has so many uplinks, and what its cables may be;
+    None where one is longer than any reaches.
     """
-    family, choices = replace(family, uplink_choices=(uplinks,), choices=()), family.choices
+    waves = tuple(sorted({family.domains for family in line[:-1] if family.tiers}))
+    waves = tuple(domains for domains in waves if domains < line[-1].domains)
+    bare = tuple(replace(family, choices=(), waves=waves) for family in line)
+    family = replace(bare[-1], uplink_choices=(uplinks,))
+    bare, choices = (*bare[:-1], family), line[-1].choices
     if not choices:
-        return family, []
+        return bare, []
     placed_chain = PlacedChain.of(instance, family, uplinks)
+    stages = tuple(
+        Stage(bisect_left(waves, one.domains), one.chain(uplinks)) for one in bare if one.tiers
+    )
+    counted = iter(_runs_of(placed_chain, family.per_module, stages))
+    counts = [next(counted) if one.tiers else () for one in bare]
     options = [
         [
             [
-                _run(instance, family, length_m, ends, *counts)
-                for ends in ends_of_level
-                if ends.reach_m >= length_m
+                tuple(
+                    _run(instance, family, ends, stage[level][at] if stage[level:] else none)
+                    for stage in counts
+                )
+                for ends in choices[level]
+                if ends.reach_m >= none.length_m
             ]
-            for length_m, *counts in level
+            for at, none in enumerate(RunOfLength(run.length_m, 0, 0, 0) for run in runs)
         ]
-        for level, ends_of_level in zip(
-            _runs_of(placed_chain, family.per_module), choices, strict=True
-        )
+        for level, runs in enumerate(counts[-1])
     ]
-    return family, options if all(runs for level in options for runs in level) else None
+    return bare, options if all(some for level in options for some in level) else None
 
 
 def unreached(
@@ -160,7 +191,8 @@ def unreached(
     (m), and the ends that reach farthest.
     """
     bare = replace(family, uplink_choices=(uplinks,), choices=())
-    runs = _runs_of(PlacedChain.of(instance, bare, uplinks), family.per_module)
+    placed_chain = PlacedChain.of(instance, bare, uplinks)
+    (runs,) = _runs_of(placed_chain, family.per_module, ())
     for level, (lengths, ends_of_level) in enumerate(zip(runs, family.choices, strict=True)):
         longest_m = max((run.length_m for run in lengths), default=0)
         farthest = max(ends_of_level, key=lambda ends: ends.reach_m)
@@ -168,16 +200,9 @@ def unreached(
             yield level, longest_m, farthest
 
 
-def _run(
-    instance: Instance,
-    family: Family,
-    length_m: int,
-    ends: LinkEnds,
-    links: int,
-    below: int,
-    above: int,
-) -> CableRun:
+def _run(instance: Instance, family: Family, ends: LinkEnds, counted: RunOfLength) -> CableRun:
     """The cables of one length with some ends, and their fibre."""
+    length_m, links, below, above = counted
     listed, rate = instance.network.fibre, family.link_gbit_s
     fibre = fibre_between(listed, ends, rate, links, (below, above), length_m)
     return CableRun(length_m, ends, links, below, above, fibre)
@@ -212,10 +237,16 @@ def least_laid(
     return best
 
 
-def _with_cables(family: Family, cables: Sequence[Sequence[CableRun]]) -> Family:
-    """A family with the cables of each level, the longest last."""
-    optics = tuple(level[-1].ends for level in cables)
-    return replace(family, optics=optics, cables=tuple(map(tuple, cables)))
+def _with_cables(line: Sequence[Family], cables: Sequence[Sequence[Cabling]]) -> tuple[Family, ...]:
+    """The stages of a network with the cables of each level, the longest last."""
+    runs = [
+        tuple(tuple(one[t] for one in level if one[t].links) for level in cables[: family.tiers])
+        for t, family in enumerate(line)
+    ]
+    return tuple(
+        replace(family, optics=tuple(level[-1].ends for level in some), cables=some)
+        for family, some in zip(line, runs, strict=True)
+    )
 
 
 def _limits_other_sums(instance: Instance) -> bool:
@@ -229,7 +260,7 @@ def _keeps_limits(instance: Instance, family: Family) -> bool:
     return within_limits(instance, family, cost_of(instance, family, family.uplink_choices[0]))
 
 
-def _by_price_and_power(instance: Instance, options: Options) -> Iterator[list[list[CableRun]]]:
+def _by_price_and_power(instance: Instance, options: Options) -> Iterator[list[list[Cabling]]]:
     """The cables of all lengths, those that add least to the objective first, that no others beat
     in price and power.
     """
@@ -245,13 +276,16 @@ def _unbeaten(
     options: Options,
     measured: Callable[[CableRun], Sums],
     check: Callable[[], None] = lambda: None,
-) -> list[tuple[Sums, list[list[CableRun]]]]:
-    """The cables of all lengths that no others beat in what is measured, with the sums; of equal
-    ones those that cost and draw least, then those whose names come first.
+) -> list[tuple[Sums, list[list[Cabling]]]]:
+    """The cables of all lengths that no others beat in what is measured of any stage, with the
+    sums; of equal ones those that cost and draw least, then those whose names come first.
     """
-    rows: list[tuple[Sums, Sums, tuple[str, ...], list[CableRun]]] = []
-    for runs in chain.from_iterable(options):
-        steps = [(measured(run), _costs(run), _names(run), run) for run in runs]
+    rows: list[tuple[Sums, Sums, tuple[str, ...], list[Cabling]]] = []
+    for some in chain.from_iterable(options):
+        steps = [
+            (tuple(chain.from_iterable(map(measured, one))), _costs(one[-1]), _names(one), one)
+            for one in some
+        ]
         longer = [
             (_sum(sums, more), _sum(costs, dearer), names + further, [*of, run])
             for sums, costs, names, of in rows or [((), (), (), [])]
@@ -272,7 +306,7 @@ def _sum(sums: Sums, more: Sums) -> Sums:
     return tuple(map(add, sums, more)) if sums else more
 
 
-def _by_level(cables: Iterable[CableRun], counts: Sequence[int]) -> list[list[CableRun]]:
+def _by_level(cables: Iterable[Cabling], counts: Sequence[int]) -> list[list[Cabling]]:
     remaining = iter(cables)
     return [list(islice(remaining, count)) for count in counts]
 
@@ -292,14 +326,15 @@ def _costs(run: CableRun) -> Sums:
     return _of_parts(run, lambda part: (part.usd, part.w))
 
 
-def _names(run: CableRun) -> tuple[str, str]:
-    return run.ends.below.name, run.ends.above.name
+def _names(cabling: Cabling) -> tuple[str, str]:
+    return cabling[-1].ends.below.name, cabling[-1].ends.above.name
 
 
-def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
-    """What cables add to the objective, their price and their power; names decide between equal
-    ones.
+def _added(instance: Instance, cabling: Cabling) -> tuple[object, ...]:
+    """What cables add to the objective in the end, their price and their power; names decide
+    between equal ones.
     """
+    run = cabling[-1]
     below, above = run.ends
     usd, w = (
         run.below * lower + run.above * upper
@@ -308,7 +343,7 @@ def _added(instance: Instance, run: CableRun) -> tuple[object, ...]:
     usd += math.fsum(count * each for _, count, each, _ in run.fibre)
     is_counted = "optics" in instance.objective.include
     value = weigh(instance.objective, usd, w) if is_counted else 0.0
-    return value, usd, w, below.name != above.name, *_names(run)
+    return value, usd, w, below.name != above.name, *_names(cabling)
 
 
 class RunOfLength(NamedTuple):
@@ -320,23 +355,36 @@ class RunOfLength(NamedTuple):
     above: int
 
 
+class Stage(NamedTuple):
+    """What stands of a network: as many waves of its domains beside the first, and its chain with
+    the uplinks of the end.
+    """
+
+    waves: int
+    chain: TierChain
+
+
 MOST_LAID = 20_000
 """Networks whose lengths of cables are kept, of some 2 kB each."""
 
 
 @lru_cache(maxsize=MOST_LAID)
 def _runs_of(
-    placed_chain: PlacedChain, per_module: PerModule
-) -> tuple[tuple[RunOfLength, ...], ...]:
-    """The cables of each level by length; those of networks that differ in products or prices
-    alone are counted once.
+    placed_chain: PlacedChain, per_module: PerModule, stages: tuple[Stage, ...]
+) -> tuple[tuple[tuple[RunOfLength, ...], ...], ...]:
+    """The cables of each level by length in each stage, as many lengths as there are in the end;
+    those of networks that differ in products or prices alone are counted once.
     """
+    counted = length_runs(placed_chain.placed(), per_module, stages)
     return tuple(
         tuple(
-            RunOfLength(m, run["links"], run["below"], run["above"])
-            for m, run in sorted(level.items())
+            tuple(
+                RunOfLength(m, *(level[m][key] for key in ("links", "below", "above")))
+                for m in sorted(last)
+            )
+            for level, last in zip(of_stage, counted[-1], strict=False)
         )
-        for level in length_runs(placed_chain.placed(), per_module)
+        for of_stage in counted
     )
 
 
@@ -344,69 +392,107 @@ Runs = defaultdict[int, Counter[str]]
 """`links`, and modules `below` and `above`, by the length that cables need (m)."""
 
 
-def length_runs(placing: Placing, per_module: PerModule) -> list[Runs]:
-    """The cables of each level by the length that they need (m), over all networks."""
-    chain, runs = placing.chain, [Runs(Counter) for _ in per_module]
-    if not runs:
-        return []
-    of_nic, of_leaf = per_module[0]
-    below = placing.below
-    sold_m, at = np.unique(placing.down_m(below.leaf, below.rack), return_inverse=True)
-    of_plane = np.zeros((chain.leaves, len(sold_m)), dtype=np.int64)
-    np.add.at(of_plane, (below.leaf, len(sold_m) - 1 - at), below.links)
-    for times, together in _sharing(chain):
-        # modules are filled from the longest cable on, and each is of the kind of its longest
-        filled = np.cumsum(together * of_plane, axis=1)
-        modules = -(-filled // of_leaf)
-        links = np.minimum(modules * of_leaf, filled[:, -1:])
-        counts = (np.diff(number, axis=1, prepend=0).sum(axis=0) for number in (links, modules))
-        for length_m, links_here, above in zip(sold_m[::-1], *counts, strict=True):
-            if links_here:
-                run = {"links": times * int(links_here), "above": times * int(above)}
-                runs[0][int(length_m)].update(run)
-    for run in runs[0].values():
+def length_runs(
+    placing: Placing, per_module: PerModule, stages: Sequence[Stage] = ()
+) -> list[list[Runs]]:
+    """The cables of each level by the length that they need (m), over all networks, in each stage
+    of growth; in the only one where none are given.
+    """
+    stages = stages or (Stage(0, placing.chain),)
+    found = [[Runs(Counter) for _ in stage.chain.levels] for stage in stages]
+    if not per_module:
+        return found
+    of_nic = per_module[0][0]
+    for times, together in _sharing(placing.chain):
+        filled = filled_leaves(placing, together, per_module[0][1])
+        for stage, runs in zip(stages, found, strict=True):
+            for key, waves in (("links", filled.wave), ("above", filled.wave[filled.first])):
+                needs = filled.needs_m if key == "links" else filled.needs_m[filled.first]
+                lengths = np.unique(needs[waves <= stage.waves], return_counts=True)
+                for length_m, count in zip(*map(np.ndarray.tolist, lengths), strict=True):
+                    runs[0][length_m][key] += times * count
+    for run in chain.from_iterable(runs[0].values() for runs in found):
         # a module of a NIC leads to several planes, all of which are laid alike
         run["below"] = run["links"] // of_nic
-    for fan in fans(placing, per_module):
-        n_below, n_above = per_module[fan.level]
-        lengths = zip(*np.unique(fan.needs_m, return_counts=True), strict=True)
-        for length_m, count in ((int(m), int(number)) for m, number in lengths):
-            runs[fan.level][length_m].update(
-                links=fan.times * count * fan.links,
-                below=fan.times * count * -(-fan.links // n_below),
-                above=fan.times * whole(dealt(1, count * fan.links, fan.switches), n_above),
-            )
-    return runs
+    for fan, (stage, runs) in product(fans(placing, per_module), zip(stages, found, strict=True)):
+        if fan.level < len(runs):
+            (n_below, n_above), tiers = per_module[fan.level], stage.chain
+            groups = tiers.core_groups if fan.level == 2 else 1
+            switches = tiers.cores // groups if fan.level == 2 else tiers.pods[0].spines
+            needs = fan.needs_m[fan.waves <= stage.waves]
+            lengths = np.unique(needs, return_counts=True)
+            for length_m, count in zip(*map(np.ndarray.tolist, lengths), strict=True):
+                runs[fan.level][length_m].update(
+                    links=tiers.networks * groups * count * fan.links,
+                    below=tiers.networks * groups * count * -(-fan.links // n_below),
+                    above=tiers.networks
+                    * groups
+                    * whole(dealt(1, count * fan.links, switches), n_above),
+                )
+    return found
+
+
+class FilledLeaves(NamedTuple):
+    """Cables of NICs in the order in which they fill modules of leaves: the leaf and the wave of
+    each, the length that its module needs (m), and which are the first of their module.
+    """
+
+    leaf: Ints
+    wave: Ints
+    needs_m: Ints
+    first: Ints
+
+
+def filled_leaves(placing: Placing, together: int, of_leaf: int) -> FilledLeaves:
+    """The cables of NICs of so many networks together: modules of a leaf are filled wave by wave,
+    from the longest cable on, and each is of the kind of its longest.
+    """
+    below = placing.below
+    lengths_m = placing.down_m(below.leaf, below.rack)
+    order = np.lexsort((-lengths_m, below.wave, below.leaf))
+    each = np.repeat(order, together * below.links[order])
+    leaf = below.leaf[each]
+    starts = np.flatnonzero(np.diff(leaf, prepend=-1))
+    place = np.arange(len(leaf)) - np.repeat(starts, np.diff(starts, append=len(leaf)))
+    first = np.flatnonzero(place % of_leaf == 0)
+    longest_m = np.maximum.reduceat(lengths_m[each], first)
+    needs_m = np.repeat(longest_m, np.diff(first, append=len(leaf)))
+    return FilledLeaves(leaf, below.wave[each], needs_m, first)
 
 
 class Fan(NamedTuple):
     """Switches below a level (from 0), by their `numbers`, whose cables are dealt to the same
-    switches above, so many `times`: the length that those of each need (m), and how many each has.
+    switches above: the wave of each, the length that its cables need (m), and how many it has.
     """
 
     level: int
     numbers: range
+    waves: Ints
     needs_m: Ints
     links: int
-    switches: int
-    times: int
 
 
 def fans(placing: Placing, per_module: PerModule) -> Iterator[Fan]:
-    """The leaves of each pod, and the pods, of which each has a spine in every group of cores."""
-    chain = placing.chain
-    if not chain.pods:
+    """The leaves of each pod, and the pods, of which each has a spine in every group of cores, as
+    far up as modules are given.
+    """
+    tiers = placing.chain
+    if not tiers.pods or len(per_module) < 2:
         return
-    ways_m = placing.leaf_up_m(np.arange(chain.leaves), chain.pod_of_leaf)
-    for pod, leaves in chain.each_pod():
-        of_pod = ways_m[leaves.start : leaves.stop]
-        needs = needed_m(of_pod, chain.uplinks, pod.spines, per_module[1][1])
-        yield Fan(1, leaves, needs, chain.uplinks, pod.spines, chain.networks)
-    if chain.cores:
-        groups, ups = chain.core_groups, [pod.up for pod, _ in chain.each_pod()]
-        ways_m, cores = placing.pod_up_m(np.arange(len(ups))), chain.cores // groups
-        needs = needed_m(ways_m, ups[0], cores, per_module[2][1])
-        yield Fan(2, range(len(ups)), needs, ups[0], cores, chain.networks * groups)
+    ways_m = placing.leaf_up_m(np.arange(tiers.leaves), tiers.pod_of_leaf)
+    wave = np.full(tiers.leaves, int(placing.below.wave.max(initial=0)))
+    np.minimum.at(wave, placing.below.leaf, placing.below.wave)
+    wave_of_pod = []
+    for pod, leaves in tiers.each_pod():
+        waves, of_pod = (of[leaves.start : leaves.stop] for of in (wave, ways_m))
+        needs = needed_m(of_pod, waves, tiers.uplinks, pod.spines, per_module[1][1])
+        wave_of_pod.append(int(waves.min()))
+        yield Fan(1, leaves, waves, needs, tiers.uplinks)
+    if tiers.cores and len(per_module) > 2:
+        waves, ups = np.array(wave_of_pod), [pod.up for pod, _ in tiers.each_pod()]
+        ways_m, cores = placing.pod_up_m(np.arange(len(ups))), tiers.cores // tiers.core_groups
+        needs = needed_m(ways_m, waves, ups[0], cores, per_module[2][1])
+        yield Fan(2, range(len(ups)), waves, needs, ups[0])
 
 
 def _sharing(chain: TierChain) -> Iterator[tuple[int, int]]:
@@ -419,9 +505,10 @@ def _sharing(chain: TierChain) -> Iterator[tuple[int, int]]:
     yield from ((chain.planes * n, of) for n, of in ((full, each), (1, rest)) if n and of)
 
 
-def needed_m(ways_m: Ints, links: int, switches: int, per_module: int) -> Ints:
+def needed_m(ways_m: Ints, waves: Ints, links: int, switches: int, per_module: int) -> Ints:
     """The length that the cables of each of several switches need (m), which lead to the same
-    switches above: as many of them as fill whole modules there are of the kind of the longest.
+    switches above: as many of them as fill whole modules there, wave by wave from the longest on,
+    are of the kind of the longest.
 
     Parameters
     ----------
@@ -434,7 +521,7 @@ def needed_m(ways_m: Ints, links: int, switches: int, per_module: int) -> Ints:
     together = per_module // math.gcd(per_module, bundle)
     if rest and per_module > 1:
         together = len(ways_m)  # uneven bundles fill modules of each switch otherwise
-    order = np.argsort(-ways_m, kind="stable")
-    needed = np.empty_like(ways_m)
-    needed[order] = ways_m[order[np.arange(len(order)) // together * together]]
+    order, firsts = np.lexsort((-ways_m, waves)), np.arange(0, len(ways_m), together)
+    longest_m, needed = np.maximum.reduceat(ways_m[order], firsts), np.empty_like(ways_m)
+    needed[order] = longest_m[np.arange(len(order)) // together]
     return needed

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, product, zip_longest
+from itertools import islice, zip_longest
 from typing import NamedTuple
 
 from coopt.instance.couplings import BillKind
@@ -20,7 +20,6 @@ from coopt.network.halls import (
     PlacedParts,
     core_halls,
     core_reach_notes,
-    island_hall,
     last_of_slot,
     network_hall,
     placed_parts,
@@ -291,8 +290,6 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
         or any(discount.kind == "optics" for discount in instance.sharing.discount)
     ):
         return None
-    if instance.asks("phases"):
-        return _costs_by_longest(instance, list(networks))
     costs_now, costs_then = list[Cost](), list[Cost]()
     for question, family, uplinks in networks:
         built = _by_length(question, family, uplinks) if family.tiers else family
@@ -302,35 +299,6 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
         costs_then.append(cost_of(question, built, uplinks))
     told = "link_reach_m" in network.model_fields_set and not instance.asks("core")
     change = f"cables = 'hall'{' in place of link_reach_m' * told}"
-    return CostsByLength(tuple(costs_now), tuple(costs_then), change)
-
-
-def _costs_by_longest(
-    instance: Instance, networks: Sequence[tuple[Instance, Family, int]]
-) -> CostsByLength | None:
-    """The same of networks that grow, with one kind of cables for each tier: it reaches the longest
-    in the halls of the end.
-    """
-    reach_m = list(instance.network.link_reach_m)
-    halls = [island_hall(*network) for network in networks]
-    lengths = [hall.cables for hall in halls if hall is not None]
-    if len(lengths) < len(halls):
-        return None
-    # links into a core keep the last number
-    for level in range(3 - len(instance.asks("core"))):
-        longest_m = [max(cables[level]) for cables in lengths if level < len(cables)]
-        reach_m[level] = max(longest_m, default=reach_m[level])
-    shorter = instance.having(network={"link_reach_m": tuple(reach_m)}).network
-    costs_now, costs_then = list[Cost](), list[Cost]()
-    for question, family, uplinks in networks:
-        of_level = _ends_alike(shorter, family)
-        choices = product(*of_level) if len(of_level) == family.tiers else ()
-        costs = [cost_of(question, replace(family, optics=ends), uplinks) for ends in choices]
-        costs_now.append(cost_of(question, family, uplinks))
-        costs_then += sorted(costs, key=lambda cost: cost.of(instance.objective.billed))[:1]
-    if len(costs_then) < len(costs_now):
-        return None
-    change = f"link_reach_m = [{', '.join(f'{m:g}' for m in reach_m)}]"
     return CostsByLength(tuple(costs_now), tuple(costs_then), change)
 
 

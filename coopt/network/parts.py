@@ -64,7 +64,7 @@ def kinds_of_ends(family: Family, chain: TierChain) -> Iterator[tuple[LinkEnds, 
     """The ends of links, with their modules over all planes: of each level, or where cables are
     chosen by their lengths of each length.
     """
-    counts = [EndModules(run.below, run.above) for runs in family.cables for run in runs]
+    counts = [EndModules(run.below, run.above) for runs in family.runs(chain) for run in runs]
     yield from zip(family.all_ends, counts or end_modules(family, chain), strict=True)
 
 

@@ -81,12 +81,13 @@ class SwitchBox:
 
 
 class PlacedLeaves(NamedTuple):
-    """Bundles of `links` from NICs in a rack of domains to a leaf of one network, and the rack amid
-    which each leaf of these, by its `number`, stands.
+    """Bundles of `links` from NICs in a rack of domains to a leaf of one network, all of the same
+    wave, and the rack amid which each leaf of these, by its `number`, stands.
     """
 
     leaf: Ints
     rack: Ints
+    wave: Ints
     links: Ints
     number: Ints
     amid: Ints
@@ -165,7 +166,9 @@ def _by_length(lengths_m: Ints, links: Ints, times: int) -> Lengths:
     return Lengths(dict(zip(sold.tolist(), (times * counts).tolist(), strict=True)))
 
 
-def placed_leaves(hall: Hall, leaf_numbers: NDArray[np.int64]) -> PlacedLeaves:
+def placed_leaves(
+    hall: Hall, leaf_numbers: NDArray[np.int64], waves: Sequence[int] = ()
+) -> PlacedLeaves:
     """Leaves amid their end points.
 
     Parameters
@@ -173,15 +176,21 @@ def placed_leaves(hall: Hall, leaf_numbers: NDArray[np.int64]) -> PlacedLeaves:
     leaf_numbers
         The leaf of every end point of one network, as all of them lie alike; shape (end points of a
         domain, domains).
+    waves
+        Domains with which each wave but the last ends.
     """
-    rack = np.array([hall.rack_of(domain) for domain in range(leaf_numbers.shape[1])])
+    domains = np.arange(leaf_numbers.shape[1])
+    rack = np.array([hall.rack_of(domain) for domain in domains.tolist()])
     width = int(rack.max(initial=0)) + 1
-    # Leaf and rack as one number, which is counted at once for all end points.
-    pairs, links = np.unique(leaf_numbers * width + rack, return_counts=True)
+    # Leaf, rack and wave as one number, which is counted at once for all end points.
+    wave = np.searchsorted(waves, domains, side="right")
+    spots = (leaf_numbers * width + rack) * (len(waves) + 1) + wave
+    numbers, links = np.unique(spots, return_counts=True)
+    pairs, wave_of_bundle = np.divmod(numbers, len(waves) + 1)
     leaf, racks = np.divmod(pairs, width)
     number, at = np.unique(leaf, return_inverse=True)
     amid = amid_racks(at, racks, links, hall) if len(number) else number
-    return PlacedLeaves(leaf, racks, links, number, amid)
+    return PlacedLeaves(leaf, racks, wave_of_bundle, links, number, amid)
 
 
 def placed(
@@ -352,7 +361,7 @@ def leaves_of(instance: Instance, family: Family) -> PlacedLeaves:
 
 @lru_cache(maxsize=128)
 def _leaves_of(hall: Hall, ends: LeafEnds) -> PlacedLeaves:
-    return placed_leaves(hall, ends.leaves)
+    return placed_leaves(hall, ends.leaves, ends.waves)
 
 
 class PlacedChain(NamedTuple):
@@ -421,7 +430,7 @@ def _end_w(instance: Instance, family: Family, optic: Optic) -> float:
 
 class LeafEnds(NamedTuple):
     """What the leaf of an end point depends on: rails of a domain in a plane, domains, and how many
-    end points and domains a leaf has.
+    end points and domains a leaf has; and the `waves` in which domains come.
     """
 
     fabric: SwitchedKind
@@ -430,13 +439,14 @@ class LeafEnds(NamedTuple):
     domains: int
     down: int
     span: int
+    waves: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, family: Family) -> LeafEnds:
         """Those of a family."""
         rails = family.nics_of_domain // family.planes
         counts = family.domains, family.down, family.leaf_span
-        return cls(family.fabric, family.tiers, rails, *counts)
+        return cls(family.fabric, family.tiers, rails, *counts, family.waves)
 
     @property
     def leaves(self) -> Ints:

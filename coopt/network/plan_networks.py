@@ -21,7 +21,7 @@ from coopt.instance.schema import (
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
-from coopt.network.family import CableRun, Family, LinkEnds, TierLevel
+from coopt.network.family import CableRun, Family, LinkEnds, TierChain
 from coopt.network.growth import grown, grows
 from coopt.network.laying import laid_as, least_laid
 from coopt.network.optics import core_switch, links_to_core, with_core_optic
@@ -63,7 +63,7 @@ def design_of(family: Family, uplinks: int) -> Design:
         transceiver_count=sum(map(sum, end_modules(family, chain))),
         pod_bundle=family.pods.each if family.pods else 1,
         leaf_domains=family.leaf_span if family.takes_turns else 0,
-        tier=tuple(_tiers(family, chain.levels)),
+        tier=tuple(_tiers(family, chain)),
     )
     hb = HbDomainChoice(
         name=family.hb.name, size=family.hb.size, count=family.domains, active=family.active
@@ -78,10 +78,11 @@ def design_of(family: Family, uplinks: int) -> Design:
     )
 
 
-def _tiers(family: Family, counted_levels: Sequence[TierLevel]) -> Iterator[Tier]:
+def _tiers(family: Family, chain: TierChain) -> Iterator[Tier]:
+    cables = list(family.runs(chain))
     names_switches = any(upper_switch.name != family.switch.name for upper_switch in family.upper)
     for number, (level, ends, switch) in enumerate(
-        zip(counted_levels, family.optics, family.switches, strict=True), start=1
+        zip(chain.levels, family.optics, family.switches, strict=True), start=1
     ):
         yield Tier(
             level=number,
@@ -92,7 +93,7 @@ def _tiers(family: Family, counted_levels: Sequence[TierLevel]) -> Iterator[Tier
             optic=ends.above.name,
             optic_below=ends.below.name if ends.below.name != ends.above.name else None,
             switch=switch.name if names_switches else None,
-            cables=_cable_kinds(family.cables[number - 1]) if family.cables else (),
+            cables=_cable_kinds(cables[number - 1]) if cables else (),
         )
 
 
@@ -378,7 +379,7 @@ def part_network(
     links = None
     if joint is not None and plan.couplings.ring is not None:  # a border has any number of them
         links = range(joint.links.links, joint.links.links + 1)
-    candidates = families_of_design(question, design, _last_design(plan, chosen_part), links)
+    candidates = families_of_design(question, design, _line_of(plan, chosen_part), links)
     match = next(
         (
             family
@@ -430,58 +431,58 @@ def standing_as(question: Instance, design: Design) -> Family | None:
 def families_of_design(
     question: Instance,
     design: Design,
-    goal: Design | None = None,
+    line: Sequence[Design] = (),
     links: range | None = None,
 ) -> Iterator[tuple[Family, int]]:
-    """Families and uplinks of a question that are written out as a design; those of a network that
-    grows end as its goal, and `links` may lead into the border of a site.
+    """Families and uplinks of a question that are written out as a design, of a network that grows
+    as those of its `line`, phase by phase; `links` may lead into the border of a site.
     """
     if (stands := standing_as(question, design)) is not None:
         yield stands, stands.uplink_choices[0]
         return
-    pinned = _pinned(question, goal or design)
-    for listed in _listed(pinned, goal or design, links) if pinned is not None else ():
-        family = _written_as(question, listed, goal or design)
-        if family is not None and goal is not None:
-            # What stands in an earlier phase follows from what it grows into, and so is compared in
-            # that form.
-            family = _earlier(question, listed, design, goal)
-        if family is not None:
-            yield family, uplinks_of(design)
+    line = line or (design,)
+    pinned = _pinned(question, line[-1])
+    families_listed = families(pinned, grow=True, links=links, unlaid=True) if pinned else ()
+    for listed in families_listed:
+        # What stands in an earlier phase follows from what it grows into, and so is compared in
+        # that form.
+        stages = _stages(question, listed, line)
+        written = [
+            _written_as(question, stages[number], line[number])
+            for number in (len(line) - 1, line.index(design))
+            if stages
+        ]
+        if written and written[0] is not None and written[1] is not None:
+            yield written[1], uplinks_of(design)
 
 
-def _listed(pinned: Instance, design: Design, links: range | None) -> Iterator[Family]:
-    """The families of a question, with their cables where these may be those of a design."""
-    uplinks = uplinks_of(design)
-    for listed in families(pinned, grow=True, links=links, unlaid=True):
-        if not listed.choices:
-            yield listed
-        elif listed.tiers == design.fabric.tiers and uplinks in listed.uplink_choices:
-            yield from filter(None, [laid_as(pinned, listed, design)])
-
-
-def _earlier(
-    question: Instance, goal_family: Family, design: Design, goal: Design
-) -> Family | None:
-    """What a family has been before it is its goal, where it is written out as a design."""
-    counts = design.gpus, goal.gpus
-    if not grows(goal_family, counts) or design.gpus % goal_family.active:
+def _stages(question: Instance, listed: Family, line: Sequence[Design]) -> Sequence[Family] | None:
+    """What a family has been before it is the last of some designs, and itself, with its cables as
+    these have them; None where it cannot have grown so, or has no such cables.
+    """
+    goal, counts = line[-1], [design.gpus for design in line]
+    earlier = [gpus for gpus in counts if gpus != goal.gpus]
+    if any(gpus % listed.active for gpus in earlier) or not grows(listed, counts):
         return None
-    ratio, links = question.network.largest_ratio, links_to_core(question, design.gpus)
-    return _written_as(question, grown(goal_family, design.gpus, ratio, links), design)
+    ratio, uplinks = question.network.largest_ratio, uplinks_of(goal)
+    stages = [grown(listed, gpus, ratio, links_to_core(question, gpus)) for gpus in counts]
+    if not listed.choices:
+        return stages
+    fits = listed.tiers == goal.fabric.tiers and uplinks in listed.uplink_choices
+    return laid_as(question, stages, goal) if fits else None
 
 
-def _last_design(plan: Plan, part: Part) -> Design | None:
-    """What a network that grows ends as; None for one that does not, and where it is not known."""
-    if part.phase is None:
-        return None
+def _line_of(plan: Plan, part: Part) -> list[Design]:
+    """What a network that grows is in each phase, in the order of these; itself where it does not
+    grow.
+    """
     line = [
         other_part
         for other_part in plan.parts
-        if other_part.phase is not None and other_part.slot == part.slot
+        if other_part is part or (part.phase is not None and other_part.slot == part.slot)
     ]
-    last_part = max(line, key=lambda other_part: other_part.phase or 0.0)
-    return None if last_part is part else last_part.design
+    line.sort(key=lambda other_part: other_part.phase or 0.0)
+    return [other_part.design for other_part in line if other_part.design is not None]
 
 
 def _pinned(question: Instance, design: Design) -> Instance | None:

@@ -420,7 +420,7 @@ class Space:
             for uplinks in uplinks_alike(listed, [least]):
                 family = replace(listed, optics=least, choices=of_level, uplink_choices=uplinks)
                 if self.unlaid:
-                    yield family
+                    yield from one_by_one(family) if self.grow and family.breaks_out else (family,)
                 else:
                     for u in uplinks:
                         yield from laid_each(self.instance, family, u, self.optic_values)

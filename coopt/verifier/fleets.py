@@ -313,7 +313,9 @@ def _check_end(
     domains, gpu = check_design(ledger, question, design), question.cluster.gpu
     optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end)
     pairs = match_workloads(ledger, question.workload, parts[t].workloads)
-    part = check_part(ledger, question, family, design, pairs, fleet.kind)
+    designs = [other.design for other in parts.values() if other.design is not None]
+    earlier = sorted({other.gpus for other in designs} - {design.gpus})
+    part = check_part(ledger, question, family, design, pairs, fleet.kind, earlier)
     check_part_runs(ledger, part, gpu, availability=question.availability)
     if question.availability is not None:
         check_promises(ledger, question.availability, part, gpu)
@@ -390,10 +392,11 @@ def _stage_of(fleet: Fleet, end: End, t: int, design: Design) -> tuple[GrowthSta
     """What a network has to be in a phase with so many GPUs, and its uplinks; None where it is
     not.
     """
-    stage = end.stage if t == end.phase else grown_from(fleet.question, end.stage, design.gpus)
+    stage = grown_from(fleet.question, end.stage.by_tier, design.gpus)
     if stage is None:
         return None
-    stage, uplinks = standing_by(stage, design.spare_domains), uplinks_of(design)
+    stage = standing_by(end.part.with_cables(stage), design.spare_domains)
+    uplinks = uplinks_of(design)
     return (stage, uplinks) if is_drawn(fleet.question, stage, uplinks, design) else None
 
 
@@ -469,11 +472,12 @@ def _check_training(
     if stage.ports.tiers != 1:
         wiring = graph_of_stage(stage, uplinks) if stage.ports.tiers > 1 else None
         ports, fabric = stage.with_up(uplinks), part.design.fabric
-        check_network(ledger, stage.family, ports, fabric, runs, wiring, stage.optics)
+        optics = stage.by_tier.optics
+        check_network(ledger, stage.family, ports, fabric, runs, wiring, optics)
     for run in runs:
         gpu, reach = fleet.question.cluster.gpu, stage.reach(uplinks)
         goodput = check_interruptions(
-            ledger, run, failures, stage.family, reach, stage.levels(uplinks), gpu
+            ledger, run, failures, stage.family, reach, stage.by_tier.levels(uplinks), gpu
         )
         check_run(ledger, run, stage.family, reach, gpu, goodput=goodput)
 

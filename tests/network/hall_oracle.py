@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 from coopt.instance.designs import Hall
 from coopt.instance.network import NetworkHallRows
 from coopt.instance.schema import Instance
-from coopt.network.family import Family, levels
+from coopt.network.family import Family, LinkEnds, levels
 from coopt.network.graphs import whole_graph
 from coopt.network.parts import end_modules, racks
 
@@ -151,3 +153,80 @@ def leaf_in(now: Any, end: Any) -> dict[str, str]:
 def lengths_of(rows: NetworkHallRows, ways: list[tuple[tuple[int, int], tuple[int, int]]]) -> Counter[int]:
     """Cables by the length they are sold in (m)."""
     return Counter(sold(between_m(rows, *way)) for way in ways)
+
+
+Ways = tuple[str, ...]
+"""Switches that have the same ones below."""
+
+
+def cables_as_it_grows(instance: Instance, stages: list[tuple[Family, int]]) -> list[list[dict[int, Counter[str]]]]:
+    """Links, and modules below and above, of each level by the length that they need (m), in each stage of a network
+    with its uplinks: cable by cable in the hall of the last."""
+    (end, uplinks), rows = stages[-1], instance.network.hall
+    hall = Hall(racks_per_domain=end.hb.racks, **rows.model_dump(include=set(Hall.model_fields)))
+    bare = replace(end, optics=tuple(LinkEnds(*(_hottest(instance, end, one) for one in of)) for of in end.optics))
+    stood = standing(instance, bare, uplinks)
+    nodes, spots, comes = stood.graph.nodes, dict[str, int](stood.switches), dict[str, int]()
+    for name, data in nodes(data=True):
+        if data["kind"] == "nic":
+            spots[name] = stood.domains[hall.rack_of(data["domain"])]
+            comes[name] = next(n for n, (one, _) in enumerate(stages) if one.tiers and data["domain"] < one.domains)
+    found = [[dict[int, Counter[str]]() for _ in range(one.tiers)] for one, _ in stages]
+
+    def length_m(lower: str, upper: str) -> int:
+        return sold(between_m(rows, *(divmod(spots[one], rows.racks_per_row) for one in (lower, upper))))
+
+    for level in range(1, end.tiers + 1):
+        below = _below(stood.graph, level)
+        for upper, of in below.items():
+            comes[upper] = min(comes[lower] for lower in of)
+        n_below, n_above = end.per_module[level - 1]
+        alike: dict[Ways, list[str]] = {}
+        for upper, of in below.items():
+            alike.setdefault((upper,) if level == 1 else tuple(sorted(of)), []).append(upper)
+        for uppers in alike.values():
+            lowers = sorted(below[uppers[0]], key=lambda one: (comes[one], -length_m(one, uppers[0])))
+            for some in _of_whole_modules(lowers, [below[upper] for upper in uppers], level, n_above):
+                need = max(length_m(lower, uppers[0]) for lower in some)
+                for t, (family, u) in enumerate(stages):
+                    here = [lower for lower in some if comes[lower] <= t]
+                    if level > family.tiers or not here:
+                        continue
+                    of_upper = [sum(below[upper][lower] for lower in here) for upper in uppers]
+                    of_lower = [sum(below[upper][lower] for upper in uppers) for lower in here]
+                    share = Fraction(u, uplinks) if level > 1 else 1  # below 1 with modules of a link alone
+                    counts = {
+                        "links": sum(of_upper) * share,
+                        "below": sum(-(-n // n_below) for n in of_lower) * share if level > 1 else 0,
+                        "above": sum(-(-n // n_above) for n in of_upper) * share,
+                    }
+                    found[t][level - 1].setdefault(need, Counter()).update({key: int(n) for key, n in counts.items()})
+        for stage in found:
+            for run in stage[0].values() if level == 1 and stage else ():
+                run["below"] = run["links"] // n_below
+    return found
+
+
+def _hottest(instance: Instance, family: Family, optic: Any) -> Any:
+    """The listed module that draws most of those that carry as many links."""
+    rate = family.link_gbit_s
+    like = [one for one in instance.network.optics if one.links_of(rate) == optic.links_of(rate)]
+    return max(like, key=lambda one: one.w)
+
+
+def _below(graph: Any, level: int) -> dict[str, dict[str, int]]:
+    """What has cables to each switch of a level, and how many."""
+    found: dict[str, dict[str, int]] = {}
+    for a, b, edge in graph.edges(data=True):
+        if edge["level"] == level:
+            lower, upper = (a, b) if graph.nodes[b]["level"] > graph.nodes[a]["level"] else (b, a)
+            found.setdefault(upper, {})[lower] = edge["links"]
+    return found
+
+
+def _of_whole_modules(lowers: list[str], links: list[dict[str, int]], level: int, n_above: int) -> Iterator[list[str]]:
+    """As many below, one after the other, as fill whole modules above: all of them where their cables are uneven."""
+    each = {n for of in links for n in of.values()}
+    size = next((n for n in range(1, n_above + 1) if len(each) == 1 and n * min(each) % n_above == 0), len(lowers))
+    size = 1 if n_above == 1 else n_above if level == 1 else size
+    return (lowers[start : start + size] for start in range(0, len(lowers), size))

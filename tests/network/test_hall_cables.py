@@ -16,12 +16,12 @@ from coopt.columns.table import columns, needs
 from coopt.instance.reserves import NO_MARGIN, Availability
 from coopt.instance.schema import at_choice, choices_of
 from coopt.instance.texts import InstanceError
-from coopt.network.cabling import Spots, cables
+from coopt.network.cabling import Spots, cables, cables_of_plan
 from coopt.network.halls import network_hall
 from coopt.network.laying import laid, length_runs
 from coopt.network.parts import cost_of, end_modules, within_limits
 from coopt.network.placing import placing_of
-from coopt.network.plan_networks import design_of
+from coopt.network.plan_networks import design_of, part_network
 from coopt.network.space import Space, families
 from coopt.solving.families import _networks_of, counted_networks, every_family, repriced
 from coopt.solving.fastest import fastest_design
@@ -157,7 +157,7 @@ def _all_bills(instance):
         fewest = need.get(table.numbers[context_of(family)], math.inf)
         for uplinks in (u for u in family.uplink_choices if u >= fewest):
             bare = replace(family, uplink_choices=(uplinks,), choices=())
-            runs = length_runs(placing_of(instance, bare, uplinks), bare.per_module)
+            runs = length_runs(placing_of(instance, bare, uplinks), bare.per_module)[-1]
             least = cost_of(instance, bare, uplinks)
             sums = {(least.capex_usd - _ends(bare, uplinks, "usd"), least.power_w - _ends(bare, uplinks, "w"))}
             for level, pairs in zip(runs, family.choices, strict=True):
@@ -527,6 +527,48 @@ def test_islands_with_other_cables_than_their_halls_have_are_rejected(change):
     assert ("cables" in {check.name for check in verdict.checks if not check.ok}) == bool(change)
 
 
+@pytest.fixture(scope="module")
+def grown():
+    """A network that grows in its hall, from some domains to all, and its plan."""
+    table = mixed().model_dump(by_alias=True, exclude_unset=True)
+    phases = [{"year": 2026, "gpus": 16}, {"year": 2027, "gpus": 40}, {"year": 2028, "gpus": 64}]
+    objective = table["objective"] | {"minimize": "capex"}
+    asked = coopt.Instance.model_validate(table | {"phase": phases, "objective": objective})
+    return asked, coopt.solve(asked, reasons=False)
+
+
+def test_cables_stay_as_a_network_grows(grown):
+    """Lists of cables are the bills of all phases, and what is listed in one is so in the next."""
+    asked, plan = grown
+    assert coopt.verify(asked, plan).accepted
+    assert any(tier.cables for tier in plan.parts[1].design.fabric.tier)
+    before = Counter()
+    for part in plan.parts:
+        network = part_network(asked, plan, "cabling", part.name)
+        rows = list(cables_of_plan(asked, plan, part.name))
+        check_list(network.family, network.uplinks, rows)
+        now = Counter((row.level, row.length_m, row.lower.product, row.upper.product) for row in rows)
+        assert before <= now
+        before = now
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("change", ["links", "longest_m", "optic"])
+def test_other_cables_of_a_phase_are_rejected(grown, number, change):
+    asked, plan = grown
+    part = plan.parts[number]
+    tiers = list(part.design.fabric.tier)
+    at = next(n for n, tier in enumerate(tiers) if tier.cables)
+    first, *rest = tiers[at].cables
+    other = {"links": first.links - 1, "longest_m": first.longest_m + 5, "optic": "long"}[change]
+    tiers[at] = tiers[at].model_copy(update={"cables": (first.model_copy(update={change: other}), *rest)})
+    fabric = part.design.fabric.model_copy(update={"tier": tuple(tiers)})
+    part = part.model_copy(update={"design": part.design.model_copy(update={"fabric": fabric})})
+    parts = (*plan.parts[:number], part, *plan.parts[number + 1 :])
+    verdict = coopt.verify(asked, plan.model_copy(update={"parts": parts}))
+    assert {check.name for check in verdict.checks if not check.ok} & {"cables", "growth"}
+
+
 @pytest.mark.parametrize(
     ("network", "sentence"),
     [
@@ -544,12 +586,17 @@ def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
 
 
 @pytest.mark.parametrize(
-    ("shipped", "why"),
-    [("phased-128", "cables of a phase"), ("direct-32", "of one length")],
+    ("shipped", "why"), [("fleet-3-phases-2-sites", "of one network"), ("direct-32", "of one length")]
 )
 def test_why_lengths_choose_no_cables_is_told(shipped, why):
     with pytest.raises(InstanceError, match=rf"network\.cables = 'hall': .*{why}"):
         coopt.load(Path(__file__).parents[2] / "instances" / f"{shipped}.toml", {"network.cables": "hall"})
+
+
+def test_ends_that_are_alike_by_default_are_told():
+    shipped = Path(__file__).parents[2] / "instances" / "fleet-131k-w16.toml"
+    with pytest.raises(InstanceError, match=r"link_ends other than 'any' \(which buildable = false sets\)"):
+        coopt.load(shipped, {"network.cables": "hall", "network.buildable": False})
 
 
 def test_the_hall_goes_with_lists_to_choose_from():

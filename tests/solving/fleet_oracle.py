@@ -26,16 +26,15 @@ from coopt.network.failures import losses
 from coopt.network.family import CableRun, Family, LinkEnds, without_nics
 from coopt.network.fibres import FibreUnits
 from coopt.network.growth import grown, grows
-from coopt.network.laying import length_runs
 from coopt.network.optics import links_to_core
 from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
-from coopt.network.placing import placing_of
 from coopt.network.plan_networks import design_of
-from coopt.network.space import families
+from coopt.network.space import families, one_by_one
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Design
+from tests.network.hall_oracle import cables_as_it_grows
 from tests.solving.every_optic import cages
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
@@ -59,7 +58,7 @@ def enumerated(instance: Instance) -> float:
     robust, terms = instance.robust or Robust(), instance.objective
     if not (instance.beyond_one_network or instance.availability or terms.labour_share or terms.support_share):
         job = Job(instance, 1.0)
-        networks = (family for gpus in job.sizes for family in job.networks(gpus))
+        networks = (family for gpus in job.sizes for family in job.laid(gpus))
         return least_over(instance, ((family, u) for family in networks for u in family.uplink_choices))
     if robust.aim == "regret":
         return max(0.0, least_excess(instance, least_costs(instance)))
@@ -335,7 +334,8 @@ def _islands(instance: Instance, names: list[str], efficiency: float, listed: di
                         if list(uplinks) == sorted(uplinks):
                             standing = dict(zip(active, zip(stages, uplinks, strict=True), strict=True))
                             if with_spares := _with_spares(jobs, standing):
-                                yield _over_phases(with_spares, len(asked))
+                                for laid in every_line(instance, list(with_spares.values())):
+                                    yield _over_phases(dict(zip(with_spares, laid, strict=True)), len(asked))
 
 
 def _with_spares(jobs: dict[int, Job], standing: dict[int, tuple[Family, int]]) -> dict[int, tuple[Family, int]]:
@@ -385,30 +385,47 @@ def _over_phases(trained: dict[int, tuple[Family, int]], phases: int) -> Stands:
 
 
 def every_cabling(question: Instance, family: Family) -> Iterator[Family]:
-    """A network with any ends that reach for each length of its cables; of equal modules the cheapest fibre."""
-    for uplinks in family.uplink_choices:
-        bare = replace(family, uplink_choices=(uplinks,), choices=())
-        chosen: dict[Any, tuple[float, list[list[CableRun]]]] = {(): (0.0, [])}
-        for level, pairs in zip(
-            length_runs(placing_of(question, bare, uplinks), bare.per_module), family.choices, strict=True
-        ):
-            chosen = {modules: (usd, [*runs, []]) for modules, (usd, runs) in chosen.items()}
-            for length_m, run in sorted(level.items()):
-                longer = dict[Any, tuple[float, list[list[CableRun]]]]()
-                for modules, (usd, runs) in chosen.items():
-                    for ends in (pair for pair in pairs if pair.reach_m >= length_m):
-                        counts = Counter(dict(modules))
-                        counts.update({ends.below.name: run["below"]})
-                        counts.update({ends.above.name: run["above"]})
-                        fibre = tuple(fibre_of(question, ends, bare.link_gbit_s, run, length_m))
-                        more = usd + sum(one.units * one.usd for one in fibre)
-                        one = CableRun(length_m, ends, run["links"], run["below"], run["above"], fibre)
-                        key, longer_runs = tuple(sorted(counts.items())), [*runs[:-1], [*runs[-1], one]]
-                        longer[key] = min(longer.get(key, (math.inf, [])), (more, longer_runs), key=itemgetter(0))
-                chosen = longer
-        for _, runs in chosen.values():
-            optics = tuple(level[-1].ends for level in runs)
-            yield replace(bare, optics=optics, cables=tuple(map(tuple, runs)))
+    """A network with any ends that reach for each length of its cables; of those with the same modules one."""
+    return (laid for u in family.uplink_choices for ((laid, _),) in every_line(question, [(family, u)]))
+
+
+def every_line(question: Instance, line: list[tuple[Family, int]]) -> Iterator[list[tuple[Family, int]]]:
+    """A network in each stage of its growth, with its uplinks, with any ends that reach for each length of its cables
+    in the end; of those with the same modules in all stages that with the cheapest fibre."""
+    end, _ = line[-1]
+    if not end.choices:
+        yield line
+        return
+    counted = cables_as_it_grows(question, line)
+    chosen: dict[Any, tuple[float, dict[tuple[int, int], Any]]] = {(): (0.0, {})}
+    for level, length_m in ((level, m) for level, of in enumerate(counted[-1]) for m in of):
+        longer = dict[Any, tuple[float, dict[tuple[int, int], Any]]]()
+        for modules, (usd, taken) in chosen.items():
+            for ends in (pair for pair in end.choices[level] if pair.reach_m >= length_m):
+                counts = Counter(dict(modules))
+                for t, stage in enumerate(counted):
+                    run = stage[level].get(length_m, Counter()) if level < len(stage) else Counter()
+                    counts.update({(t, ends.below.name): run["below"]})
+                    counts.update({(t, ends.above.name): run["above"]})
+                fibre = tuple(fibre_of(question, ends, end.link_gbit_s, counted[-1][level][length_m], length_m))
+                more = usd + sum(one.units * one.usd for one in fibre)
+                key, further = tuple(sorted(counts.items())), taken | {(level, length_m): (ends, fibre)}
+                longer[key] = min(longer.get(key, (math.inf, {})), (more, further), key=itemgetter(0))
+        chosen = longer
+    for _, taken in chosen.values():
+        laid = []
+        for (family, uplinks), stage in zip(line, counted, strict=True):
+            cables = tuple(
+                tuple(
+                    CableRun(m, taken[level, m][0], run["links"], run["below"], run["above"], taken[level, m][1])
+                    for m, run in sorted(of.items())
+                )
+                for level, of in enumerate(stage)
+            )
+            optics = tuple(level[-1].ends for level in cables)
+            bare = replace(family, uplink_choices=(uplinks,), choices=())
+            laid.append((replace(bare, optics=optics, cables=cables), uplinks))
+        yield laid
 
 
 def fibre_of(
@@ -465,8 +482,8 @@ class Job:
         network = question.network
         if network.cables == "hall":
             unlaid = (one for one in families(question, unlaid=True) if _has_room(one))
-            every_laid = (one for family in unlaid for one in every_cabling(question, family))
-            return [one for laid in every_laid for one in self._with_every_core_end(laid)]
+            each = (one for family in unlaid for one in (one_by_one(family) if family.breaks_out else [family]))
+            return [one for family in each for one in self._with_every_core_end(family)]
         own_ends = network.link_ends != "same" and network.switch_cages != "kept"
         split: Callable[[Any], Any] = cages if own_ends else tuple
         alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}
@@ -478,6 +495,12 @@ class Job:
                     runs = [(u,) for u in every] if family.breaks_out else [every]
                     found |= dict.fromkeys(replace(family, uplink_choices=run) for run in runs)
         return [one for family in found for one in self._with_every_core_end(family)]
+
+    def laid(self, gpus: int) -> list[Family]:
+        """The same with every choice of cables, where their lengths choose these."""
+        listed = self.networks(gpus)
+        by_length = self.question.network.cables == "hall"
+        return [one for family in listed for one in every_cabling(self.question, family)] if by_length else listed
 
     def _with_every_core_end(self, family: Family) -> Iterator[Family]:
         """The network with every product at the lower ends of its links into a core that carries as many of them."""

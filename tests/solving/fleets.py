@@ -434,9 +434,11 @@ def discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Instance:
-    """Two or three phases of up to 128 GPUs with whole prices that rise and fall; bounds from hopeless to loose."""
-    gpus = draw(st.sampled_from([[16, 64], [32, 128], [32, 96], [64, 64], [16, 32, 128], [32, 64, 96], [48, 96, 144]]))
+def clusters(draw: st.DrawFn, halls: bool = False) -> Instance:
+    """Two or three phases of up to 128 GPUs with whole prices that rise and fall; bounds from hopeless to loose. In
+    halls, whose lengths choose cables, they are up to 24."""
+    large = [[16, 64], [32, 128], [32, 96], [64, 64], [16, 32, 128], [32, 64, 96], [48, 96, 144]]
+    gpus = draw(st.sampled_from([[8, 16], [2, 16], [8, 24], [16, 16], [4, 8, 16], [8, 16, 24]] if halls else large))
     sizes = draw(st.lists(st.sampled_from([2, 4, 8, 16]), min_size=1, max_size=2, unique=True))
     rate = draw(st.sampled_from([25, 50, 100, 400]))
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16]), min_size=1, max_size=2, unique=True))
@@ -455,6 +457,14 @@ def clusters(draw: st.DrawFn) -> Instance:
         limits=draw(st.sampled_from([{}, {}, {}, {"racks": gpus[-1] / 4}, {"power_mw": gpus[-1] / 7000}])),
         phase=[_stage(draw, t, count, gpus[-1]) for t, count in enumerate(gpus)],
     )
+    if halls:
+        network = _parts(draw, [2], [8], [400]) | {"oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5]))}
+        table["network"] = network | _many_sided(draw, network, ["hall"]) | {"fibre": []}
+        for optic in table["network"]["optics"]:  # so that what reaches farther costs more
+            optic["usd"] = optic["usd"] // 4 + 4 * optic["reach_m"]
+        table["objective"]["include"] = [*KINDS, "gpu"]
+        table["limits"] = draw(st.sampled_from([{}, {}, {"racks": gpus[-1]}, {"power_mw": gpus[-1] / 600}]))
+        table["workload"] = [one | {"global_batch": 48} for one in table["workload"]]
     if draw(st.booleans()):
         table["phase"] = list(_attained(draw, Instance.model_validate(table), table["phase"]))
     return Instance.model_validate(table)

@@ -196,7 +196,7 @@ def _networks(instance: Instance, slot: tuple[Workload, ...], as_it_stands: bool
     new = instance.model_copy(update={"existing": (), "workload": slot})
     job, space, gpu = Job(new, 1.0), Space(instance=instance), instance.cluster.gpu.name
     for gpus in job.sizes:
-        families = [] if as_it_stands else job.networks(gpus)
+        families = [] if as_it_stands else job.laid(gpus)
         if (stands := space.standing(gpus)) is not None:
             families = [*families, stands]
         for family in families:

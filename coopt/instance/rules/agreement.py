@@ -54,11 +54,22 @@ def _switches(instance: Question) -> Iterator[str]:
         )
 
 
+GROWING_ISLANDS = "[[phase]] tables under sharing.mode = 'partition'"
 UNLAID = {
-    "[[phase]] tables": " (cables of a phase stay as long as they are when the cluster grows)",
     "direct links": " (which are all of one length)",
+    GROWING_ISLANDS: " (cables of one network alone grow in their hall)",
 }
 """Why lengths in the hall do not choose some cables."""
+
+
+def _alike_ends(instance: Question) -> str:
+    """The key by which both ends of links are of one product."""
+    by_default = "" if instance.network.buildable else " (which buildable = false sets)"
+    return (
+        f"network.link_ends other than 'any'{by_default}"
+        if instance.same_ends
+        else "network.link_ends = 'same'"
+    )
 
 
 def _cables(instance: Question) -> Iterator[str]:
@@ -84,12 +95,16 @@ def _cables(instance: Question) -> Iterator[str]:
     unknown = [hb.name for hb in network.hb_domains if hb.racks is None]
     others = {
         "network.given = true": network.given,
-        "network.link_ends = 'same'": network.link_ends == "same",
+        _alike_ends(instance): network.link_ends == "same",
         # links into a core, whose lengths depend on all islands, keep its last number
         "network.link_reach_m": (
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
-        **dict.fromkeys(instance.asks("direct", "phases"), True),
+        **dict.fromkeys(instance.asks("direct"), True),
+        "[[phase]] tables": network.fibre and instance.phase,
+        GROWING_ISLANDS: (
+            instance.phase and instance.sharing.mode == "partition" and not network.fibre
+        ),
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
     yield from broken(

@@ -14,23 +14,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from coopt.instance.schema import Instance
+from coopt.instance.schema import BillKind, Instance
 from coopt.instance.variants import workloads_of
 from coopt.network.family import Family
 from coopt.network.growth import link_labour_usd, retrofit
+from coopt.network.laying import least_ends
+from coopt.network.optics import values_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
+from coopt.network.space import one_by_one
 from coopt.plan.couplings import Myopic, MyopicStep
 from coopt.plan.parts import Design
 from coopt.solving.fleet.arrays import Grid
-from coopt.solving.fleet.paths import Chain, IslandPath, stretched
+from coopt.solving.fleet.paths import Chain, IslandPath, stretched, with_cables
 from coopt.solving.fleet.placed import Placed, fleet_bill, slots_of, units_at
 from formulations.choice_data import Floats, Ints
+
+BILL_KINDS: tuple[BillKind, ...] = ("capex", "power")
 
 ROUNDING = 1e-9
 """Of what a network costs: sums in another order differ by less."""
@@ -61,21 +66,29 @@ def cheapest_paths(
     check
         Called now and then; may raise.
     """
-    grid = Grid(instance=instance)
-    charges = standing_charges(grid)
-    priced = [_PricedChain(grid=grid, charges=charges, chain=chain) for chain in chains]
+    grid, values = Grid(instance=instance), values_of(instance)
+    priced_at = partial(_PricedChain, grid=grid, charges=standing_charges(grid))
+    priced = [priced_at(chain=one) for chain in chains for one in _by_end(chain)]
     floors = [one.floor for one in priced]
     ceiling, found = math.inf, list[tuple[float, IslandPath]]()
-    for n in sorted(range(len(chains)), key=floors.__getitem__):
+    for n in sorted(range(len(priced)), key=floors.__getitem__):
         if floors[n] > ceiling * (1 + ROUNDING):
             break
         check()
-        for usd, path, is_within in priced[n].candidates():
-            found.append((usd, path))
-            ceiling = min(ceiling, usd if is_within else math.inf)
+        for laid in with_cables(instance, priced[n].chain, values, check):
+            for usd, path, is_within in priced_at(chain=laid).candidates():
+                found.append((usd, path))
+                ceiling = min(ceiling, usd if is_within else math.inf)
     if math.isinf(ceiling):
         return []
     return [path for usd, path in found if usd <= ceiling * (1 + ROUNDING)]
+
+
+def _by_end(chain: Chain) -> Iterator[Chain]:
+    """A chain with each number of uplinks in the end alone, where lengths are to choose cables."""
+    last = max(chain)
+    ends = one_by_one(chain[last]) if chain[last].choices else (chain[last],)
+    return (chain | {last: end} for end in ends)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +143,17 @@ class _PricedChain:
                 return
 
     def _usd(self, k: int, uplinks: int) -> float:
-        """What the network of a phase adds until the next phase that trains, without labour."""
-        units = units_at(self.grid, self.chain[self.phases[k]], uplinks)
+        """What the network of a phase adds until the next phase that trains, without labour; at
+        least where lengths are to choose its cables.
+        """
+        family = self.chain[self.phases[k]]
         end = self.phases[k + 1] if k + 1 < len(self.phases) else self.grid.phases
-        return float(units @ self.charges[self.phases[k] : end].sum(axis=0))
+        instance, kinds = self.grid.instance, BILL_KINDS if family.choices else ()
+        least = [
+            replace(family, optics=least_ends(instance, family.choices, kind)) for kind in kinds
+        ]
+        units = np.array([units_at(self.grid, one, uplinks) for one in least or [family]])
+        return float((units * self.charges[:, self.phases[k] : end].sum(axis=1)).sum())
 
     def _shortest(self, menus: Sequence[Ints]) -> tuple[float, list[int]]:
         """The least cost of uplinks that never fall, and these."""
@@ -165,8 +185,8 @@ def _fits(grid: Grid, family: Family, uplinks: int) -> bool:
 
 
 def standing_charges(grid: Grid) -> Floats:
-    """What a unit of each product adds to the objective for standing in each phase (T, G), so that
-    the sum over phases is what it costs.
+    """What a unit of each product adds to the objective for standing in each phase, by its price
+    and by its power (2, T, G), so that the sum over phases is what it costs.
 
     It is charged the least price so far and credited that of the next phase, in which it stands
     again: what is left is the price in the phase that needs it first.
@@ -175,7 +195,7 @@ def standing_charges(grid: Grid) -> Floats:
     usd = np.minimum.accumulate(grid.usd, axis=0)
     left = usd - np.vstack([usd[1:], np.zeros_like(usd[:1])])
     watts = np.outer([grid.per_w(t, None) for t in phases], [good.w for good in grid.goods])
-    return np.asarray(grid.weight * left + watts + grid.support, dtype=np.float64)
+    return np.asarray([grid.weight * left + grid.support, watts], dtype=np.float64)
 
 
 Begun = list[tuple[Chain, tuple[int, ...]]]

@@ -31,7 +31,8 @@ from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
-from coopt.network.optics import links_to_core
+from coopt.network.laying import laid_lines
+from coopt.network.optics import OpticValues, links_to_core, values_of
 from coopt.network.space import families
 from coopt.solving.days import counts_days, in_days
 from coopt.solving.robust.survival import from_least, surviving
@@ -123,7 +124,7 @@ def list_paths(
     served = listed.long_list(
         key, lambda: _served(instance, asked, losses, measures, listed, check)
     )
-    return _with_paths(instance, served, check, prune)
+    return _with_paths(instance, served, measures, check, prune)
 
 
 def _served(
@@ -164,9 +165,8 @@ def _lines(
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     before = sorted({gpus for some in earlier for gpus in some})
     cluster = final.cluster.model_copy(update={"gpus": last_sizes})
-    for last in families(
-        final.model_copy(update={"cluster": cluster}), measures, grow=bool(before)
-    ):
+    question = final.model_copy(update={"cluster": cluster})
+    for last in families(question, measures, grow=bool(before), unlaid=True):
         check()
         if last.core_links >= links[last.gpus]:
             yield stages_of(last, before, instance.network.largest_ratio, links)
@@ -179,6 +179,7 @@ def paths_on(
     trained: Mapping[int, Sequence[Collection[int]]],
     losses: Losses,
     listed: ListedIslands,
+    measures: tuple[ObjectiveKind, ...],
     check: Check,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
@@ -191,7 +192,7 @@ def paths_on(
         For each of these phases the numbers of GPUs that may train on each line.
     """
     served = _served_on_lines(instance, asked, lines, trained, losses, listed, check)
-    return _with_paths(instance, served, check, None)
+    return _with_paths(instance, served, measures, check, None)
 
 
 def _pays_labour(instance: Instance) -> bool:
@@ -234,7 +235,9 @@ def _served_on_lines(
                 [one for g in some for one in by_line.get((n, g), ())]
                 for n, some in enumerate(trained[t])
             ]
-    every = _pays_labour(instance) or instance.availability is not None
+    # of networks whose cables lengths choose, a larger one has no more of each in every case
+    by_length = instance.network.cables == "hall"
+    every = _pays_labour(instance) or instance.availability is not None or by_length
     found.begun = [{t: served[t][n][0] for t in asked if served[t][n]} for n in range(len(lines))]
     chains = [
         _standing_by(chosen)
@@ -244,15 +247,37 @@ def _served_on_lines(
     return found, chains
 
 
-def _with_paths(instance: Instance, served: Served, check: Check, prune: Prune | None) -> Listing:
+def _with_paths(
+    instance: Instance,
+    served: Served,
+    measures: tuple[ObjectiveKind, ...],
+    check: Check,
+    prune: Prune | None,
+) -> Listing:
     """The islands on networks that serve, each with its uplinks over the phases."""
     known, chains = served
     found = replace(known, gated=known.gated.copy(), paths=prune(chains) if prune else [])
     labour, uninterrupted = _pays_labour(instance), instance.availability is None
     for chosen in chains if not found.paths else ():
         check()
-        found.paths += _paths(chosen, len(instance.years), every=labour, from_least=uninterrupted)
+        for laid in with_cables(instance, chosen, values_of(instance, measures), check):
+            found.paths += _paths(laid, len(instance.years), every=labour, from_least=uninterrupted)
     return found
+
+
+def with_cables(
+    instance: Instance, chain: Chain, values: OpticValues, check: Check
+) -> Iterator[Chain]:
+    """The networks of a line with each choice of cables, for each number of uplinks in the end,
+    that no other beats in some phase by the `values` of a module; as they are where lengths do not
+    choose cables.
+    """
+    last = chain[max(chain)]
+    for uplinks in last.uplink_choices if last.choices else ():
+        for stages in laid_lines(instance, list(chain.values()), uplinks, values, check):
+            yield dict(zip(chain, stages, strict=True))
+    if not last.choices:
+        yield chain
 
 
 def asked_in(instance: Instance, names: Collection[str]) -> dict[int, Instance]:

@@ -116,7 +116,7 @@ def list_islands(
             for t in asked
         }
         lines = [stages for stages, _ in begun]
-        grown = paths_on(instance, asked, lines, trained, losses, listed, check)
+        grown = paths_on(instance, asked, lines, trained, losses, listed, measures, check)
         listing.paths += grown.paths
         listing.families += grown.families
         listing.gated += grown.gated
@@ -132,7 +132,8 @@ def _begun(
     first_sizes, *between_sizes, last_sizes = sizes.values()
     between = {gpus for some in between_sizes for gpus in some}
     open_nic_options = search.open_nic_options(np.array(first_sizes, dtype=np.int64))
-    space = Space(instance=final, measures=search.coupling.market.measures, grow=True)
+    measures = search.coupling.market.measures
+    space = Space(instance=final, measures=measures, grow=True, unlaid=True)
     ratio = instance.network.largest_ratio
     links = {gpus: links_to_core(instance, gpus) for some in sizes.values() for gpus in some}
     for gpus in last_sizes:

@@ -36,6 +36,8 @@ from coopt.verifier.training.mappings import mapping_sizes
 
 MOST_STAGES, MOST_FAMILIES = 4_000, 1_200
 """Networks, and families of those that islands may have in the end, that are timed."""
+MOST_LAID = 2_000_000
+"""GPUs of all networks whose cables are counted one by one, in some 4 microseconds each."""
 IslandPath = tuple[StandingIsland | None, ...]
 
 
@@ -116,6 +118,7 @@ class IslandPaths:
         }
         self._listed: dict[str, list[dict[int, list[GrowthStage]]]] = {}
         limit, timed = MOST_STAGES if most_stages is None else most_stages, 0
+        laid = 0
         if math.isinf(limit):
             return
         families = (
@@ -131,7 +134,8 @@ class IslandPaths:
             self._listed[name] = []
             for stages in self._candidates(demands):
                 timed += sum(map(len, stages.values()))
-                if timed > limit:
+                laid += sum(stage.family.gpus for stage in stages[max(stages)] if stage.laid)
+                if timed > limit or laid > MOST_LAID:
                     raise TooManyError
                 self._listed[name].append(stages)
 
@@ -256,12 +260,17 @@ class IslandPaths:
             ports = standing.ports
             yield {last_phase: [last_stage(family, ports, (ports.up,), standing.optics)]}
             return
-        by_length = self.fleet.question, self.fleet.kind, family, optics_of, core_end
-        for last_network in (
-            every_laid_stage(*by_length)
-            if network.cables == "hall"
-            else last_stages(network, family, optics_of, core_end)
-        ):
+        if network.cables == "hall":
+            question, kind = self.fleet.question, self.fleet.kind
+            before = [demand.sizes for t, demand in demands.items() if t != last_phase]
+            for earlier in product(*before):
+                if list(earlier) == sorted(earlier):
+                    for line in every_laid_stage(
+                        question, kind, family, optics_of, core_end, earlier
+                    ):
+                        yield {t: [stage] for t, stage in zip(demands, line, strict=True)}
+            return
+        for last_network in last_stages(network, family, optics_of, core_end):
             stages = {
                 t: [
                     stage

@@ -324,9 +324,10 @@ def design_chains(
         )
         for caged_family, (ports, uplinks), choices in groups:
             if network.cables == "hall" and (instance.several_networks or instance.existing):
-                yield from laid_each(
+                every_line = laid_each(
                     instance, kind, caged_family, ports, uplinks, choices, core_end
                 )
+                yield from (stage for (stage,) in every_line)
                 continue
             if network.cables == "hall":
                 stage = last_stage(caged_family, ports, uplinks, ())

@@ -21,7 +21,6 @@ from coopt.instance.texts import both, counted
 from coopt.plan.parts import Fabric
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import (
-    SwitchLevel,
     bill,
     bill_total,
     keeps,
@@ -39,7 +38,14 @@ from coopt.verifier.parts.layouts import (
 )
 from coopt.verifier.parts.optics import numbered_optics
 from coopt.verifier.parts.space import DesignFamily, OpticPair
-from coopt.verifier.parts.stages import GrowthStage, chain_groups, last_stage
+from coopt.verifier.parts.stages import (
+    GrowthStage,
+    Laid,
+    LaidCables,
+    chain_groups,
+    grown_from,
+    last_stage,
+)
 from coopt.verifier.parts.wiring import numbering_of
 
 SOLD_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)
@@ -52,19 +58,8 @@ Choices = Sequence[Sequence[OpticPair]]
 """The ends that cables of each level may have, of as many links to a module."""
 
 
-class LaidCables(NamedTuple):
-    """The cables of a level that have the same ends, with their modules at either end."""
-
-    ends: OpticPair
-    longest_m: int
-    links: int
-    below: int
-    above: int
-    fibre: tuple[Bought, ...] = ()
-
-
-Laid = tuple[tuple[LaidCables, ...], ...]
-"""The kinds of cables of each level, from the shortest on."""
+Line = Sequence[GrowthStage]
+"""A network in each stage of its growth; of the last one uplinks are decided."""
 
 
 def laid_cables(
@@ -74,7 +69,7 @@ def laid_cables(
     do; None where one is longer than any reach.
     """
     cheapest: Laid | None = None
-    for laid in _every_cabling(instance, kind, family, ports, choices):
+    for (laid,) in _every_cabling(instance, kind, [_alone(family, ports)], choices):
         cheapest = laid if cheapest is None else cheapest
         if not _limits_others(instance, kind) or _keeps_limits(instance, family, ports, laid):
             return laid
@@ -86,23 +81,29 @@ def _limits_others(instance: Instance, kind: ObjectiveKind) -> bool:
     return any(limited != kind for limited in instance.limits.sums)
 
 
+def _alone(family: DesignFamily, ports: Ports) -> GrowthStage:
+    """A network that does not grow."""
+    return last_stage(family, ports, (ports.up,), ())
+
+
 def _every_cabling(
-    instance: Instance, kind: ObjectiveKind, family: DesignFamily, ports: Ports, choices: Choices
-) -> Iterator[Laid]:
-    """The kinds of all cables of a network, the cheapest first, then those that others do not beat
-    in price and power; none where one is longer than any reach.
+    instance: Instance, kind: ObjectiveKind, line: Line, choices: Choices
+) -> Iterator[tuple[Laid, ...]]:
+    """The kinds of all cables of a network in each stage, the cheapest in the end first, then those
+    that others do not beat in price and power of any stage; none where one is longer than any
+    reach.
     """
+    family = line[-1].family
     if family.attachment is None:
-        yield ()
+        yield ((),) * len(line)
         return
-    carried = [family.network.carried(ends[0]) for ends in choices]
-    needs = [sorted(level) for level in _needs(instance, family, ports, carried)]
+    needs = _needs(instance, line, choices)
     fitting = [
         [
             [ends for ends in of_level if min(optic.reach_m for optic in ends) >= need.length_m]
             for need in level
         ]
-        for level, of_level in zip(needs, choices, strict=True)
+        for level, of_level in zip(needs[-1], choices, strict=True)
     ]
     if not all(ends for level in fitting for ends in level):
         return
@@ -113,7 +114,7 @@ def _every_cabling(
         needs,
         [
             [min(pairs, key=partial(worth, need)) for pairs, need in zip(level, of, strict=True)]
-            for level, of in zip(fitting, needs, strict=True)
+            for level, of in zip(fitting, needs[-1], strict=True)
         ],
     )
     if "optics" in instance.objective.include:
@@ -133,7 +134,7 @@ def _fibre(
 
 def _keeps_limits(instance: Instance, family: DesignFamily, ports: Ports, laid: Laid) -> bool:
     """Whether a network with these cables is within the limits."""
-    stage = laid_stage(last_stage(family, ports, (ports.up,), ()), ports.up, laid)
+    stage = laid_stage(_alone(family, ports), ports.up, laid)
     lines = bill(instance, family, stage.levels(ports.up), stage.optics)
     return within_limits(instance, family, bill_total(lines, instance.objective))
 
@@ -142,32 +143,35 @@ def _by_worth(
     instance: Instance,
     kind: ObjectiveKind,
     fibre_of: FibreOf,
-    needs: Sequence[Sequence[Need]],
+    needs: Needs,
     fitting: Sequence[Sequence[Sequence[OpticPair]]],
 ) -> Iterator[list[list[OpticPair]]]:
     """All choices of ends for the lengths of a network, but for those that cost and draw no less
-    than another, by what they are worth.
+    than another in any stage, by what they are worth in the end.
     """
     # what depends on how many there are of a product is measured by these, beside the price of all
     # others
     by_number = numbered_optics(instance)
     # from the last length to the first, so that of equal sums the first names are the least
-    chosen = {(Fraction(0),) * (3 + len(by_number)): list[OpticPair]()}
-    flat = [pair for level in zip(needs, fitting, strict=True) for pair in zip(*level, strict=True)]
-    for need, pairs in reversed(flat):
+    chosen = {(Fraction(0),) * (len(needs) * (3 + len(by_number))): list[OpticPair]()}
+    stages = [[need for level in of for need in level] for of in reversed(needs)]
+    flat = zip(*stages, [pairs for level in fitting for pairs in level], strict=True)
+    for *needed, pairs in reversed(list(flat)):
         longer = dict[tuple[Fraction, ...], list[OpticPair]]()
         for sums, rest in chosen.items():
             for ends in pairs:
-                bought = list(zip((need.below, need.above), ends, strict=True))
-                fibre = [(n, each) for _, n, each in fibre_of(need, ends)]
-                modules = [(n, optic.usd) for n, optic in bought]
-                others = [(n, optic.usd) for n, optic in bought if optic.name not in by_number]
-                added = [
-                    sum(n * Fraction(usd) for n, usd in modules + fibre),
-                    sum(n * Fraction(optic.w) for n, optic in bought),
-                    sum(n * Fraction(usd) for n, usd in others + fibre),
-                    *(sum(n for n, optic in bought if optic.name == name) for name in by_number),
-                ]
+                added = list[Fraction | int]()
+                for need in needed:
+                    bought = list(zip((need.below, need.above), ends, strict=True))
+                    fibre = [(n, each) for _, n, each in fibre_of(need, ends)]
+                    modules = [(n, optic.usd) for n, optic in bought]
+                    others = [(n, optic.usd) for n, optic in bought if optic.name not in by_number]
+                    added += [
+                        sum(n * Fraction(usd) for n, usd in modules + fibre),
+                        sum(n * Fraction(optic.w) for n, optic in bought),
+                        sum(n * Fraction(usd) for n, usd in others + fibre),
+                        *(sum(n for n, one in bought if one.name == name) for name in by_number),
+                    ]
                 key = tuple(so_far + more for so_far, more in zip(sums, added, strict=True))
                 row = [ends, *rest]
                 if key not in longer or list(map(_names, row)) < list(map(_names, longer[key])):
@@ -186,25 +190,16 @@ def _by_worth(
 
     for key in sorted(chosen, key=lambda key: (worth(key), key)):
         pairs_left = iter(chosen[key])
-        yield [list(islice(pairs_left, len(level))) for level in needs]
+        yield [list(islice(pairs_left, len(level))) for level in needs[-1]]
 
 
 def laid_stage(stage: GrowthStage, up: int, laid: Laid) -> GrowthStage:
     """A network with each kind of its cables as a level, the first kind of each tier before all
-    others.
+    others; as it is without any.
     """
-    counts = stage.levels(up)
-    rows = [(level.switches, of[0]) for level, of in zip(counts, laid, strict=True)]
-    rows += [(0, kind) for of in laid for kind in of[1:]]
-    return stage._replace(
-        uplinks=(up,),
-        optics=tuple(kind.ends for _, kind in rows),
-        # as if each module were in a device of its own, with a single link
-        cabled=tuple(
-            SwitchLevel(switches, kind.links, ((kind.below, 1),), ((kind.above, 1),), kind.fibre)
-            for switches, kind in rows
-        ),
-    )
+    kinds = [of[0] for of in laid] + [kind for of in laid for kind in of[1:]]
+    optics = tuple(kind.ends for kind in kinds) or stage.optics
+    return stage._replace(optics=optics, laid=laid, laid_up=up)
 
 
 def _least_ends(instance: Instance, kind: ObjectiveKind, ends: Sequence[OpticPair]) -> OpticPair:
@@ -240,15 +235,14 @@ def laid_stages(
         if others:
             yield least._replace(uplinks=others)
         for up in ups:
-            network = instance, kind, stage.family, stage.with_up(up), ends
+            one = stage._replace(uplinks=(up,))
             # limits count spares, which are not known yet
             if instance.availability is not None and _limits_others(instance, kind):
-                every = list(_every_cabling(*network))
+                every = [laid for (laid,) in _every_cabling(instance, kind, [one], ends)]
             else:
-                best = laid_cables(*network)
+                best = laid_cables(instance, kind, stage.family, stage.with_up(up), ends)
                 every = [] if best is None else [best]
-            one = stage._replace(uplinks=(up,))
-            yield from (laid_stage(one, up, laid) if laid else one for laid in every)
+            yield from (laid_stage(one, up, laid) for laid in every)
 
 
 def _may_keep_limits(instance: Instance, least: GrowthStage, ends: Choices, up: int) -> bool:
@@ -267,12 +261,15 @@ def every_laid_stage(
     family: DesignFamily,
     optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
     core_end: Optic | None,
-) -> Iterator[GrowthStage]:
+    earlier: Sequence[int] = (),
+) -> Iterator[Line]:
     """Every whole network of a family, as `laid_each` has them."""
     for caged_family, (ports, uplinks), choices in chain_groups(
         instance.network, family, optics_of
     ):
-        yield from laid_each(instance, kind, caged_family, ports, uplinks, choices, core_end)
+        yield from laid_each(
+            instance, kind, caged_family, ports, uplinks, choices, core_end, earlier
+        )
 
 
 def laid_each(
@@ -283,30 +280,48 @@ def laid_each(
     uplinks: Iterable[int],
     choices: Iterable[tuple[OpticPair, ...]],
     core_end: Optic | None,
-) -> Iterator[GrowthStage]:
-    """Networks with each number of uplinks and every choice of cables that others do not beat."""
+    earlier: Sequence[int] = (),
+) -> Iterator[Line]:
+    """Networks with each number of uplinks and every choice of cables that others do not beat, in
+    each stage of those that can have had so many GPUs earlier.
+    """
     groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
     for choice in choices:
         groups[tuple(map(family.network.carried, choice)) if choice else ()].append(choice)
     for group, up in product(groups.values(), uplinks):
         ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
-        stage = last_stage(family, ports, (up,), (), core_end)
-        laid_in = dict.fromkeys(_every_cabling(instance, kind, family, stage.with_up(up), ends))
-        yield from (laid_stage(stage, up, laid) if laid else stage for laid in laid_in)
+        carried = [family.network.carried(pair) for pair in group[0]]
+        apart = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
+        menu = [one for one in uplinks if one == up or (one < up and not apart)]
+        end = last_stage(family, ports, menu, group[0], core_end)
+        line = stages_before(instance, end, earlier)
+        if len(line) == len(earlier):
+            line.append(end._replace(uplinks=(up,)))
+            for laid in dict.fromkeys(_every_cabling(instance, kind, line, ends)):
+                yield [laid_stage(one, up, of) for one, of in zip(line, laid, strict=True)]
+
+
+def stages_before(
+    instance: Instance, end: GrowthStage, earlier: Sequence[int]
+) -> list[GrowthStage]:
+    """What a network was with each of some numbers of GPUs; nothing of those it cannot have had."""
+    stages = [grown_from(instance, end, gpus) for gpus in earlier]
+    return [stage for stage in stages if stage is not None]
 
 
 def named_cables(
-    instance: Instance, family: DesignFamily, ports: Ports, choices: Choices, fabric: Fabric
-) -> Laid | None:
-    """The cables of a network that has the kinds which a plan names for their lengths; where one
-    may not be had, or is too short, any that may; None where one is longer than any reach.
+    instance: Instance, line: Line, choices: Choices, fabric: Fabric
+) -> tuple[Laid, ...] | None:
+    """The cables in each stage of a network that has in the end the kinds which a plan names for
+    their lengths; where one may not be had, or is too short, any that may; None where one is longer
+    than any reach.
     """
+    family = line[-1].family
     if family.attachment is None:
-        return ()
-    carried = [family.network.carried(ends[0]) for ends in choices]
-    needs = [sorted(level) for level in _needs(instance, family, ports, carried)]
+        return ((),) * len(line)
+    needs = _needs(instance, line, choices)
     chosen = list[list[OpticPair]]()
-    for level, pairs, tier in zip(needs, choices, fabric.tier, strict=True):
+    for level, pairs, tier in zip(needs[-1], choices, fabric.tier, strict=True):
         kinds = [(cables.longest_m, cables.ends) for cables in tier.cables]
         chosen.append([])
         for need in level:
@@ -407,23 +422,32 @@ FibreOf = Callable[[Need, OpticPair], tuple[Bought, ...]]
 
 
 def _kinds(
-    fibre_of: FibreOf, needs: Sequence[Sequence[Need]], chosen: Sequence[Sequence[OpticPair]]
-) -> Laid:
-    """The cables of each level by their ends, those of neighbouring lengths together."""
+    fibre_of: FibreOf, needs: Needs, chosen: Sequence[Sequence[OpticPair]]
+) -> tuple[Laid, ...]:
+    """The cables of each level in each stage by their ends, those of neighbouring lengths
+    together.
+    """
     return tuple(
         tuple(
-            LaidCables(
-                ends,
-                of[-1].length_m,
-                links=sum(need.links for need in of),
-                below=sum(need.below for need in of),
-                above=sum(need.above for need in of),
-                fibre=tuple(bought for need in of for bought in fibre_of(need, ends)),
+            tuple(
+                LaidCables(
+                    ends,
+                    of[-1].length_m,
+                    links=sum(need.links for need in of),
+                    below=sum(need.below for need in of),
+                    above=sum(need.above for need in of),
+                    fibre=tuple(bought for need in of for bought in fibre_of(need, ends)),
+                )
+                for ends, group in groupby(
+                    (row for row in zip(pairs, level, strict=True) if row[1].links),
+                    key=itemgetter(0),
+                )
+                for of in [[need for _, need in group]]
             )
-            for ends, group in groupby(zip(pairs, level, strict=True), key=itemgetter(0))
-            for of in [[need for _, need in group]]
+            for level, pairs in zip(of_stage, chosen, strict=True)
+            if any(need.links for need in level)
         )
-        for level, pairs in zip(needs, chosen, strict=True)
+        for of_stage in needs
     )
 
 
@@ -439,16 +463,23 @@ class Places(NamedTuple):
     cores: int
 
 
-def _needs(
-    instance: Instance, family: DesignFamily, ports: Ports, carried: Sequence[tuple[int, int]]
-) -> list[list[Need]]:
-    """The cables of each level by the length that they need."""
-    rows, racks_each = instance.network.hall, family.hb.racks
+Needs = Sequence[Sequence[Sequence[Need]]]
+"""What each length of each level needs in each stage, from the shortest on; in the stages before
+nothing where none of them stands yet.
+"""
+
+
+def _needs(instance: Instance, line: Line, choices: Choices) -> Needs:
+    """The cables of each level by the length that they need, in each stage of a network."""
+    rows, end = instance.network.hall, line[-1]
+    family, ports, racks_each = end.family, end.with_up(end.uplinks[-1]), end.family.hb.racks
     assert racks_each is not None, "the racks of a domain are known where cables follow the hall"
+    carried = [family.network.carried(ends[0]) for ends in choices]
     rack_of = [
         int(domain * racks_each + max(0.0, racks_each - 1) / 2) for domain in range(family.domains)
     ]
-    below_leaf = _racks_below(family, ports, rack_of)
+    domains_below = _domains_below(family, ports)
+    below_leaf = [[rack_of[domain] for domain in domains] for domains in domains_below]
     places = _places(family, ports, below_leaf, rows)
     domain_at, switch_at = _line(instance, family, ports, carried, places, max(rack_of) + 1)
 
@@ -456,44 +487,91 @@ def _needs(
         length_m = _between_m(rows, one, other)
         return next((m for m in SOLD_M if m >= length_m), 1000 * ceil(length_m / 1000))
 
-    networks = family.planes * family.copies
-    down = [
-        _down_needs(
-            family,
-            ports,
-            carried[0],
-            [
-                Counter(sold(domain_at[rack], switch_at[0, places.leaves[leaf]]) for rack in racks)
-                for leaf, racks in enumerate(below_leaf)
-            ],
-        )
+    networked = [stage for stage in line if stage.family.attachment is not None]
+    # each domain comes with the first of these that has it
+    arrives = [
+        next(n for n, stage in enumerate(networked) if domain < stage.family.domains)
+        for domain in range(family.domains)
     ]
-    if ports.tiers > 1:
-        size = ports.pod_leaves if ports.tiers == 3 else len(below_leaf)
-        up: list[Need] = []
-        for number, pod in enumerate(places.pods):
-            ways = [
-                sold(switch_at[0, leaf], switch_at[1, pod])
-                for leaf in places.leaves[number * size : (number + 1) * size]
-            ]
-            up += _up_needs(ways, ports.up, places.spines, carried[1], networks)
-        down.append(up)
-    if ports.tiers == 3:
-        ways = [sold(switch_at[1, pod], switch_at[2, places.core]) for pod in places.pods]
-        group = places.cores // places.spines
-        down.append(_up_needs(ways, ports.pod_up, group, carried[2], networks * places.spines))
-    return down
+    leaf_arrives = [min(arrives[domain] for domain in domains) for domains in domains_below]
+    down = [
+        sorted(
+            (arrives[domain], -sold(domain_at[rack_of[domain]], switch_at[0, place]))
+            for domain in domains
+        )
+        for domains, place in zip(domains_below, places.leaves, strict=True)
+    ]
+    up = list[list[tuple[int, int]]]()
+    size = ports.pod_leaves if ports.tiers == 3 else len(below_leaf)
+    for number, pod in enumerate(places.pods):
+        of_pod = range(number * size, min((number + 1) * size, len(below_leaf)))
+        up.append(
+            sorted(
+                (leaf_arrives[n], -sold(switch_at[0, places.leaves[n]], switch_at[1, pod]))
+                for n in of_pod
+            )
+        )
+    trunks = sorted(
+        (min(leaf_arrives[n * size : (n + 1) * size]), -sold(switch_at[1, pod], switch_at[2, core]))
+        for n, (pod, core) in enumerate((pod, places.core) for pod in places.pods)
+        if ports.tiers == 3
+    )
+    stages = list[list[list[Need]]]()
+    for number, stage in enumerate(networked):
+        there = stage.with_up(ports.up)
+        found = [_down_needs(family, ports, carried[0], down, number)]
+        networks, leaves = family.planes * family.copies, stage.leaves
+        spines = places.spines
+        if ports.tiers == 2 and there.tiers == 2:
+            spines = spine_count(leaves, there, family.network.at(2).radix)
+        if there.tiers > 1:
+            found.append(
+                [
+                    need
+                    for ways in up
+                    for need in _up_needs(
+                        ways, number, ports.up, (places.spines, spines), carried[1], networks
+                    )
+                ]
+            )
+        if there.tiers > 2:
+            group, radix = places.cores // places.spines, family.network.at(3).radix
+            groups = group, core_count(leaves, there, radix)
+            found.append(
+                _up_needs(
+                    trunks, number, ports.pod_up, groups, carried[2], networks * places.spines
+                )
+            )
+        stages.append(found)
+    lengths = [sorted({need.length_m for need in level}) for level in stages[-1]]
+    counted = iter(stages)
+    return [
+        [
+            [_summed(m, of_stage[level] if level < len(of_stage) else []) for m in of_level]
+            for level, of_level in enumerate(lengths)
+        ]
+        for stage in line
+        for of_stage in [[] if stage.family.attachment is None else next(counted)]
+    ]
 
 
-def _racks_below(family: DesignFamily, ports: Ports, rack_of: Sequence[int]) -> list[list[int]]:
-    """The racks of all end points of each leaf of one network."""
+def _summed(length_m: int, needs: Iterable[Need]) -> Need:
+    """All that is needed of one length."""
+    of = [need for need in needs if need.length_m == length_m]
+    counts = (sum(column) for column in zip(*((0, 0, 0), *(need[1:] for need in of)), strict=True))
+    return Need(length_m, *counts)
+
+
+def _domains_below(family: DesignFamily, ports: Ports) -> list[list[int]]:
+    """The domains of all end points of each leaf of one network."""
+    domains = range(family.domains)
     if ports.tiers == 1:
-        return [[rack for rack in rack_of for _ in range(family.rails // family.planes)]]
+        return [[domain for domain in domains for _ in range(family.rails // family.planes)]]
     order = numbering_of(family, ports.down)
     below: list[list[int]] = [[] for _ in range(order.leaves)]
-    for domain, rack in enumerate(rack_of):
+    for domain in domains:
         for rail in range(order.rails):
-            below[order.leaf(domain, rail)].append(rack)
+            below[order.leaf(domain, rail)].append(domain)
     return below
 
 
@@ -618,10 +696,20 @@ def _between_m(rows: NetworkHallRows, one: int, other: int) -> float:
     return 2 * rows.rise_m + along * rows.rack_pitch_m + across * rows.row_pitch_m
 
 
+Way = tuple[int, int]
+"""In which stage a cable or a switch comes, and the length of the way, below zero."""
+
+
 def _down_needs(
-    family: DesignFamily, ports: Ports, carried: tuple[int, int], ways: Sequence[Counter[int]]
+    family: DesignFamily,
+    ports: Ports,
+    carried: tuple[int, int],
+    ways: Sequence[Sequence[Way]],
+    stage: int,
 ) -> list[Need]:
-    """The cables of NICs: modules of a leaf are filled from the longest cable on."""
+    """The cables of NICs in a stage: modules of a leaf are filled stage by stage, from the longest
+    cable on.
+    """
     n_below, n_above = carried
     switches = [(family.planes * family.copies, 1)]
     if ports.tiers == 1:
@@ -633,34 +721,46 @@ def _down_needs(
     links, modules = Counter[int](), Counter[int]()
     for times, planes in switches:
         for way in ways:
-            cables = sorted([*way.elements()] * planes, reverse=True)
+            cables = [one for one in way for _ in range(planes)]
             for start in range(0, len(cables), n_above):
-                links[cables[start]] += times * len(cables[start : start + n_above])
-                modules[cables[start]] += times
+                module = cables[start : start + n_above]
+                longest_m = -min(way_m for _, way_m in module)
+                standing = sum(comes <= stage for comes, _ in module)
+                if standing and times:
+                    links[longest_m] += times * standing
+                    modules[longest_m] += times
     return [Need(m, links[m], links[m] // n_below, modules[m]) for m in links]
 
 
 def _up_needs(
-    ways_m: Sequence[int], links: int, above: int, carried: tuple[int, int], times: int
+    ways: Sequence[Way],
+    stage: int,
+    links: int,
+    above: tuple[int, int],
+    carried: tuple[int, int],
+    times: int,
 ) -> list[Need]:
-    """The cables of switches to the same ones above, dealt in turn: as many switches have the kind
-    of the longest of them as fill whole modules above.
+    """The cables of switches to the same ones above, so many in the end and in a stage, dealt in
+    turn: as many switches have the kind of the longest of them as fill whole modules above.
     """
     n_below, n_above = carried
+    in_end, there = above
     together = next(
         (
             n
             for n in range(1, n_above + 1)
-            if links % above == 0 and n * links // above % n_above == 0
+            if links % in_end == 0 and n * links // in_end % n_above == 0
         ),
-        1 if n_above == 1 else len(ways_m),
+        1 if n_above == 1 else len(ways),
     )
-    sorted_m = sorted(ways_m, reverse=True)
-    counts = Counter(sorted_m[number // together * together] for number in range(len(sorted_m)))
+    counts = Counter[int]()
+    for start in range(0, len(ways), together):
+        alike = ways[start : start + together]
+        counts[-min(way_m for _, way_m in alike)] += sum(comes <= stage for comes, _ in alike)
     needs = []
-    for length_m, number in counts.items():
-        quotient, rest = divmod(number * links, above)
-        modules = (above - rest) * ceil_ratio(quotient, n_above) + rest * ceil_ratio(
+    for length_m, number in (+counts).items():
+        quotient, rest = divmod(number * links, there)
+        modules = (there - rest) * ceil_ratio(quotient, n_above) + rest * ceil_ratio(
             quotient + 1, n_above
         )
         needs.append(

@@ -26,12 +26,12 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.design_checks import check_ports, held_in_cages
 from coopt.verifier.parts.halls import (
-    Laid,
     check_cables,
     check_one_kind,
     laid_cables,
     laid_stage,
     named_cables,
+    stages_before,
 )
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
@@ -39,7 +39,7 @@ from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.stages import GrowthStage, last_stage
+from coopt.verifier.parts.stages import GrowthStage, Laid, last_stage
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
@@ -66,13 +66,18 @@ class CountedPart(NamedTuple):
     levels: tuple[SwitchLevel, ...]
     optics: tuple[OpticPair, ...]
     runs: list[ClaimedRun]
-    laid: Laid | None = None
+    laid: Mapping[int, Laid] | None = None
 
     def stage(self, uplinks: Sequence[int], core_end: Optic | None) -> GrowthStage:
         """The part as the end of its growth, with its cables."""
         ports = self.ports._replace(up=0)
-        stage = last_stage(self.family, ports, uplinks, self.optics, core_end)
-        return laid_stage(stage, self.ports.up, self.laid) if self.laid else stage
+        return self.with_cables(last_stage(self.family, ports, uplinks, self.optics, core_end))
+
+    def with_cables(self, stage: GrowthStage) -> GrowthStage:
+        """The part in a stage of its growth, with its cables there."""
+        if self.laid is None:
+            return stage
+        return laid_stage(stage, self.ports.up, self.laid[stage.family.gpus])
 
 
 def check_part(
@@ -82,8 +87,14 @@ def check_part(
     design: Design,
     workloads: Iterable[tuple[Workload, WorkloadPlan]],
     kind: ObjectiveKind,
+    earlier: Sequence[int] = (),
 ) -> CountedPart:
     """Check mappings, ports and the graph of a design whose domains are sound.
+
+    Parameters
+    ----------
+    earlier
+        GPUs that it had in earlier phases, rising.
 
     Raises
     ------
@@ -109,14 +120,17 @@ def check_part(
             ]
             for level, claimed in enumerate(optics, start=1)
         ]
-        laid = (
-            named_cables(question, caged_family, ports, ends, design.fabric)
-            if question.several_networks or question.existing
-            else laid_cables(question, kind, caged_family, ports, ends)
-        )
-        check_cables(ledger, design.fabric, laid)
-        if laid is None:
+        end = last_stage(caged_family, ports, (ports.up,), optics)
+        line = [*stages_before(question, end, earlier), end]
+        if question.several_networks or question.existing:
+            laid_in = named_cables(question, line, ends, design.fabric)
+        else:
+            cheapest = laid_cables(question, kind, caged_family, ports, ends)
+            laid_in = None if cheapest is None else (cheapest,)
+        check_cables(ledger, design.fabric, None if laid_in is None else laid_in[-1])
+        if laid_in is None:
             raise UnsoundError
+        laid = {one.family.gpus: of for one, of in zip(line, laid_in, strict=True)}
     else:
         check_one_kind(ledger, design.fabric)
     return CountedPart(caged_family, ports, levels, optics, runs, laid)

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
-from coopt.plan.parts import Design, Fabric, HbDomainChoice, NicChoice, SwitchChoice, Tier
+from coopt.plan.parts import (
+    Design,
+    Fabric,
+    HbDomainChoice,
+    NicChoice,
+    SwitchChoice,
+    Tier,
+    TierCables,
+)
 from coopt.verifier.checks.verdict import agree
 from coopt.verifier.parts.bills import (
     SwitchLevel,
@@ -23,6 +32,7 @@ from coopt.verifier.parts.bills import (
     levels_of_pod,
     levels_of_switch,
 )
+from coopt.verifier.parts.fibres import Bought
 from coopt.verifier.parts.layouts import (
     NO_NETWORK,
     Chain,
@@ -43,14 +53,29 @@ from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.wiring import WiredGraph, wire
 
 
+class LaidCables(NamedTuple):
+    """The cables of a level that have the same ends, with their modules at either end."""
+
+    ends: OpticPair
+    longest_m: int
+    links: int
+    below: int
+    above: int
+    fibre: tuple[Bought, ...] = ()
+
+
+Laid = tuple[tuple[LaidCables, ...], ...]
+"""The kinds of cables of each level, from the shortest on."""
+
+
 class GrowthStage(NamedTuple):
     """A network in one phase, its uplinks open.
 
     `ports.tiers` counts the tiers that stand; a single pod has its `pod_down` and no cores. Where
-    cables are chosen by their lengths, `cabled` and `optics` have each kind of them as a level.
-    `chassis` are the switches of a single tier. From each leaf start `to_core` links into a core
-    that islands share, with modules `core_end` at their lower ends; those of the core where that is
-    None.
+    cables are chosen by their lengths, `laid` has each kind of them with `laid_up` uplinks, and
+    `optics` each kind as a level, the first one of each tier before all others. `chassis` are the
+    switches of a single tier. From each leaf start `to_core` links into a core that islands share,
+    with modules `core_end` at their lower ends; those of the core where that is None.
     """
 
     family: DesignFamily
@@ -60,7 +85,8 @@ class GrowthStage(NamedTuple):
     chassis: int = 0
     to_core: int = 0
     core_end: Optic | None = None
-    cabled: tuple[SwitchLevel, ...] = ()
+    laid: Laid = ()
+    laid_up: int = 0
 
     def with_up(self, uplinks: int) -> Ports:
         """The ports of the stage when every leaf has that many uplinks."""
@@ -68,8 +94,9 @@ class GrowthStage(NamedTuple):
 
     @property
     def by_tier(self) -> GrowthStage:
-        """The same with its levels by tiers, whatever kinds of cables these have."""
-        return self._replace(cabled=())
+        """The same with its levels by tiers, of the longest cables of each."""
+        longest = tuple(of[-1].ends for of in self.laid)
+        return self._replace(laid=(), optics=longest or self.optics)
 
     @property
     def leaves(self) -> int:
@@ -97,14 +124,34 @@ class GrowthStage(NamedTuple):
 
     def levels(self, uplinks: int) -> tuple[SwitchLevel, ...]:
         """Switches and links that stand, level by level."""
-        if self.cabled:
-            return self.cabled
+        if self.laid:
+            counts = self.by_tier.levels(uplinks)
+            tiers = [self.kinds(tier, uplinks) for tier in range(len(self.laid))]
+            rows = [(level.switches, of[0]) for level, of in zip(counts, tiers, strict=True)]
+            rows += [(0, kind) for of in tiers for kind in of[1:]]
+            # as if each module were in a device of its own, with a single link
+            return tuple(
+                SwitchLevel(switches, one.links, ((one.below, 1),), ((one.above, 1),), one.fibre)
+                for switches, one in rows
+            )
         ports = self.with_up(uplinks)
         if ports.tiers == 1:
             return levels_of_switch(
                 self.family, self.chassis, ports.shared or planes_on_switch(self.family)
             )
         return levels_of_pod(self.family, ports) if self.one_pod else levels(self.family, ports)
+
+    def kinds(self, tier: int, uplinks: int) -> list[LaidCables]:
+        """The kinds of cables of a tier (from 0): above the leaves in proportion to uplinks."""
+        share = Fraction(uplinks, self.laid_up) if tier else Fraction(1)
+        return [
+            one._replace(
+                links=int(one.links * share),
+                below=int(one.below * share),
+                above=int(one.above * share),
+            )
+            for one in self.laid[tier]
+        ]
 
     def reach(self, uplinks: int) -> Reach:
         """What the network means for bandwidth."""
@@ -338,7 +385,8 @@ def same_design(claim: Design, design: Design) -> bool:
 
 
 def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
-    attachment, levels = stage.family.network, stage.levels(uplinks)
+    attachment, plain = stage.family.network, stage.by_tier
+    levels = plain.levels(uplinks)
     mixed = len({attachment.at(tier).name for tier in range(1, stage.ports.tiers + 1)}) > 1
     return Fabric(
         kind=attachment.kind,
@@ -356,7 +404,7 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
         switch_count=sum(level.switches for level in levels),
         transceiver_count=sum(
             sum(level.modules(per_module))
-            for level, per_module in zip(levels, stage.per_module, strict=True)
+            for level, per_module in zip(levels, plain.per_module, strict=True)
         ),
         pod_bundle=stage.ports.pod_each if stage.ports.tiers == 3 else 1,
         tier=tuple(
@@ -369,11 +417,27 @@ def _fabric(stage: GrowthStage, uplinks: int) -> Fabric:
                 optic=ends.above.name,
                 optic_below=None if ends.below.name == ends.above.name else ends.below.name,
                 switch=attachment.at(number).name if mixed else None,
+                cables=_several_kinds(stage, number - 1, uplinks),
             )
             for number, (level, ports, ends) in enumerate(
-                zip(levels, _ports_in_use(stage, uplinks), stage.optics, strict=True), start=1
+                zip(levels, _ports_in_use(stage, uplinks), plain.optics, strict=True), start=1
             )
         ),
+    )
+
+
+def _several_kinds(stage: GrowthStage, tier: int, uplinks: int) -> tuple[TierCables, ...]:
+    """The cables of a tier (from 0) that has several kinds of them."""
+    kinds = stage.kinds(tier, uplinks) if stage.laid else []
+    return tuple(
+        TierCables(
+            optic=kind.ends.above.name,
+            optic_below=None if len({*kind.ends}) == 1 else kind.ends.below.name,
+            longest_m=kind.longest_m,
+            links=kind.links,
+        )
+        for kind in kinds
+        if len(kinds) > 1
     )
 
 
