@@ -43,6 +43,7 @@ from coopt.perf.mapping import Floats, Ints
 from coopt.perf.traffic import OVERLAP_COST
 
 FEW = 64  # rows evaluated first, to find out which others may be faster
+COVERED = 1.5  # times a bound: mappings listed at longer ones are listed anew for it
 FEW_MAPPINGS = 16  # of which all placements are
 
 
@@ -418,6 +419,25 @@ class DelayTolerance:
             self,
             undelayed=replace(self.undelayed, workload=workload),
             delayed=replace(self.delayed, workload=workload),
+        )
+
+    def covers(self, workload: Workload) -> bool:
+        """Whether mappings of a workload with another bound are worth selecting from these."""
+        listed_s = self.undelayed.workload.bound_s
+        return workload.bound_s <= listed_s <= workload.bound_s * COVERED
+
+    def within(self, workload: Workload, best_case: Context) -> DelayTolerance:
+        """Return those that meet a bound that is no longer, on the best network.
+
+        What another mapping dominates up to the longest delay of a bound, it dominates up to
+        shorter ones.
+        """
+        hurried = self.of(workload)
+        if workload.bound_s == self.undelayed.workload.bound_s:
+            return hurried
+        meets = np.flatnonzero(hurried.undelayed.time_s(best_case, 1) <= workload.bound_s)
+        return DelayTolerance(
+            undelayed=hurried.undelayed.take(meets), delayed=hurried.delayed.take(meets)
         )
 
     def longest_s(self, context: Context, uplinks: Ints) -> Floats:

@@ -89,6 +89,7 @@ class ListedIslands:
     def __init__(self, *, prices_vary: bool = False) -> None:
         self._prices_vary = prices_vary
         self._found: dict[Hashable, dict[Hashable, Any]] = {}
+        self._at_bounds: dict[Hashable, dict[Hashable, Any]] = {}
         self._networks: dict[Hashable, Any] = {}
         self._rows: dict[Hashable, dict[Hashable, _KnownSite]] = {}
         self._fastest: dict[Hashable, FastestTimes] = {}
@@ -116,6 +117,12 @@ class ListedIslands:
     def of_listed(self, key: Hashable) -> dict[Hashable, Any]:
         """Return what was listed of a question, or of what its key names; callers add to it."""
         return self._recall(self._found, key, dict)
+
+    def at_bounds(self, key: Hashable) -> dict[Hashable, Any]:
+        """Return what was listed at other bounds of what its key names without them; callers add to
+        it.
+        """
+        return self._recall(self._at_bounds, key, dict)
 
     def networks(self, instance: Instance, of: Hashable, listing: Callable[[], Answer]) -> Answer:
         """Return the networks that a question lists, whatever bounds its workloads have, computing

@@ -233,7 +233,9 @@ def offers(
     gpu, rates = local.cluster.gpu.unpriced, tuple(hb.rates for hb in local.network.hb_domains)
     uplinks_of = tuple((context, uplinks.tobytes()) for context, uplinks in table.uplinks.items())
     found = (listed or ListedIslands()).of_listed((local.workload, gpu, rates, uplinks_of))
-    known = recalled(found, "places", lambda: _places(local, contexts_of, check))
+    unbound = tuple(map(without_bound, local.workload)), gpu, rates
+    tolerances: dict[Hashable, Tolerated] = (listed or ListedIslands()).at_bounds(unbound)
+    known = recalled(found, "places", lambda: _places(local, contexts_of, tolerances, check))
     places = {site: place.unloaded for site, place in known.items()}
     waits: dict[Context, dict[int, tuple[float, ...]]] = recalled(found, "waits", dict)
     runs: dict[Hashable, WorkloadPlan] = recalled(found, "runs", dict)
@@ -299,24 +301,35 @@ def offers(
     return Offers(options=tuple(current), mappings=mappings, gated=gated)
 
 
+Tolerated = tuple[DelayTolerance, Counter[str]]
+"""Delays that mappings tolerate, and how many others there are by what dropped them."""
+
+
 def _places(
-    local: Instance, contexts: Mapping[DomainSet, Collection[Context]], check: Callable[[], None]
+    local: Instance,
+    contexts: Mapping[DomainSet, Collection[Context]],
+    known: dict[Hashable, Tolerated],
+    check: Callable[[], None],
 ) -> dict[DomainSet, _SitePlace]:
-    """What each kind of HB domain offers to the workloads."""
+    """What each kind of HB domain offers to the workloads; `known` is what was listed at other
+    bounds.
+    """
     gpu = local.cluster.gpu
     domains = {domain.name: domain for domain in local.network.hb_domains}
-    sources = {
-        gpus: [feasible_mappings(workload, gpu, gpus) for workload in local.workload]
-        for gpus in {site.gpus for site in contexts}
-    }
+
+    def tolerated(w: int, site: DomainSet, ideal_context: Context) -> Tolerated:
+        workload, key = local.workload[w], (w, site, ideal_context)
+        if key not in known or not known[key][0].covers(workload):
+            source = feasible_mappings(workload, gpu, site.gpus)
+            known[key] = delay_tolerance(source, gpu, domains[site.hb], site, ideal_context)
+        tolerance, gated = known[key]
+        return tolerance.within(workload, ideal_context), gated
+
     places = {}
     for site, site_contexts in contexts.items():
         check()
         ideal_context = full_bandwidth(list(site_contexts))
-        rows = [
-            delay_tolerance(source, gpu, domains[site.hb], site, ideal_context)
-            for source in sources[site.gpus]
-        ]
+        rows = [tolerated(w, site, ideal_context) for w in range(len(local.workload))]
         patience = tuple(workload_waits for workload_waits, _ in rows)
         gated = sum((drops for _, drops in rows), Counter[str]())
         roof_s = tuple(
