@@ -759,12 +759,12 @@ class Workload(Table):
 
     def end(self, time_s: float) -> str:
         """Day by which training ends at this time an iteration: `4 March 2027`; empty without a
-        start, or where it lies a century ahead.
+        start, or where it lies a century ahead or is no date.
         """
-        days = self.days(time_s)
-        if self.start is None or not days < LATEST_DAYS:
+        days = self.days(time_s) - EQUAL
+        if self.start is None or not days <= min(LATEST_DAYS, (date.max - self.start).days):
             return ""
-        last = self.start + timedelta(days=math.ceil(days - EQUAL))
+        last = self.start + timedelta(days=math.ceil(days))
         return f"{last.day} {last:%B %Y}"
 
     def duration(self, time_s: float) -> str:

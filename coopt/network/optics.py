@@ -84,7 +84,7 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
         )
         for optic in optics
     }
-    values |= {
+    of_fibre = {  # whose names may be those of optics
         name: (
             *(weigh(instance.objective, usd, 0.0, kind) for kind in kinds),
             *(0.0 for _ in names),
@@ -92,7 +92,7 @@ def values_of(instance: Instance, measures: tuple[ObjectiveKind, ...] | None = N
         for one in instance.network.fibre
         for name, usd in one.sold
     }
-    return lambda part: values[part.name]
+    return lambda part: (of_fibre if isinstance(part, FibreUnits) else values)[part.name]
 
 
 def _by_quantity(instance: Instance) -> set[str]:

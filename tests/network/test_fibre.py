@@ -158,6 +158,26 @@ def test_what_stands_has_its_fibre_and_what_is_new_buys_its_own(gpus) -> None:
     assert cables == (0 if gpus == 16 else sum(tier.links for tier in plan.design.fabric.tier))
 
 
+def test_fibre_may_have_the_name_of_an_optic() -> None:
+    """Two modules of A with a cable cost more than two of B with theirs."""
+    job = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": 16}
+    module = {"gbit_s": 400, "reach_m": 500, "w": 5}
+    cables = {"pairs": 1, "usd": 10}
+    instance = ask(
+        cluster__gpus=16,
+        workload=[{"name": "w", **job}],
+        network__hb_domains="hgx-h100-8",
+        network__optics=[
+            {**module, "name": "A", "usd": 900, "fibre": "a"},
+            {**module, "name": "B", "usd": 700, "fibre": "b"},
+        ],
+        network__fibre=[{**cables, "name": "A", "carries": "a"}, {**cables, "name": "other", "carries": "b"}],
+        network__link_ends="any",
+        sharing={"mode": "partition"},
+    )
+    assert {item.name for item in accepted(instance).cost.items if item.kind in ("optics", "fibre")} == {"B", "other"}
+
+
 def test_fibre_of_a_design_needs_a_hall(tmp_path) -> None:
     file = tmp_path / "design.toml"
     file.write_text(f'{DESIGN}domains = 2\nfabric = "clos"\nfibre = "os2-mtp-8"\ntiers = [{{ ports = 8 }}]\n', "utf-8")

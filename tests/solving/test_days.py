@@ -58,6 +58,8 @@ def test_a_day_by_which_training_ends_is_a_bound_in_days():
     (workload,) = asked.workload
     assert workload.train_days == 66.0
     assert workload.end(workload.required_s) == "1 April 2027"
+    last = Instance.model_validate(dated(date(9999, 12, 1), date(9999, 12, 31))).workload[0]
+    assert (last.end(last.required_s), last.end(2 * last.required_s)) == ("31 December 9999", "")
     assert Instance.model_validate(asked.model_dump(mode="json", by_alias=True)) == asked
     assert value_of(solve(asked)) == value_of(solve(days(66.0, availability=None)))
 
