@@ -6,6 +6,7 @@ the formats.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
@@ -432,4 +433,4 @@ def new(file: str) -> None:
         if not Path(file).exists():  # what a file names is there before it
             write_text(schema, schema_json("instance") + "\n")
         write_new_text(file, f"#:schema ./{schema.name}\n{text}")
-    note(f"instance written to {file}; next: coopt solve {file}")
+    note(f"instance written to {file}; next: {shlex.join(['coopt', 'solve', file])}")

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import tomllib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -300,12 +301,13 @@ def read_toml(file: Path, remedy: str | None = None) -> dict[str, Any]:
     """Read a TOML file; InstanceError states why it cannot be read, and what to do if it does not
     exist.
     """
-    text = read_text(
-        file,
-        "a TOML text file",
-        remedy or f"an instance (`coopt new {file.name}` writes a commented one)",
-    )
-    return toml_of(text, file.name)
+    if remedy is None:
+        remedy = (
+            f"an instance (`{shlex.join(['coopt', 'new', str(file)])}` writes a commented one)"
+            if os.path.isdir(file.parent)
+            else f"an instance in an existing folder ({file.parent} is none)"
+        )
+    return toml_of(read_text(file, "a TOML text file", remedy), file.name)
 
 
 def toml_of(text: str, where: str) -> dict[str, Any]:

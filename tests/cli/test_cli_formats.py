@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
+import shlex
 import signal
 import tomllib
 
@@ -90,6 +92,16 @@ def test_new_leaves_a_file_in_the_place_of_the_schema_as_it_is(coopt, tmp_path, 
     assert schema.read_text("utf-8") == content
     assert "#:schema" not in file.read_text("utf-8")
     assert load(file).name == "my-cluster"
+
+
+def test_a_missing_instance_can_be_written_where_it_was_sought(coopt, tmp_path):
+    file = tmp_path / "my plans" / "mine.toml"
+    assert f"({file.parent} is none)" in coopt("solve", file).stderr
+    file.parent.mkdir()
+    hint = re.search("`coopt (.*)`", coopt("solve", file).stderr)[1]
+    done = coopt(*shlex.split(hint))
+    assert (done.exit_code, file.exists()) == (0, True)
+    assert shlex.split(done.stderr)[-3:] == ["coopt", "solve", str(file)]
 
 
 def test_new_overwrites_nothing(coopt, tmp_path):
