@@ -172,6 +172,13 @@ def test_what_is_no_file_of_text_is_refused_by_its_name(coopt, tmp_path, given):
     assert given != "device" or "is a device" in done.stderr
 
 
+def test_what_a_missing_bound_needs_is_not_what_was_given(coopt, written):
+    file = written((BOUND, ""))
+    done = coopt("solve", file, "--objective", "time")
+    assert (done.exit_code, "--set" in done.stderr) == (1, True)
+    assert coopt("solve", file, "--set", "objective.minimize=time").exit_code == 0
+
+
 @pytest.mark.parametrize("words", [["solve"], ["evaluate"], ["verify", "x.toml"], ["new"], ["validate"]])
 def test_a_name_too_long_for_a_file_is_refused(coopt, written, words):
     command, *before = words

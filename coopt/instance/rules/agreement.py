@@ -324,7 +324,11 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
         and instance.limits.train_days_total is None  # which says what it needs itself
     )
     alone = len(instance.workload) == 1 and not instance.several_networks
-    fastest = ", or objective.minimize = 'time' for the fastest plan within [limits]" * alone
+    # a run's own objective comes after this, and a plan of it could not be verified
+    fastest = (
+        ", or objective.minimize = 'time' (by --set where the file has another) for the fastest"
+        " plan within [limits]"
+    ) * alone
     return broken(
         *(
             (
