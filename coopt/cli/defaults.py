@@ -39,24 +39,26 @@ def defaults_of(group: click.Group, ctx: click.Context) -> dict[str, Any]:
 
 
 def _checked(
-    group: click.Group, ctx: click.Context, tables: dict[str, Any], place: str
+    group: click.Group, ctx: click.Context, tables: dict[str, Any], place: str, above: str = ""
 ) -> dict[str, Any]:
-    """Defaults with the names that click gives options; all of them are those of a command."""
+    """Defaults with the names that click gives options; all of them are those of a command. `above`
+    is the table that these tables stand in, with a dot after it.
+    """
     defaults: dict[str, Any] = {}
     for name, table in tables.items():
         command = group.get_command(ctx, name)
         if command is None:
             raise InstanceError(
-                f"{place}: {name}: no such command, needs one of"
+                f"{place}: {above}{name}: no such command, needs one of"
                 f" {', '.join(group.list_commands(ctx))}"
             )
         if not isinstance(table, dict):
             raise InstanceError(
-                f"{place}: {name} = {table!r}: needs a table, [{name}], with one line for each"
-                " option"
+                f"{place}: {above}{name} = {table!r}: needs a table, [{above}{name}], with one line"
+                " for each option"
             )
         if isinstance(command, click.Group):
-            defaults[name] = _checked(command, ctx, table, f"{place}: {name}")
+            defaults[name] = _checked(command, ctx, table, place, f"{above}{name}.")
             continue
         options = {
             option.lstrip("-"): str(parameter.name)
@@ -68,7 +70,7 @@ def _checked(
         for key in table:
             if key not in options:
                 raise InstanceError(
-                    f"{place}: {name}.{key}: this command has no such option, needs one of"
+                    f"{place}: {above}{name}.{key}: this command has no such option, needs one of"
                     f" {', '.join(options)}"
                 )
         defaults[name] = {options[key]: value for key, value in table.items()}

@@ -59,6 +59,8 @@ def test_defaults_come_before_those_of_coopt_and_after_what_is_typed(coopt: Coop
     [
         ("[solve]\ntime-limt = 3", 1, "no such option"),
         ("solve = 3", 1, "solve = 3: needs a table"),
+        ("[suite]\nrun = 3", 1, "[suite.run]"),
+        ("[suite.run]\nworker = 3", 1, "suite.run.worker: "),
         ("[sove]", 1, "sove: no such command"),
         ('[solve]\ntime-limit = "x"', 2, "coopt.toml"),
         ("[", 1, "coopt.toml: not TOML"),
