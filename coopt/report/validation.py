@@ -285,8 +285,12 @@ def _lines(fit: Fit) -> list[str]:
     rows = f"{words.counted(len(fit.rows), 'published row')} of {', '.join(fit.groups)}"
     source = f"{rows} by `coopt calibrate`, mean error {words.percent(fit.fitted.mean_abs_error)}"
     if errors := fit.held_out or fit.leave_one_group_out:
-        unseen = "rows" if fit.held_out else "groups"
-        source += f", {words.percent(errors.mean_abs_error)} on {unseen} that the fit did not use"
+        unseen = (
+            "rows that the fit did not use"
+            if fit.held_out
+            else "groups left out of such a fit in turn"
+        )
+        source += f", {words.percent(errors.mean_abs_error)} on {unseen}"
     if not fit.software:
         return hardware_lines(fit.generation, fit.precision, values, source)
     names = ", ".join(f'"{name}"' for name in values)

@@ -137,10 +137,11 @@ def test_a_fit_prints_values_errors_and_lines_for_the_catalog(coopt, some, tmp_p
 
 
 @pytest.mark.usefixtures("briefly")
-def test_a_fit_as_json_holds_what_is_worth_on_rows_not_used(coopt, some):
+def test_a_fit_as_json_holds_what_is_worth_on_rows_not_used(coopt, some, tmp_path):
     words = ("--generation", "ampere", "--parameters", "gemm", "--rows", "sc21-*", "--rows", "korth-*", "--json")
-    done = coopt("calibrate", some("korth-t5-1", "sc21-t1-1"), *words)
+    done = coopt("calibrate", some("korth-t5-1", "sc21-t1-1"), *words, "-o", tmp_path / "lines.toml")
     assert done.exit_code == 0
+    assert "in turn" in (tmp_path / "lines.toml").read_text("utf-8")
     (fit,) = json.loads(done.stdout)["fits"]
     assert fit["groups"] == ["sc21", "korth"]
     assert [parameter["name"] for parameter in fit["parameters"]] == ["gemm"]

@@ -39,6 +39,7 @@ from coopt.report.page.contents import (
     page_report,
     tied,
 )
+from coopt.report.page.evidence import memory_bar
 from coopt.report.plan import headline, plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -234,6 +235,10 @@ def test_every_term_belongs_to_something_and_those_of_what_is_not_shown_are_left
     )
     assert "HB domain" in few
     assert more - few >= {"Rail", "Plane"}
+
+
+def test_a_margin_is_no_memory_that_is_held_or_free(solved):
+    assert " usable GiB" in memory_bar(solved[1].runs[0]).says
 
 
 def test_a_date_can_be_fixed_and_a_wrong_one_is_refused():

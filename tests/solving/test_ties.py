@@ -54,7 +54,11 @@ def test_the_nearest_is_taken_where_it_costs_nothing(
     instance = tied(**changes)
     plan = solve(instance)
     assert picked(plan) == (taken, listed)
-    assert not verify(instance, plan).failures
+    verdict = verify(instance, plan)
+    assert not verdict.failures
+    told = [check.recomputed for check in verdict.checks if check.name == "ties" and check.subject]
+    assert [text for text in told if "no other" not in str(text)] == []
+    assert bool(told) == instance.tells_ties
     assert ("as fast as" in rendered(plan_screen(instance, plan))) == bool(listed)
     fastest = solve(tied(**changes | {"margin": instance.kept_margin.model_dump() | {"ties": "fastest"}}))
     assert (plan.objective, plan.design, plan.cost) == (fastest.objective, fastest.design, fastest.cost)

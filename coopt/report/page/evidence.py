@@ -108,11 +108,11 @@ def time_bar(workload: WorkloadPlan) -> Bar:
 
 
 def memory_bar(workload: WorkloadPlan) -> Bar:
-    """What the fullest GPU holds of what it has."""
+    """What the fullest GPU holds of what it may hold."""
     held_gib, limit_gib = workload.memory_gib, workload.memory_limit_gib
     free = f"{limit_gib - held_gib:.1f} GiB ({words.percent(1.0 - held_gib / limit_gib)}) are free"
     return Bar(
-        f"The fullest GPU holds {held_gib:.1f} of {limit_gib:.1f} GiB; {free}.",
+        f"The fullest GPU holds {held_gib:.1f} of {limit_gib:.1f} usable GiB; {free}.",
         (Segment("in use", COLOURS["compute"], 0.0, 100.0 * held_gib / limit_gib),),
     )
 

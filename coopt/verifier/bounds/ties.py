@@ -42,7 +42,7 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
                 "ties",
                 not fault,
                 text,
-                fault or "no tied mapping is nearer to published runs",
+                fault or "no other tied mapping is nearer to published runs",
                 f"{fault}.",
             )
     ledger.turn_to()
