@@ -158,6 +158,19 @@ def test_what_stands_has_its_fibre_and_what_is_new_buys_its_own(gpus) -> None:
     assert cables == (0 if gpus == 16 else sum(tier.links for tier in plan.design.fabric.tier))
 
 
+def test_regret_of_fibre_is_certified() -> None:
+    """Fibre is as dear as optics turn out, in exact fractions too."""
+    instance = ask(
+        cluster__gpus=16,
+        workload__0__max_iteration_time_s=100.0,
+        network__hb_domains="hgx-h100-8",
+        network__fabrics="rail-only",
+        robust={"prices": {"optics": [0.5, 2.0]}, "aim": "regret"},
+        **{f"network__{key}": value for key, value in FIBRED.items() if key != "link_reach_m"},
+    )
+    assert coopt.certify(instance, accepted(instance)).ok
+
+
 def test_fibre_may_have_the_name_of_an_optic() -> None:
     """Two modules of A with a cable cost more than two of B with theirs."""
     job = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": 16}

@@ -310,8 +310,10 @@ def exact_worth(
     """
     lines, terms = tuple(lines), instance.objective
     factor = {name: decimal(value) for name, value in (factors or {}).items()}
-    # idle GPUs stand among HB domains on the bill, and their prices turn out as those of GPUs
-    kinds = ["gpu" if line.idle else line.kind for line in lines]
+    # idle GPUs stand among HB domains on the bill, and their prices turn out as those of GPUs;
+    # those of fibre turn out as those of optics
+    turns_out = {"fibre": "optics"}
+    kinds = ["gpu" if line.idle else turns_out.get(line.kind, line.kind) for line in lines]
     prices = (
         decimal(line.unit_usd) * factor.get(name, Fraction(1))
         for name, line in zip(kinds, lines, strict=True)
