@@ -199,15 +199,21 @@ def test_too_few_gpus_are_named() -> None:
     assert any(f"at least {least} " in sentence for sentence in plan.explanation), plan.explanation
 
 
-def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do() -> None:
-    fast = teams().workload[0].model_copy(update={"max_iteration_time_s": 0.001})
-    plan = coopt.solve(teams().model_copy(update={"workload": (fast,)}))
-    assert plan.status == "infeasible"
-    (sentence,) = plan.explanation
+@pytest.mark.parametrize("margin", ["none", {"time": 0.2}])
+@pytest.mark.parametrize("key", ["max_iteration_time_s", "train_days"])
+def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do(margin: Any, key: str) -> None:
+    def answered(bound: float) -> Plan:
+        table = teams().model_dump(mode="json", by_alias=True) | {"margin": margin}
+        tokens = {"train_tokens": 1e9} if key == "train_days" else {}
+        table["workload"] = [table["workload"][0] | {"max_iteration_time_s": None, key: bound} | tokens]
+        return coopt.solve(Instance.model_validate(table))
+
+    (sentence,) = answered(1e-3).explanation
     assert "workload 'large': " in sentence
-    bound = float(sentence.split("bound of ")[1].split(" s ")[0])
-    slow = fast.model_copy(update={"max_iteration_time_s": bound})
-    assert coopt.solve(teams().model_copy(update={"workload": (slow,)})).parts
+    bound, unit = sentence.split("bound of ")[1].split()[:2]
+    assert unit == ("days" if key == "train_days" else "s")
+    assert answered(float(bound)).parts
+    assert not answered(0.99 * float(bound)).parts
 
 
 RUN = {"model": SHAPE, "global_batch": 72, "max_iteration_time_s": 9.0, "mapping": {"zero": 0, "micro_batch": [1]}}

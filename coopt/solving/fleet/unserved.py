@@ -249,16 +249,20 @@ def _too_short(run: Run, slot: Slot) -> str:
 
 
 def _longer(instance: Instance, slot: Slot, factor: float) -> str:
-    """A bound that is so many times as long, in seconds and the workload's own unit where it is
-    one.
+    """A bound that is so many times as long, margin included: in days where it is one of days, else
+    in seconds, and in the workload's own unit where that is another one.
     """
     workloads = [one for one in instance.workload if one.name in slot.workloads]
     if instance.phase or len(workloads) > 1:
         return f" {rounded_up(factor)} times as long"
     (workload,) = workloads
-    bound_s = workload.bound_s * factor
+    bound_s, change = workload.required_s * factor, change_text(factor - 1)
+    if workload.train_days is not None:
+        end = workload.end(bound_s)
+        days = rounded_up(workload.train_days * factor)
+        return f" of {days} days ({change}){f', by {end}' if end else ''}"
     own = "" if workload.max_iteration_time_s else f", that is {workload.in_own_units(bound_s)}"
-    return f" of {rounded_up(bound_s)} s ({change_text(factor - 1)}){own}"
+    return f" of {rounded_up(bound_s)} s ({change}){own}"
 
 
 def _serves(run: Run, slot: Slot, longest: float) -> Callable[[float], bool]:
