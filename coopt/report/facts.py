@@ -271,13 +271,15 @@ def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
     told, or that make no progress. Of many workloads the slowest are named, the others counted.
     """
     days: dict[str, float] = {}
-    for run, workload in whole_batches(instance, pairs):
+    runs = whole_batches(instance, pairs)
+    several = len({run.name for run, _ in runs}) > 1
+    for run, workload in runs:
         elapsed_s = run.elapsed_s(run.uptime.goodput if run.uptime else 1.0)
         pace = workload.days_for(PACE_TOKENS, elapsed_s)
         if workload.train_tokens is None and math.isfinite(pace):
             days[run.name] = max(days.get(run.name, 0.0), pace)
     shown = [
-        f"{words.in_days(pace)}{f' ({name})' if len(days) > 1 else ''}"
+        f"{words.in_days(pace)}{f' ({name})' if several else ''}"
         for name, pace in sorted(days.items(), key=lambda item: -item[1])[:MOST_PACES]
     ]
     if len(days) > MOST_PACES:
@@ -719,13 +721,14 @@ def run_facts(
     sites train together, where the workload is a part of it.
     """
     fact, memory = partial(PlanFact, "run", name), run.memory_gib / run.memory_limit_gib
-    trained, uptime = trained_text(run, workload), run.uptime
+    together, uptime = whole or workload, run.uptime
+    trained = trained_text(run, together)
     took = words.allowed(run.iteration_time_s, run.bound_s, workload.time_margin)
     took += f" ({trained})" if trained else ""
     dated = []
-    if workload.calendar:
+    if together.calendar:
         took = words.seconds(run.iteration_time_s)
-        dated = [fact("Training", workload.days(run.promised_s), "days", trained)]
+        dated = [fact("Training", together.days(run.promised_s), "days", trained)]
     iteration = f"{took}, {words.model_utilisation(run)}"
     held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
@@ -749,7 +752,7 @@ def run_facts(
         *(fact("Experts", text) for text in balance_texts(workload, run.mapping.ep)),
         *dated,
         fact("Iteration", run.iteration_time_s, "s", iteration),
-        fact("Required", workload.required_s, "s", words.required_bound(whole or workload)),
+        fact("Required", workload.required_s, "s", words.required_bound(together)),
         *goodput,
         fact("Throughput", run.tokens_per_s, "tokens/s", rate),
         fact("Memory", run.memory_gib, "GiB", f"{held} ({words.percent(memory)})"),

@@ -590,7 +590,8 @@ def _short_bill(
     if plan.couplings.growth:
         return [spending_table(plan, cost)]
     # A screen has room for a few lines only; `coopt bom` has them all.
-    lines = [*servers_apart(cost.items, instance)]
+    apart = [*servers_apart(cost.items, instance)]
+    lines = apart if len(apart) <= MOST_LINES else cost.items
     groups = (
         [[item] for item in lines]
         if len(lines) <= MOST_LINES

@@ -180,6 +180,9 @@ def test_days_at_several_sites_hold_interruptions() -> None:
     for part in plan.parts:
         assert rows[part.name, "days"].shown.endswith(f" of {workload.train_days:.4g}")
     assert all(required_bound(workload) == fact.shown for (_, name), fact in runs.items() if name == "Required")
+    assert ["of at most" in fact.shown for (_, name), fact in runs.items() if name == "Training"] == [True] * len(
+        plan.runs
+    )
     assert f"reaches {workload.in_own_units(slowest_s)}." in text_of(instance, plan)
     assert slowest_s > max(run.iteration_time_s for run in plan.runs)
 
@@ -234,8 +237,14 @@ def test_a_date_stands_in_the_headline_and_how_sure_it_is_in_its_tile() -> None:
     assert sure in known(instance, plan, "rests")["", "Times"].shown
 
 
-def test_the_money_of_servers_has_its_own_line() -> None:
-    """Beside that of the interconnect where both cost, in its place where servers alone do."""
+def test_no_day_is_told_of_iterations_alone() -> None:
+    instance = ask(cluster__start="2027-01-04")
+    assert ", by " not in known(instance, coopt.solve(instance), "rests")["", "Times"].shown
+
+
+def test_the_money_of_servers_has_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside that of the interconnect where both cost, in its place where servers alone do. A screen without room for
+    it has one line of both, with their count."""
     domain = {"name": "box", "size": 8, "gbyte_s": 450, "host_usd_per_gpu": 7000, "host_w_per_gpu": 500, "racks": 0.25}
     include = ["host", "hb", "nic", "switch", "optics"]
     for usd, w, parts in ((300.0, 10.0, {"interconnect": (300.0, 10.0)}), (0.0, 0.0, {})):
@@ -250,6 +259,11 @@ def test_the_money_of_servers_has_its_own_line() -> None:
         assert sum(line.usd for line in lines) == pytest.approx(whole_usd)
         screen = rendered(plan_screen(instance, plan), io.StringIO())
         assert f"{lines[-1].usd:,.0f}" in next(row for row in screen.splitlines() if "box, servers" in row)
+        with monkeypatch.context() as patch:
+            patch.setattr("coopt.report.plan.MOST_LINES", 1)
+            screen = rendered(plan_screen(instance, plan), io.StringIO())
+        (row,) = (row for row in screen.splitlines() if "HB GPU" in row)
+        assert row.split()[:5] == ["box", "HB", "GPU", f"{lines[0].count}", f"{whole_usd:,.0f}"]
 
 
 def test_every_run_has_its_tile(instance: Instance, plan: Plan) -> None:
