@@ -787,8 +787,6 @@ def meeting(
 
 def _in_time(placed_rows: Pool, best_case: Context) -> Pool:
     """Return the rows that meet their bound on the best network."""
-    if math.isinf(placed_rows.workload.bound_s):
-        return placed_rows
     # nothing leaves a leaf of the best case, so that the number of uplinks does not matter
     meets = np.flatnonzero(placed_rows.time_s(best_case, 1) <= placed_rows.workload.bound_s)
     return placed_rows if len(meets) == len(placed_rows) else placed_rows.take(meets)

@@ -412,8 +412,8 @@ class DelayTolerance:
     delayed: Pool
 
     def of(self, workload: Workload) -> DelayTolerance:
-        """Return the same for a workload with an equal bound, without the cached link loads, which
-        take much memory.
+        """Return the same mappings for a workload with another name or bound, without the cached
+        link loads, which take much memory.
         """
         return replace(
             self,
