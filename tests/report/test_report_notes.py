@@ -291,6 +291,9 @@ def test_what_cables_as_long_as_in_the_hall_save_is_told_of_islands() -> None:
     assert best.cost.capex_usd <= plan.cost.capex_usd - costs.saved("capex") < plan.cost.capex_usd
     (note,) = [note for note in remarks(instance, plan) if "hall" in note]
     assert "cost $410 k less (network.cables = 'hall'" in note
+    phases = [{"year": 2026, "gpus": 512, "workloads": ["a"]}, {"year": 2028, "gpus": 1024, "workloads": []}]
+    grown = Instance.model_validate(table | {"workload": asked, "phase": phases})
+    assert not [note for note in remarks(grown, coopt.solve(grown, reasons=False)) if "hall" in note]
 
 
 def test_what_cables_as_long_as_in_the_hall_save_is_told_of_networks_that_grow() -> None:
