@@ -3,6 +3,7 @@
 import math
 import re
 from collections import Counter
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Literal, Self
 
@@ -113,6 +114,16 @@ class Gpu(Entry):
 Cooling = Literal["air", "liquid"]
 
 
+@dataclass(frozen=True)
+class Servers:
+    """Price and power of the servers that those of an HB domain include, for each GPU (USD, W):
+    domains that differ in this alone are equal, since no table says it.
+    """
+
+    usd: float = field(default=0.0, compare=False)
+    w: float = field(default=0.0, compare=False)
+
+
 class HbDomain(Entry):
     """A group of GPUs joined at full bandwidth (NVLink class)."""
 
@@ -164,7 +175,7 @@ class HbDomain(Entry):
     ] = None
 
     _to_nics_gbyte_s: float = PrivateAttr(default=math.inf)
-    _servers: tuple[float, float] = PrivateAttr(default=(0.0, 0.0))
+    _servers: Servers = PrivateAttr(default=Servers())
 
     def with_gpu(self, gpu: Gpu) -> Self:
         """Return the domain with GPUs of a kind, whose link to their host may limit their NICs."""
@@ -190,14 +201,20 @@ class HbDomain(Entry):
         """
         usd, w = self.host_usd_per_gpu or 0.0, self.host_w_per_gpu or 0.0
         figures = {"usd_per_gpu": self.usd_per_gpu + usd, "w_per_gpu": self.w_per_gpu + w}
-        held_usd, held_w = self._servers
+        held_usd, held_w = self.servers
         whole = self.model_copy(update={**figures, "host_usd_per_gpu": 0.0, "host_w_per_gpu": 0.0})
-        return whole.with_private(_servers=(held_usd + usd, held_w + w))
+        return whole.with_servers(held_usd + usd, held_w + w)
+
+    def with_servers(self, usd: float, w: float) -> Self:
+        """Return the domain with servers of that price and power for each GPU (USD, W) as a part of
+        its own.
+        """
+        return self.with_private(_servers=Servers(usd, w))
 
     @property
     def servers(self) -> tuple[float, float]:
         """Price and power of servers for each GPU (USD, W) that those of the domain include."""
-        return self._servers
+        return self._servers.usd, self._servers.w
 
     def study_note(self, gpu: str) -> str:
         """Return a note that the domain is not sold, or not with this GPU; empty if it is."""

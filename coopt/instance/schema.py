@@ -193,11 +193,15 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
             hb = instance.stands.domain_in(instance.network)
             table["existing"][0]["hb_domain"] = None if hb is None else hb.model_dump()
     try:
-        return type(instance).model_validate(table)
+        answered = type(instance).model_validate(table)
     except ValidationError as error:
         raise InstanceError(
             f"with {choice.text}: {sentence}" for sentence in sentences(error, type(instance))
         ) from None
+    # a table does not say which share of a domain is that of its servers
+    servers = {domain.name: domain.servers for domain in network.hb_domains}
+    held = tuple(one.with_servers(*servers[one.name]) for one in answered.network.hb_domains)
+    return answered.having(network={"hb_domains": held})
 
 
 def questions_by_gpu(instance: Q) -> tuple[Q, ...]:

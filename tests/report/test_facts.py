@@ -12,7 +12,7 @@ from rich.text import Text
 
 import coopt
 from coopt.instance.evidence import longer
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, at_choice
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.schema import Plan
 from coopt.plan.store import plan_checks
@@ -264,6 +264,8 @@ def test_the_money_of_servers_has_its_own_line(monkeypatch: pytest.MonkeyPatch) 
             screen = rendered(plan_screen(instance, plan), io.StringIO())
         (row,) = (row for row in screen.splitlines() if "HB GPU" in row)
         assert row.split()[:5] == ["box", "HB", "GPU", f"{lines[0].count}", f"{whole_usd:,.0f}"]
+        answered = at_choice(instance, plan.chosen)  # as of a question that leaves something open
+        assert lines == [line for line in servers_apart(plan.cost.items, answered) if line.kind == "hb"]
 
 
 def test_every_run_has_its_tile(instance: Instance, plan: Plan) -> None:
