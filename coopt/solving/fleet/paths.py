@@ -235,7 +235,7 @@ def _served_on_lines(
                 [one for g in some for one in by_line.get((n, g), ())]
                 for n, some in enumerate(trained[t])
             ]
-    # of networks whose cables lengths choose, a larger one has no more of each in every case
+    # a larger network whose cables lengths choose may have fewer of some
     by_length = instance.network.cables == "hall"
     every = _pays_labour(instance) or instance.availability is not None or by_length
     found.begun = [{t: served[t][n][0] for t in asked if served[t][n]} for n in range(len(lines))]
