@@ -194,8 +194,9 @@ def seen_from(ours: Design, rival: Design) -> str:
     if label(rival) != label(ours):
         return label(rival)
     if rival.fabric.nic != ours.fabric.nic:
-        nic = rival.fabric.nic
-        return f"{label(rival)}, with {nic.per_gpu} x {nic.name} per GPU"
+        nic, own_planes = rival.fabric.nic, ours.fabric.nic.planes
+        planes = f" on {counted(nic.planes, 'plane')}" if nic.planes != own_planes else ""
+        return f"{label(rival)}, with {nic.text}{planes}"
     if without_optics(rival) == without_optics(ours):
         return f"{SAME} with other optics"
     uplinks, own_uplinks = (

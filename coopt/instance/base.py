@@ -145,6 +145,7 @@ Positive = Annotated[float, Field(gt=0, le=1e15), AfterValidator(_not_vanishing)
 NonNegative = Annotated[float, Field(ge=0, le=1e15)]
 Fraction = Annotated[float, Field(gt=0, le=1), AfterValidator(_not_vanishing)]
 Name = Annotated[str, Field(min_length=1, pattern=rf"^[^{UNPRINTED}]+$")]
+DECIMAL = r"^\d{1,40}(\.\d{1,40})?$"
 Price = Annotated[float, Field(ge=0, le=1e9, description="USD")]
 Watts = Annotated[float, Field(ge=0, le=1e9, description="W")]
 Count = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]

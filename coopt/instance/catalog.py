@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from coopt.instance.base import Count, Entry, Fraction, Name, Provenance, Table
+from coopt.instance.base import DECIMAL, Count, Entry, Fraction, Name, Provenance, Table
 from coopt.instance.hardware import Fibre, Gpu, HbDomain, Nic, Optic, Panel, Switch
 from coopt.instance.numerics import REORDERED
 from coopt.instance.texts import InstanceError, alternatives, both, counted, cut, shortened
@@ -500,6 +500,11 @@ def _need(item: Mapping[str, Any]) -> str:
             return f"needs {context['expected']}"
     if kind == "model_type" and context["class_name"] in CATALOGED:
         return "needs a catalog name or a table"
+    if context.get("pattern") == DECIMAL:
+        return (
+            'needs a number from 0 in quotes, such as "12.5", with up to 40 digits on either side'
+            " of its point"
+        )
     need = NEEDS.get(kind)
     is_grouped = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
     if need is None:

@@ -16,6 +16,7 @@ from pydantic import (
     model_serializer,
 )
 
+from coopt.instance.base import DECIMAL
 from coopt.instance.hardware import IDLE, SPARE
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.workload import LONGEST_S
@@ -55,6 +56,12 @@ class NicChoice(Record):
     planes: int = 1
     shared_by: int = 1
     ports_in_plane: int = 1
+
+    @property
+    def text(self) -> str:
+        """The NICs of a GPU, or the GPUs of a NIC, with the product."""
+        ratio_text = f"for {self.shared_by} GPUs" if self.shared_by > 1 else "per GPU"
+        return f"{self.per_gpu} x {self.name} {ratio_text}"
 
 
 class SwitchChoice(Record):
@@ -399,7 +406,7 @@ class WorkloadPlan(Record):
         return self.elapsed_s(self.uptime.promised if self.uptime else 1.0)
 
 
-Amount = Annotated[str, Field(pattern=r"^\d{1,40}(\.\d{1,40})?$")]
+Amount = Annotated[str, Field(pattern=DECIMAL)]
 """A number of 0 or more, as it is written."""
 
 ByPhase = dict[str, tuple[Amount, ...]]

@@ -204,7 +204,7 @@ def _parts(design: Design) -> dict[str, str]:
         return parts
     parts |= {
         "fabric": f"{tiers_of(fabric)}",
-        "nic": words.nics_in_words(fabric.nic),
+        "nic": fabric.nic.text,
         "switch": f"switches {fabric.switch_text}",
     }
     if fabric.tiers > 1:

@@ -204,10 +204,16 @@ def uplinks(design: Design) -> str:
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:
     """Purchase and power as one sum, with what it assumes."""
+    from coopt.network.parts import electricity_of  # loads numpy
+
     terms = instance.objective
-    rates = f" at ${terms.usd_per_kwh:g} per kWh and a PUE of {terms.pue:g}"
-    if instance.site:
-        rates = ", each site at its own price of electricity and PUE"
+    paid = {
+        (at.usd_per_kwh, at.pue)
+        for at in (electricity_of(terms, site) for site in instance.site or (None,))
+    }
+    rates = ", each site at its own price of electricity and PUE"
+    if len(paid) == 1:
+        rates = " at ${:g} per kWh and a PUE of {:g}".format(*paid.pop())
     shares = {"for labour": terms.labour_share, "a year for support": terms.support_share}
     works = [f"{words.percent(share)} of it {text}" for text, share in shares.items() if share]
     purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
@@ -673,7 +679,7 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
     if ports > 1:
         each = "each" if of_nic == ports else f"{fabric.nic.ports_in_plane} each"
         ports_text += f", {each} to its own plane"
-    nics = f"{words.nics_in_words(fabric.nic)}{ports_text if of_nic > 1 else ''}"
+    nics = f"{fabric.nic.text}{ports_text if of_nic > 1 else ''}"
     switches = words.times(fabric.switch_count, fabric.switch_text)
     transceivers = words.count(fabric.transceiver_count)
     routed = fabric.tiers > 1 and fabric.routing != 1

@@ -122,8 +122,6 @@ def _products(then: Fabric, now: Fabric) -> Iterator[tuple[str, str]]:
     differs.
     """
     is_same = then.nic.name == now.nic.name
-    then_nics, now_nics = (
-        words.nics_in_words(of.nic) if is_same else of.nic.name for of in (then, now)
-    )
+    then_nics, now_nics = (of.nic.text if is_same else of.nic.name for of in (then, now))
     yield then_nics, now_nics
     yield then.switch_text, now.switch_text

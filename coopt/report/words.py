@@ -28,7 +28,7 @@ from coopt.instance.texts import counted as counted
 from coopt.instance.texts import exact as exact
 from coopt.instance.texts import exact_usd
 from coopt.instance.workload import LONGEST_S, Workload
-from coopt.plan.parts import Design, DirectLinks, NearestRun, NicChoice, WorkloadPlan
+from coopt.plan.parts import Design, DirectLinks, NearestRun, WorkloadPlan
 from coopt.plan.schema import OnProgress, Progress
 
 NO_BOUND = "none"
@@ -186,12 +186,6 @@ def design_text(design: Design) -> str:
         return f"{domains} without a network"
     blocking = "" if fabric.oversubscription <= 1 else f" at {ratio(fabric.oversubscription)}"
     return f"{domains} joined by a {fabric.tiers}-tier {fabric.title} network{blocking}"
-
-
-def nics_in_words(nic: NicChoice) -> str:
-    """The NICs of a GPU, or the GPUs of a NIC, with the product."""
-    ratio_text = f"for {nic.shared_by} GPUs" if nic.shared_by > 1 else "per GPU"
-    return f"{nic.per_gpu} x {nic.name} {ratio_text}"
 
 
 def required_bound(workload: Workload) -> str:

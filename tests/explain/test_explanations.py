@@ -15,7 +15,7 @@ from coopt.explain.bounds import STEP, limits_on_use
 from coopt.explain.joint import ALIKE
 from coopt.explain.prices import Price, Turns
 from coopt.explain.rivals import lists_of_choices, times_of
-from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices
+from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices, seen_from
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.plan.explanation import Bound, Explanation, PriceRange
@@ -407,3 +407,13 @@ def test_a_rival_takes_days_where_the_bound_is_one_of_days() -> None:
     said = times_of((ask(), plan), (ask(), slower))
     assert said.startswith("an iteration takes")
     assert own not in said
+
+
+def test_another_design_is_seen_by_whom_its_nics_serve() -> None:
+    _, plan = kinds.solved("shared")
+    assert plan.design is not None
+    fabric = plan.design.fabric
+    for key, seen in (("shared_by", "for 2 GPUs"), ("planes", "on 2 planes")):
+        nic = fabric.nic.model_copy(update={key: 2})
+        rival = plan.design.model_copy(update={"fabric": fabric.model_copy(update={"nic": nic})})
+        assert seen in seen_from(plan.design, rival)

@@ -13,6 +13,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report import words
 from coopt.report.couplings import bill_tables, coupling_tables
+from coopt.report.facts import tco_sentence
 from coopt.report.page.contents import Origin, PageCase, moment, page_html
 from coopt.report.plan import headline, plan_report
 from coopt.report.words import FactTable, FigureTable, rendered
@@ -188,6 +189,15 @@ def test_foresight_is_told_in_money_or_as_a_dead_end() -> None:
     instance, plan = grown("a dead end")
     assert plan.couplings.myopic is not None
     assert str(plan.couplings.myopic.dead_end) in text_of(instance, plan)
+
+
+def test_sites_that_pay_alike_are_told_what_they_pay() -> None:
+    instance, plan = solved("sites")
+    assert plan.cost is not None
+    alike = [site.model_copy(update={"pue": None, "usd_per_kwh": 0.05}) for site in instance.site]
+    for sites, is_told in ((instance.site, False), (tuple(alike), True)):
+        text = tco_sentence(instance.model_copy(update={"site": sites}), plan.cost)
+        assert ("$0.05 per kWh" in text) is is_told
 
 
 def test_a_regret_is_never_called_a_cost() -> None:

@@ -243,7 +243,7 @@ def test_an_amount_that_is_no_plain_number_is_refused(tmp_path, amount: str) -> 
     leaf = {"budget": amount}
     document["cases"][0]["tree"] = leaf
     (tmp_path / "proof.json").write_text(json.dumps(document), "utf-8")
-    with pytest.raises(InstanceError, match=r"proof\.json"):
+    with pytest.raises(InstanceError, match=r"proof\.json: .*number from"):
         read_proof(tmp_path / "proof.json")
 
 

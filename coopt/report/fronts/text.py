@@ -167,7 +167,7 @@ def details(instance: Instance, front: Front, point: FrontPoint) -> list[tuple[s
         rows += [
             ("Switches", words.times(fabric.switch_count, fabric.switch_text)),
             ("Transceivers", words.count(fabric.transceiver_count)),
-            ("NICs", words.nics_in_words(fabric.nic)),
+            ("NICs", fabric.nic.text),
         ]
     rows += [
         ("Capex", f"${point.cost.capex_usd:,.0f}"),
