@@ -80,14 +80,27 @@ def validated(form: type[T], table: Mapping[str, Any], folder: Path) -> T:
     InstanceError
         If a catalog file is invalid.
     """
-    if "catalog" not in table:
+    own = book_of(table, folder)
+    if own is None:
         return form.model_validate(table)
+    tables = {key: value for key, value in table.items() if key != "catalog"}
+    return form.model_validate(tables, context=own)
+
+
+def book_of(table: Mapping[str, Any], folder: Path) -> Book | None:
+    """Return the entries of the catalog files that a table names; None if it names none, or in a
+    form that is refused with the rest of it.
+
+    Raises
+    ------
+    InstanceError
+        If a catalog file is invalid.
+    """
     try:
         catalog = CatalogFiles.model_validate(table["catalog"])
-    except ValidationError:
-        return form.model_validate(table)  # raises all complaints
-    tables = {key: value for key, value in table.items() if key != "catalog"}
-    return form.model_validate(tables, context=own_entries(catalog, folder))
+    except (KeyError, ValidationError):
+        return None
+    return own_entries(catalog, folder)
 
 
 @contextmanager

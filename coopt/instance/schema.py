@@ -34,7 +34,7 @@ from coopt.instance.question import Objective as Objective
 from coopt.instance.question import ObjectiveKind as ObjectiveKind
 from coopt.instance.question import ProductKind as ProductKind
 from coopt.instance.question import Solver as Solver
-from coopt.instance.quotes import CatalogFiles, places_of, validated, with_places
+from coopt.instance.quotes import CatalogFiles, book_of, places_of, validated, with_places
 from coopt.instance.reserves import NO_MARGIN
 from coopt.instance.rules.agreement import OPEN_RULES, RULES, disagreements
 from coopt.instance.texts import (
@@ -355,8 +355,9 @@ def load(
     if "existing" in table:
         from coopt.instance.standing_plans import with_plans  # most networks are built from nothing
 
+        own = book_of(table, folder)
         try:
-            table = dict(with_plans(table, folder))
+            table = dict(with_plans(table, folder, own))
         except InstanceError as error:
             raise InstanceError(
                 f"{origin}: {shortened(complaint)}" for complaint in error.complaints

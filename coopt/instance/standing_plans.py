@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.catalog import Book, UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.existing import entries_of
 from coopt.instance.hardware import Nic
@@ -17,7 +17,9 @@ KEYS = ("plan", "part")
 LISTS = ("cables", "devices", "names")
 
 
-def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+def with_plans(
+    table: Mapping[str, Any], folder: Path, own: Book | None = None
+) -> Mapping[str, Any]:
     """The raw table of a question with the designs of the plans and lists of cables that
     [[existing]] names; keys that stand beside the name of a file take precedence.
 
@@ -25,6 +27,8 @@ def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     ----------
     folder
         Folder that file names are relative to.
+    own
+        User entries, which take precedence over the catalog.
 
     Raises
     ------
@@ -40,7 +44,7 @@ def with_plans(table: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     return {
         **table,
         "existing": [
-            _row_of_file(row, table.get("network", {}), folder, f"existing[{n}]")
+            _row_of_file(row, table.get("network", {}), folder, f"existing[{n}]", own)
             if isinstance(row, Mapping) and _is_file(row)
             else row
             for n, row in enumerate(rows)
@@ -52,7 +56,9 @@ def _is_file(row: Mapping[str, Any]) -> bool:
     return "plan" in row or any(name in row for name in LISTS)
 
 
-def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
+def _row_of_file(
+    row: Mapping[str, Any], network: Any, folder: Path, key: str, own: Book | None
+) -> dict[str, Any]:
     lists = [name for name in LISTS if name in row]
     refuse(
         (
@@ -66,7 +72,7 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
         ),
     )
     if "plan" in row:
-        return _row(row, network, folder, key)
+        return _row(row, network, folder, key, own)
     listed = network if isinstance(network, Mapping) else {}
     from coopt.instance.cable_lists import design_of_cables  # graphs take long to load
 
@@ -79,7 +85,7 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     products = [("hb_domain", "hb_domains", design)]
     for tier in design["tiers"]:
         several = row.get("nics_per_gpu")
-        rate = _rate(nic, key, key) * (several if type(several) is int else 1)
+        rate = _rate(nic, key, key, own) * (several if type(several) is int else 1)
         tier["gbit_s"] = rate / design["nic_ports"]
         products += [("switch", "switches", tier), ("optic", "optics", tier)]
         products += [("optic_below", "optics", tier)]
@@ -90,7 +96,9 @@ def _row_of_file(row: Mapping[str, Any], network: Any, folder: Path, key: str) -
     return {**design, **beside}
 
 
-def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[str, Any]:
+def _row(
+    row: Mapping[str, Any], network: Any, folder: Path, key: str, own: Book | None
+) -> dict[str, Any]:
     file, part = row["plan"], row.get("part")
     if not isinstance(file, str):
         raise InstanceError(f"{key}.plan = {file!r}: needs the name of a file")
@@ -100,7 +108,7 @@ def _row(row: Mapping[str, Any], network: Any, folder: Path, key: str) -> dict[s
     try:
         design = _design(json.loads(text), part, origin, key)
         listed = network if isinstance(network, Mapping) else {}
-        found = _as_row(design, row, listed, origin, key)
+        found = _as_row(design, row, listed, origin, key, own)
     except (KeyError, TypeError, ValueError, ZeroDivisionError, RecursionError) as error:
         if isinstance(error, InstanceError):
             raise
@@ -141,6 +149,7 @@ def _as_row(
     listed: Mapping[str, Any],
     origin: str,
     key: str,
+    own: Book | None,
 ) -> dict[str, Any]:
     """The keys of a design, with the products that the question lists by their names."""
     fabric, hb = design["fabric"], design["hb_domain"]
@@ -159,7 +168,7 @@ def _as_row(
             " needs a plan solved with network.cables = 'tier'",
         ),
     )
-    rate = _rate(nic, origin, key) / planes / in_plane
+    rate = _rate(nic, origin, key, own) / planes / in_plane
     return {
         "hb_domain": _listed(listed, "hb_domains", hb["name"]),
         "domains": hb["count"],
@@ -190,7 +199,7 @@ def _listed(listed: Mapping[str, Any], key: str, name: str) -> Any:
     return next((entry for entry in named if entry.get("name") == name), name)
 
 
-def _rate(nic: Any, origin: str, key: str) -> float:
+def _rate(nic: Any, origin: str, key: str, own: Book | None) -> float:
     if isinstance(nic, Mapping) and "gbit_s" in nic:
         rate = nic["gbit_s"]
         if type(rate) not in (int, float) or not rate > 0:
@@ -200,7 +209,7 @@ def _rate(nic: Any, origin: str, key: str) -> float:
     if name is None:
         raise InstanceError(f"{origin}: the NIC's gbit_s is missing, needs a number above 0")
     try:
-        found = find("nic", str(name))
+        found = find("nic", str(name), own)
     except UnknownNameError:
         raise InstanceError(
             f"{origin}: the catalog has no NIC {name!r}, needs {key}.nic with its table"

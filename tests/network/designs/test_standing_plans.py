@@ -2,8 +2,10 @@
 
 import json
 import random
+import tomllib
 from contextlib import nullcontext
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +70,15 @@ def test_a_plan_stands_as_it_was_built(tmp_path):
         stood |= {family.tiers, family.fabric, f"{family.nic_planes} planes"}
     assert stood >= {1, 2, 3, "clos", "rail-only", "rail-optimized", "2 planes"}
     _assert_refusals(refused, STEPS | {9: "a leaf has 3 of the 8 ports of an HB domain"})
+
+
+def test_a_plan_with_a_nic_of_our_own_catalog_stands(tmp_path):
+    (tmp_path / "own.toml").write_text('nic = [{ name = "ours", extends = "cx7-400g" }]', "utf-8")
+    table = tomllib.loads(Path("instances/tiny-64.toml").read_text("utf-8"))
+    table |= {"catalog": {"files": str(tmp_path / "own.toml")}, "network": table["network"] | {"nics": "ours"}}
+    (tmp_path / "built.json").write_text(coopt.solve(coopt.load(table)).model_dump_json(by_alias=True), "utf-8")
+    (stands,) = coopt.load({**table, "existing": {"plan": str(tmp_path / "built.json")}}).existing
+    assert stands.nic.name == "ours"
 
 
 def test_a_plan_with_parallel_links_in_pods_stands_as_it_was_built(tmp_path):
