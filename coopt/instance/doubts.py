@@ -48,19 +48,29 @@ def basis_of(entry: Entry) -> PriceBasis | None:
 
 
 def entry_of(instance: Instance, product: tuple[str, str]) -> Entry | None:
-    """The entry of a product by kind and name; None where the instance has none."""
+    """The entry of a product by kind and name, listed or of what stands; None where the instance
+    has none.
+    """
     kind, name = product
-    network = instance.network
-    lists: dict[str, tuple[Entry, ...]] = {
-        "hb": network.hb_domains,
-        "nic": network.nics,
-        "optics": network.optics,
-        "switch": (*network.switches, *network.panels),  # panels are billed as switches
+    network, standing = instance.network, instance.existing
+    lists: dict[str, tuple[Entry | None, ...]] = {
+        "hb": (*network.hb_domains, *(one.hb_domain for one in standing)),
+        "nic": (*network.nics, *(one.nic for one in standing)),
+        "optics": (
+            *network.optics,
+            *(end for one in standing for ends in one.ends for end in ends),
+        ),
+        # panels are billed as switches
+        "switch": (
+            *network.switches,
+            *network.panels,
+            *(s for one in standing for s in one.switches),
+        ),
         "gpu": instance.cluster.kinds,
     }
     if kind == "fibre":
         return next((one for one in network.fibre if name in (one.name, one.metre)), None)
-    return next((entry for entry in lists.get(kind, ()) if entry.name == name), None)
+    return next((entry for entry in lists.get(kind, ()) if entry and entry.name == name), None)
 
 
 def price_doubt(instance: Instance, product: tuple[str, str], *, rises: bool) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.report.assumptions import rests_on
-from coopt.report.catalog import STANDS, price_origins
+from coopt.report.catalog import STANDS, UNKNOWN, price_origins
 from coopt.report.comparison import network_sentence
 from coopt.report.explanation import verdict_headline
 from coopt.report.facts import training_text
@@ -101,6 +102,19 @@ def test_what_stands_counts_with_its_power_alone() -> None:
     assert plan.cost is not None
     assert counting_sentence(instance).endswith("not its price.")
     assert {origin.usd for origin in price_origins(instance, plan.cost.items)} == {STANDS}
+
+
+def test_what_stands_has_its_origin_where_nothing_like_it_is_listed() -> None:
+    table = tomllib.loads(Path("instances/questions/given.toml").read_text("utf-8"))
+    lists = {"hb_domains": "hgx-h100-8", "nics": "cx7-400g", "switches": "64x400g", "optics": "400g-199"}
+    (workload,) = table["workload"]
+    bounded = [{**workload, "max_iteration_time_s": 100.0}]
+    question = coopt.load({**table, "workload": bounded, "network": {**lists, "fabrics": "clos"}})
+    plan = coopt.solve(question)
+    assert plan.cost is not None
+    origins = price_origins(question, plan.cost.items)
+    assert [origin.usd for origin in origins if origin.item == "qm9700"] == [STANDS]
+    assert not any(UNKNOWN in origin for origin in origins)
 
 
 def test_all_that_rests_on_the_solver_is_told() -> None:
