@@ -73,7 +73,7 @@ class Attention(Table):
             ),
             (
                 self.kv_rank == 0 and self.rope_dim,
-                "rope_dim: applies to latent attention only, needs kv_rank > 0",
+                f"rope_dim = {self.rope_dim}: applies to latent attention only, needs kv_rank > 0",
             ),
             (
                 self.kv_rank and self.rope_dim >= self.head_dim,
@@ -81,7 +81,8 @@ class Attention(Table):
             ),
             (
                 self.shared_kv and (self.kv_rank or self.value_size != self.head_dim),
-                "shared_kv: needs value heads as large as key heads, and no kv_rank",
+                f"shared_kv = true, value_dim = {self.value_dim}, kv_rank = {self.kv_rank}: needs"
+                f" kv_rank = 0, and value_dim = 0 or {self.head_dim} (head_dim)",
             ),
             (
                 (self.output_rank > 0) != (self.output_groups > 0)

@@ -442,8 +442,7 @@ def _in_longer(workload: FaultedWorkload, slower: float) -> FaultedWorkload:
 def _remedy(family: Family, loss: Loss, effect: str) -> str:
     if effect == "stops":
         return (
-            "needs spare domains for all domains on that leaf, or NICs of each domain on"
-            " several leaves"
+            "needs the NICs of each domain, or their ports, on several leaves"
             if loss.part == "leaf switch"
             else f"needs a second {loss.part}"
         )

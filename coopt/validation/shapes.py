@@ -123,8 +123,11 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
     model = shape_by_name(row, assumptions)
     if model is not None:
         return model
-    if not row.shape.get("mamba_layers") and NO_TRANSFORMER.search(f"{row.notes} | {row.model}"):
-        raise UnusableError("the model or its notes name a hybrid, but mamba_layers is empty")
+    of_hybrids = row.shape.keys() & {"mamba_layers", "mixers"}
+    if not of_hybrids and NO_TRANSFORMER.search(f"{row.notes} | {row.model}"):
+        raise UnusableError(
+            "the model or its notes name a hybrid, but mamba_layers and mixers are empty"
+        )
     if absent := [name for name in unpublished_columns(row) if name != "vocab"]:
         catalog = (
             "the catalog's model of this name contradicts the row"

@@ -70,6 +70,7 @@ def test_what_is_lost_stops_training_slows_it_or_costs_a_restart_alone() -> None
     rails, report = faults(tight), plan_faults(tight, solve(tight))
     effects = {part: {fault.effect for fault in each} for part, each in clos.items()}
     assert (effects["leaf switch"], effects["spine switch"]) == ({"stops"}, {"slower"})
+    assert not any("spare" in fault.remedy for fault in clos["leaf switch"])  # its links lead to that leaf as well
     assert {(fault.effect, fault.restarts) for fault in rails["leaf switch"]} == {("slower", True)}
     apart = {"GPU", "NIC", "link from NIC to leaf", "leaf switch", "HB domain"}
     assert {part for part, each in clos.items() if all(fault.restarts for fault in each)} == apart

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from coopt.validation.published import flop_per_token
+from coopt.validation.published import UnusableError, flop_per_token
 from coopt.validation.runs import MeasuredRun, outcome_of
 from coopt.validation.shapes import transformer_of
 
@@ -34,6 +36,14 @@ def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run,
 def test_no_published_row_is_faster_than_its_hardware(published):
     whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), MeasuredRun)]
     assert not [why for why in whys if "the peak" in why or "model chunks" in why or "dense" in why]
+
+
+def test_a_row_that_states_its_layers_is_no_unknown_hybrid(row):
+    noted = row(notes="hybrid sharding")
+    with pytest.raises(UnusableError, match="mamba_layers"):
+        transformer_of(noted, [])
+    for shape in ({"mamba_layers": 0}, {"mixers": ()}):
+        assert transformer_of(replace(noted, shape={**noted.shape, **shape}), []).layers == row().layers
 
 
 def test_counts_are_the_published_formulas(row):

@@ -40,7 +40,7 @@ CUT = (
     " fastest pace, or at the bounds if they allow more; slowest sets another end."
 )
 EARLY = (
-    "The front ends before the bounds, as slowest says: slower designs within them may cost less."
+    "The front ends before the bounds, as slowest says: slower designs within them are left out."
 )
 
 
