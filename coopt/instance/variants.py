@@ -403,7 +403,7 @@ def with_scaled_bounds(instance: Q, pace: float, over: Collection[str] | None = 
         if limits and workload.takes_turns:
             return workload.in_turn_within(limits["train_days_total"])
         changed: Workload = moved(workload, workload.required_s)
-        return changed
+        return workload if changed is workload else changed.having(by=None)
 
     def moved(row: Any, bound_s: float) -> Any:
         if over is not None and row.name not in over:

@@ -503,3 +503,17 @@ def test_dates_lie_between_the_ends_where_the_cheapest_plan_turns_out_faster(wan
     for date in stairs.dates:
         told = [one.value for one in stairs.steps if one.pace <= date * (1 + 1e-9)][-1]
         assert told == [value for pace, value in Stairs.STEPS if pace <= date * (1 + 1e-9)][-1]
+
+
+def test_a_day_moves_with_the_pace_where_batches_are_open() -> None:
+    """As its days do; a day that stayed would contradict them."""
+    table = question(cluster__start="2027-01-04", network__hb_domains="hgx-h100-8", network__fabrics="rail-only")
+    (workload,) = table["workload"]
+    del workload["max_iteration_time_s"]
+    workload |= {"train_tokens": 1e10, "global_batch": [32, 64]}
+    fronts = []
+    for bound in ({"by": "2027-02-03"}, {"train_days": 30.0}):
+        table["workload"] = [workload | bound]
+        front = coopt.pareto(Instance.model_validate(table), points=3)
+        fronts.append([point.pace for point in front.points])
+    assert fronts[0] == fronts[1] != []
