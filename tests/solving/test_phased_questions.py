@@ -141,3 +141,11 @@ def test_a_phase_that_changes_nothing_costs_nothing() -> None:
     assert plan.couplings.growth[1].bought == ()
     alone = solve(of_phase(instance, 1))
     assert plan.objective.value == alone.objective.value
+
+
+def test_no_cost_without_foresight_is_compared_with_a_regret() -> None:
+    doubt = {"aim": "regret", "prices": {"switch": [0.5, 2.0]}}
+    plan = solve(growing(robust=doubt))
+    assert plan.couplings.myopic is not None
+    assert plan.couplings.myopic.value is not None
+    assert plan.couplings.myopic.saving is None
