@@ -202,7 +202,9 @@ def _feasible(
     elif optimal and kind != instance.objective.billed:
         sentences.append(say.of_no_prices(kind))
     if second is not None:
-        sentences.append(say.of_runner_up(kind, share_of, plan.design, second))
+        sentences.append(
+            say.of_runner_up(kind, share_of, plan.design, second, of_all=beside.has_second)
+        )
     return study.explanation(
         optimum.status if optimal else "feasible",
         sentences,

@@ -198,6 +198,14 @@ class RivalPlans:
             value=value, regret=extra, design=design, why=self._why(design, cost, extra)
         )
 
+    @property
+    def has_second(self) -> bool:
+        """Whether the second best of all plans can be had; not of several networks, where another
+        one may have the same entries of lists.
+        """
+        second = with_part(self._instance, "solver", {"top": 2})
+        return self.optimum.design is not None and not any(unsearched_runners_up(second))
+
     def _is_other(self, plan: Plan) -> bool:
         """Whether a plan builds something else than other optics for the same network."""
         ours, theirs = self.optimum.design, plan.design
@@ -208,8 +216,7 @@ class RivalPlans:
     def _next_with_the_same(self) -> Iterator[tuple[Design | None, Cost, float]]:
         """The second best of one network with its own entry of every list that gives it one."""
         question = self._instance
-        second = with_part(question, "solver", {"top": 2})
-        if self.optimum.design is None or any(unsearched_runners_up(second)):
+        if not self.has_second:
             return
         for entries in lists_of_choices(question):
             mine = [one for one in entries if not one.is_idle_in(self.optimum)]

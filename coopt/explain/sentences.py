@@ -222,14 +222,20 @@ def of_rival(kind: ObjectiveKind, share_of: float | None, rival: Rival) -> str:
 
 
 def of_runner_up(
-    kind: ObjectiveKind, share_of: float | None, design: Design | None, second: RunnerUp
+    kind: ObjectiveKind,
+    share_of: float | None,
+    design: Design | None,
+    second: RunnerUp,
+    *,
+    of_all: bool,
 ) -> str:
-    """What the next best plan costs more."""
+    """What the next best plan costs more, of all or of those that were compared."""
+    subject = "The runner-up" if of_all else "The closest of the plans compared"
     both_known = design is not None and second.design is not None
     named = f" ({seen_from(design, second.design)})" if both_known else ""  # type: ignore[arg-type]
     if not second.regret:
-        return f"The runner-up{named} {second.why}."
-    return f"The runner-up{named} {costs_more(kind, second.regret, share_of)}: {second.why}."
+        return f"{subject}{named} {second.why}."
+    return f"{subject}{named} {costs_more(kind, second.regret, share_of)}: {second.why}."
 
 
 def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:

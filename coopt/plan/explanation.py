@@ -121,7 +121,7 @@ class PriceRange(Record):
 
 
 class RunnerUp(Record):
-    """The second-best design, and its additional cost."""
+    """The second-best design, or the best of those compared, and its additional cost."""
 
     value: float
     regret: float

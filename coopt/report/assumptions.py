@@ -74,6 +74,8 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         yield fact("Losses", losses)
     if plan.next_best is not None:
         yield fact("Prices", _prices(plan, plan.next_best))
+    elif _is_unsought(instance, plan):
+        yield fact("Prices", _unsought(instance))
 
 
 def _losses(instance: Instance, plan: Plan) -> str:
@@ -172,6 +174,19 @@ ASSUMED = {
     "availability.rates": ("Failures", _failures),
 }
 """What a plan assumes, by the key that has it otherwise."""
+
+
+def _is_unsought(instance: Instance, plan: Plan) -> bool:
+    """Whether known prices decide among several networks, of which no other choice is sought."""
+    is_cheapest = plan.status == "optimal" and plan.objective.kind in ("capex", "tco")
+    is_told = instance.robust is not None or plan.rivals is not None
+    return is_cheapest and not is_told and bool(instance.several_networks)
+
+
+def _unsought(instance: Instance) -> str:
+    """That it is not known what comes next, and who compares some where lists leave a choice."""
+    some = any(len(entries) > 1 for entries in instance.lists.values())
+    return f"the closest alternative was not sought{'; coopt explain tries some' * some}"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:

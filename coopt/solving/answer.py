@@ -433,8 +433,10 @@ def _next_best(
     instance: Instance, answers: Sequence[AnswerOfChoice], chosen: Chosen, cost: Cost
 ) -> NextBest | None:
     """Of the plans with another GPU than the chosen one the one that prices turn soonest, where
-    money is minimised.
+    money is minimised and one network answers: of several no other choice of products is known.
     """
+    if instance.several_networks:
+        return None
     nearest: tuple[float, NextBest] | None = None
     for choice, plan, _ in answers:
         claim = plan.objective

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from functools import cache
 from typing import Any
@@ -116,6 +117,16 @@ def _check_bound(kind: str, value: float, one: Bound) -> None:
 
 def _number(value: float, whole: bool) -> float:
     return round(value) if whole else value
+
+
+def test_of_several_networks_only_plans_compared_are_said_to_be_close(reasons: tuple[str, Explanation]) -> None:
+    kind, found = reasons
+    said = [text for text in found.sentences if text.startswith("The closest")]
+    assert len(said) == (found.runner_up is not None)
+    assert not any("runner-up" in text for text in found.sentences), kind
+    if found.runner_up is not None:
+        values = [one.value for one in found.rivals if one.value is not None and one.extra]
+        assert found.runner_up.value <= min(values, default=math.inf)
 
 
 def test_rivals_are_what_shorter_lists_cost(reasons: tuple[str, Explanation]) -> None:

@@ -19,6 +19,7 @@ from coopt.network.orders import costs_by_length, networks_of_design, networks_o
 from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
+from coopt.plan.schema import Plan
 from coopt.report.assumptions import rests_on
 from coopt.report.catalog import STANDS, UNKNOWN, price_origins
 from coopt.report.comparison import network_sentence
@@ -156,6 +157,24 @@ def test_what_a_plan_survives_is_told_on_the_first_screen() -> None:
         built = plan.model_copy(update={"couplings": plan.couplings.model_copy(update={"ring": ring})})
         told = {fact.name: fact.shown for fact in rests_on(survives, built)}
         assert ("any one channel" in told.get("Losses", "")) == shown
+
+
+@pytest.mark.parametrize("kind", ["partition", "phased", "sites"])
+def test_of_several_networks_it_is_told_that_no_alternative_was_sought(kind: str) -> None:
+    def told(instance: Instance, plan: Plan) -> str | None:
+        return {fact.name: fact.shown for fact in rests_on(instance, plan)}.get("Prices")
+
+    instance, plan = solved(kind)
+    shown = told(instance, plan) or ""
+    listed = any(len(entries) > 1 for entries in instance.lists.values())
+    assert ["not sought" in shown, "coopt explain" in shown] == [True, listed]
+    assert len(shown) <= 66  # one line beside the longest name
+    assert told(instance, plan.model_copy(update={"status": "feasible"})) is None
+    timed = plan.objective.model_copy(update={"kind": "time"})
+    assert told(instance, plan.model_copy(update={"objective": timed})) is None
+    assert not any(
+        "not sought" in (told(*solved(other)) or "") for other in ("shared", "fleet", "regret", "direct", "switched")
+    )
 
 
 def test_nothing_is_kept_free_of_times_where_none_has_a_bound() -> None:

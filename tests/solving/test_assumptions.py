@@ -98,13 +98,16 @@ def test_a_choice_turns_at_the_price_that_its_plan_says(kind: str) -> None:
         assert not coopt.verify(question(), lie).accepted
 
 
+TWO_GPUS: dict[str, Any] = {
+    "cluster__gpus": 64,
+    "cluster__gpu": ["h100-sxm", "h200"],
+    "network__hb_domains": ["hgx-h100-8", "hgx-h200-8"],
+    "objective": {"include": ["gpu", "hb", "nic", "switch", "optics"]},
+}
+
+
 def test_the_next_best_gpu_is_told_and_a_close_call_is_called_one() -> None:
-    instance = ask(
-        cluster__gpus=64,
-        cluster__gpu=["h100-sxm", "h200"],
-        network__hb_domains=["hgx-h100-8", "hgx-h200-8"],
-        objective={"include": ["gpu", "hb", "nic", "switch", "optics"]},
-    )
+    instance = ask(**TWO_GPUS)
     plan, _ = assumed(instance)
     best = plan.next_best
     assert best is not None
@@ -114,3 +117,5 @@ def test_the_next_best_gpu_is_told_and_a_close_call_is_called_one() -> None:
     elsewhere = best.model_copy(update={"chosen": best.chosen.model_copy(update={"gpu": "b200"})})
     assert not coopt.verify(instance, plan.model_copy(update={"next_best": elsewhere})).accepted
     assert coopt.verify(*decided(instance, plan)).accepted
+    robust, _ = assumed(ask(**TWO_GPUS, robust={"prices": {"nic": [0.5, 2.0]}}))
+    assert robust.next_best is None
