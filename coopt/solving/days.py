@@ -189,7 +189,7 @@ def fastest_on(
     instance: Instance, family: Family, uplinks: int, workload: Workload
 ) -> WorkloadPlan:
     """The fastest mapping of a workload on its island, recomputed from what was decided; the same
-    one at every bound, and kept for the next plan with that island.
+    one at every bound of a kind, and kept for the next plan with that island.
     """
     gpu, context = instance.cluster.gpu.unpriced, context_of(family)
     runs = _known_runs(without_bound(workload), gpu, family.hb.unpriced, context)
@@ -200,7 +200,8 @@ def fastest_on(
         run = workload_plan(pool, gpu, context, uplinks, row)
         return run, pace_of(pool, context, uplinks, row), time_s
 
-    run, pace, time_s = recalled(runs, uplinks, fastest)
+    # only days count the time in which ports of NICs fail
+    run, pace, time_s = recalled(runs, (uplinks, workload.calendar), fastest)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
     named = run.model_copy(update={"name": workload.name, "bound_s": workload.bound_s})
     return _with_uptime(instance, family, uplinks, workload, named, pace)
@@ -209,9 +210,9 @@ def fastest_on(
 @lru_cache(maxsize=KEPT)
 def _known_runs(
     workload: Workload, gpu: Gpu, hb: HbDomain, context: Context
-) -> dict[int, tuple[WorkloadPlan, float, float]]:
-    """The fastest mappings of a workload on networks of a context that are known, by uplinks, each
-    with its pace and its mean seconds; callers add to them.
+) -> dict[tuple[int, bool], tuple[WorkloadPlan, float, float]]:
+    """The fastest mappings of a workload on networks of a context that are known, by uplinks and by
+    whether days are bounded, each with its pace and its mean seconds; callers add to them.
     """
     return {}
 

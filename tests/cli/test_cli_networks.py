@@ -190,7 +190,7 @@ def test_a_design_costs_what_it_does_more_than_the_network(against: Path, shippe
     assert (twice.design.usd, twice.more_usd) == (usd, usd - same.network.usd)
     assert twice.more == pytest.approx(usd / same.network.usd - 1)
     assert twice.more_per_end_point == pytest.approx(usd / 2 / same.network.usd - 1)
-    costs = f"costs ${usd / 128:,.2f} and the plan's network $2,842.00: the design costs 87.0% more."
+    costs = f"costs ${usd / 128:,.2f} and the plan's network $2,842.00: the design costs 87% more."
     ends, order = twice.notes
     assert "128 end points" in ends
     assert ends.endswith(costs)

@@ -12,6 +12,7 @@ from coopt.network.space import families
 from coopt.report.plan import evaluation_report, plan_screen
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
+from coopt.solving.days import fastest_on
 from coopt.solving.evaluate import evaluate_instance
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.audit import verify
@@ -93,6 +94,17 @@ def test_flaps_shorten_days_of_networks_with_one_port_and_end_no_run() -> None:
     assert flapping.uptime.pace == pytest.approx(1.0 - flapping.uptime.port_out)
     assert flapping.uptime.goodput == pytest.approx(calm.uptime.goodput * flapping.uptime.pace)
     assert calm.uptime.pace == 1.0
+
+
+def test_a_bound_in_days_counts_ports_that_are_out_after_one_in_seconds_did_not() -> None:
+    """Runs are kept from plan to plan by what they depend on."""
+    instance = planar(1)
+    (days,) = instance.workload
+    seconds = days.model_copy(update={"train_days": None, "max_iteration_time_s": days.bound_s})
+    family = next(one for one in families(instance) if one.tiers)
+    runs = [fastest_on(instance, family, family.uplink_choices[-1], workload) for workload in (seconds, days, seconds)]
+    waits = 1.0 - family.slow_times[0].share
+    assert [run.uptime.pace for run in runs] == pytest.approx([1.0, waits, 1.0])
 
 
 def test_a_network_whose_links_always_flap_never_trains() -> None:
