@@ -143,9 +143,12 @@ def test_a_phase_that_changes_nothing_costs_nothing() -> None:
     assert plan.objective.value == alone.objective.value
 
 
-def test_no_cost_without_foresight_is_compared_with_a_regret() -> None:
-    doubt = {"aim": "regret", "prices": {"switch": [0.5, 2.0]}}
-    plan = solve(growing(robust=doubt))
-    assert plan.couplings.myopic is not None
-    assert plan.couplings.myopic.value is not None
-    assert plan.couplings.myopic.saving is None
+@pytest.mark.parametrize("aim", ["regret", "worst-case"])
+def test_prices_in_doubt_are_not_compared_with_those_of_no_foresight(aim: str) -> None:
+    """Nothing checks such a comparison, so that no plan may make one."""
+    instance = growing(robust={"aim": aim, "prices": {"switch": [0.5, 2.0]}})
+    plan = solve(instance)
+    assert plan.couplings.myopic is None
+    told = plan.couplings.model_copy(update={"myopic": solve(growing()).couplings.myopic})
+    failures = verify(instance, plan.model_copy(update={"couplings": told})).failures
+    assert [check.name for check in failures] == ["status"]

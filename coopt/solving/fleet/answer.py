@@ -256,11 +256,9 @@ def _plan(run: Run, offer: Offer, choice: Drive[Ints], scenarios: Outcomes) -> P
     at_list = _value(
         with_core_of(run.instance.model_copy(update={"robust": None}), instance), built
     )
-    alone = None if turns else value  # no cost is compared with a regret
-    myopic = (
-        without_foresight(instance, offer.options.begun, alone) if grows_alone(instance) else None
-    )
-    doubt = None
+    myopic = doubt = None
+    if grows_alone(run.instance):
+        myopic = without_foresight(instance, offer.options.begun, value)
     if robust is not None:
         doubt = Outlooks(
             aim=robust.aim, efficiency=robust.efficiency, list_value=at_list, turns=turns

@@ -58,7 +58,7 @@ def form_of(instance: Instance) -> PlanForm:
     allowed = {
         "cores": instance.sharing.core,
         "losses": instance.losses and not instance.asks("ring"),
-        "myopic": instance.phase and instance.sharing.mode == "time",
+        "myopic": grows_alone(instance, instance.objective.minimize),
         "alternatives": not instance.beyond_one_network,
         "alternatives_stop": not instance.beyond_one_network,
         "better_numbers": not instance.beyond_one_network,
