@@ -406,8 +406,8 @@ def length_runs(
     for times, together in _sharing(placing.chain):
         filled = filled_leaves(placing, together, per_module[0][1])
         for stage, runs in zip(stages, found, strict=True):
-            for key, waves in (("links", filled.wave), ("above", filled.wave[filled.first])):
-                needs = filled.needs_m if key == "links" else filled.needs_m[filled.first]
+            for key, of in (("links", slice(None)), ("above", filled.first)):
+                needs, waves = filled.needs_m[of], filled.wave[of]
                 lengths = np.unique(needs[waves <= stage.waves], return_counts=True)
                 for length_m, count in zip(*map(np.ndarray.tolist, lengths), strict=True):
                     runs[0][length_m][key] += times * count

@@ -354,11 +354,6 @@ def _hall_of(instance: Instance, family: Family) -> Hall:
     )
 
 
-def leaves_of(instance: Instance, family: Family) -> PlacedLeaves:
-    """Where the leaves of a network stand, whatever their uplinks."""
-    return _leaves_of(_hall_of(instance, family), LeafEnds.of(family))
-
-
 @lru_cache(maxsize=128)
 def _leaves_of(hall: Hall, ends: LeafEnds) -> PlacedLeaves:
     return placed_leaves(hall, ends.leaves, ends.waves)
