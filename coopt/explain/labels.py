@@ -59,6 +59,7 @@ LIMITS = {
     "max_iteration_time_s": "the bound on iteration time",
     "min_tokens_per_s": "the bound on throughput",
     "train_days": "the bound on training time",
+    "by": "the day by which training ends",
     "hbm_gb": "the memory of each GPU",
     **{key: f"the limit on {name}" for key, (name, _) in LIMITED.items()},
     "link_reach_m": "the length of links",

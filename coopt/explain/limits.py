@@ -4,14 +4,17 @@ instance with another.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from functools import partial
 from itertools import combinations
 
 from coopt.instance.couplings import MAX_SLOWDOWN
 from coopt.instance.hardware import Gpu
 from coopt.instance.network import MAX_TIERS
+from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.couplings import idle_factors
 from coopt.instance.schema import (
     NO_LIMIT,
@@ -54,7 +57,7 @@ class NumericLimit:
     the number at the key. `structural` limits shape networks, or say how sure days are, and do not
     bound what is used. With `moves_use` the number itself moves what plans take: days that are kept
     with a probability are fewer beside the mean where there are more of them. No number below
-    `tightest` may be typed.
+    `tightest` may be typed. Where `start` is given, days are typed as the last of them.
     """
 
     key: str
@@ -67,6 +70,7 @@ class NumericLimit:
     whole: bool = False
     structural: bool = False
     moves_use: bool = False
+    start: date | None = None
 
     @property
     def falling(self) -> bool:
@@ -98,7 +102,13 @@ class NumericLimit:
 
     def enough(self, number: float) -> float:
         """A number short enough to type and no tighter than a given one."""
+        if self.start is not None:
+            return float(min(math.ceil(number * (1 - EQUAL)), (date.max - self.start).days))
         return number if self.whole else typed(number, up=not self.falling)
+
+    def text(self, number: float) -> str:
+        """A number as it is typed."""
+        return text_of(number) if self.start is None else f"{self.start + timedelta(days=number)}"
 
 
 def numeric_limits(instance: Instance) -> tuple[NumericLimit, ...]:
@@ -140,16 +150,25 @@ def _time_bounds(instance: Instance) -> Iterator[NumericLimit]:
         workload = bound.workload
         if workload.takes_turns:
             continue  # which is the limit on all of them in turn
+        row, _, key = bound.key.rpartition(".")
+        # a phase has no day of its own, and days may stand in place of the one that was given
+        dated = key == "train_days" and row.startswith("workload") and workload.by is not None
         yield NumericLimit(
-            key=bound.key,
-            unit=UNITS[bound.key.rpartition(".")[2]],
+            key=f"{row}.by" if dated else bound.key,
+            unit=UNITS[key],
             now=bound.number,
+            with_number=partial(_with_days, bound.key) if dated else None,
+            start=workload.start if dated else None,
             loosest=own_time(workload, ample_s(workload)),
             used=partial(_slowest, instance, workload.name, bound.phases),
             moves_use=workload.calendar
             and availability is not None
             and availability.confidence is not None,
         )
+
+
+def _with_days(key: str, instance: Instance, days: float) -> Instance:
+    return with_value(instance, key, days)
 
 
 def _slowest(instance: Instance, name: str, phases: frozenset[int], plan: Plan) -> float | None:

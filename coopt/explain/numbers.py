@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 from coopt.explain.limits import NumericLimit
 from coopt.explain.lists import adds_unmated
 from coopt.explain.thresholds import Threshold, first_number
-from coopt.instance.schema import Instance, question_on, text_of
+from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import counted
 from coopt.plan.contents import built
 from coopt.plan.explanation import Change, Relaxation
@@ -107,8 +107,8 @@ def _change(limit: NumericLimit, threshold: Threshold) -> Change:
     number, to = threshold.number, limit.enough(threshold.number)
     return Change(
         limit=limit.key,
-        now=text_of(limit.now),
-        to=text_of(to),
+        now=limit.text(limit.now),
+        to=limit.text(to),
         least=number if is_exact else None,
         share=(number if is_exact else to) / limit.now - 1,
         within=None if is_exact else threshold.within,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -239,6 +240,16 @@ def test_a_rate_moves_down_days_move_up_and_memory_grows() -> None:
     assert float(rate.to) <= rate.least < 1e9
     assert float(longer.to) >= longer.least > 1e-3
     assert way_out(memory(large, 4.0), "cluster.gpu.hbm_gb")[1].share > 0
+
+
+def test_a_day_is_told_as_a_day_that_may_be_typed() -> None:
+    days = {"max_iteration_time_s": None, "train_tokens": 1e13, "by": date(2027, 1, 5)}
+    changed = {f"workload__0__{key}": value for key, value in days.items()} | {"cluster__start": date(2027, 1, 4)}
+    _, later = way_out(ask(**changed), "workload[0].by")
+    assert later.now == "2027-01-05"
+    by = date.fromisoformat(later.to)
+    found = [solve(ask(**changed | {"workload__0__by": day}), reasons=False).status for day in (by - timedelta(1), by)]
+    assert found == ["infeasible", "optimal"]
 
 
 def test_a_larger_domain_of_the_catalog_is_named() -> None:
