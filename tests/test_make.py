@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +92,30 @@ def test_one_line_says_that_venv_is_missing(clone: Path, python: str | None) -> 
     assert "python3-venv" in said
     assert of_make.startswith("make: ***")
     assert not (clone / ".venv").exists()
+
+
+def test_checks_that_are_ended_leave_nothing_running(clone: Path) -> None:
+    """What runs beside the tests are shells that wait for what they started."""
+    (clone / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/run", clone / ".ci")
+    program(clone, "slow", f'echo $$ >> "{clone}/log"; exec sleep 60')
+    program(clone, "make", f'case "$1" in test) exec "{clone}/programs/slow";; esac')
+    (clone / ".venv/bin/python").symlink_to(clone / "programs/slow")
+    environment = os.environ | {"PATH": f"{clone}/programs:{os.environ['PATH']}", "PYTHON": "false"}
+    run = subprocess.Popen(["bash", ".ci/run"], cwd=clone, env=environment, stdout=subprocess.DEVNULL)
+    wait_until(lambda: (clone / "log").exists() and len(called(clone)) == 2)
+    run.terminate()
+    run.wait(timeout=10)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in called(clone)))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what takes other processes a moment."""
+    for _ in range(200):
+        if is_so():
+            return
+        time.sleep(0.05)
+    raise AssertionError("nothing changed within 10 s")
 
 
 @pytest.fixture
