@@ -535,9 +535,15 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     """Return the keys that the table of an unknown key has: close ones if any, or other tables with
     that key.
     """
-    keys = [field.alias or name for name, field in _table_with(loc, root).model_fields.items()]
+    fields = _table_with(loc, root).model_fields.items()
+    known = {field.alias or name: field for name, field in fields}
+    keys = list(known)
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
         return f"a known key (closest: {', '.join(matches)})"
+    of_kinds = {key: re.split(", | and ", known[key].description or "") for key in keys}
+    if within := [key for key, kinds in of_kinds.items() if loc[-1] in kinds]:
+        table = key_path(loc[:-1])
+        return f"{alternatives(f'{table}.{key}' for key in within)} in its place"
     homes = [
         f"{place}.{loc[-1]}"
         for place, table in _tables_in(root)
