@@ -148,8 +148,12 @@ def model_utilisation(run: WorkloadPlan) -> str:
 
 
 def percent(share: float) -> str:
-    """`38.3%`; a share below 0.1% keeps two digits, so that a small gap does not read as none."""
-    value = 100 * share
+    """`38.3%`; a share below 0.1% keeps two digits, so that a small gap does not read as none, and
+    one near the whole as many as tell it from that.
+    """
+    value, rest = 100 * share, 1 - share
+    if EQUAL <= rest < 5.1e-4:
+        return f"{value:.{-math.floor(math.log10(rest * (1 + 1e-9))) - 2}f}%"
     # What is rounding only reads as none, and so never as a gap of 1e-14.
     if abs(share) < EQUAL or abs(value) >= 0.1:
         return f"{value if abs(share) >= EQUAL else 0:.1f}%"

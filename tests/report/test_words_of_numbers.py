@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coopt.instance.texts import numbers, shortened, spoken
+from coopt.report.words import percent
 from tests.conftest import ask
 
 
@@ -26,6 +27,11 @@ def test_numbers_are_spoken_without_powers_of_ten(number: float, words: str) -> 
 
 def test_counts_of_seven_digits_are_written_in_full() -> None:
     assert numbers([1_048_576, 400.0, 133.25]) == "1048576, 400, 133.25"
+
+
+def test_a_share_near_the_whole_does_not_read_as_the_whole() -> None:
+    shares = {0.999: "99.9%", 0.9999: "99.99%", 0.99996: "99.996%", 1.0: "100.0%", 1.0 - 1e-12: "100.0%"}
+    assert {share: percent(share) for share in shares} == shares
 
 
 def test_a_day_is_one() -> None:

@@ -131,7 +131,7 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
             kept_share >= confidence - doubt,
             confidence,
             kept_share,
-            f"{runs_text}, but {confidence:.1%} are promised.",
+            f"{runs_text}, but {100 * confidence:.6g}% are promised.",
             doubt,
         )
 
