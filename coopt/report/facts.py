@@ -736,7 +736,7 @@ def run_facts(
         took = words.seconds(run.iteration_time_s)
         dated = [fact("Training", together.days(run.promised_s), "days", trained)]
     iteration = f"{took}, {words.model_utilisation(run)}"
-    held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} GiB per GPU"
+    held = f"{run.memory_gib:.1f} of {run.memory_limit_gib:.1f} usable GiB per GPU"
     rate = f"{run.tokens_per_s:,.0f} tokens/s on {words.counted(run.gpus, 'GPU')}"
     ways = ", ".join(
         f"{COLLECTIVES[kind]}: {EXCHANGES.get(way, way)}" for kind, way in run.collectives.items()
