@@ -30,6 +30,7 @@ from coopt.instance.texts import (
     check_digits,
     that_hold,
     toml_text,
+    unwritten,
     write_text,
 )
 
@@ -63,9 +64,7 @@ def answer(text: str) -> None:
         _hush(sys.stdout)
     except OSError as error:
         _hush(sys.stdout)
-        raise InstanceError(
-            f"standard output: cannot be written ({error.strerror}), needs a writable file or pipe"
-        ) from None
+        raise unwritten("standard output", error, "a writable file or pipe") from None
 
 
 def note(text: str) -> None:
@@ -150,10 +149,7 @@ def _writable(output: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InstanceError(
-            f"{output}: cannot be written ({error.strerror}), needs an existing folder with"
-            " write permission"
-        ) from None
+        raise unwritten(output, error, "an existing folder with write permission") from None
 
 
 def check_places(outputs: Iterable[str | None], *inputs: str) -> None:

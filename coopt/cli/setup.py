@@ -19,7 +19,7 @@ from click.shell_completion import get_completion_class
 from coopt._version import __version__
 from coopt.cli.arguments import FAILED, answer, note
 from coopt.cli.defaults import config_file, folder_of
-from coopt.instance.texts import InstanceError, both, counted, write_text
+from coopt.instance.texts import both, counted, unwritten, write_text
 
 EXTRAS = ("report", "serve", "jupyter", "suite", "dask", "fit")
 SHELLS = ("bash", "zsh", "fish")
@@ -156,9 +156,8 @@ def install(shell: str) -> None:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InstanceError(
-            f"{place.parent}: cannot be created ({error.strerror}), needs a folder that you may"
-            " write to"
+        raise unwritten(
+            place.parent, error, "a folder that you may write to", verb="created"
         ) from None
     write_text(place, script)
     if shell == "zsh":

@@ -6,6 +6,7 @@ Nothing here needs pydantic, so that `coopt --help` does not load it.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -24,6 +25,7 @@ CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[(
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
 LONGEST = 120
 """Characters of a name or value that a sentence shows."""
 QUOTED_OR_LONG = re.compile(rf"(?<!\w)(['\"])([^'\"]*)\1(?!\w)|([^\s'\"]{{{LONGEST + 1},}})")
@@ -421,6 +423,16 @@ def _give_new_name(temporary: Path, file: Path) -> None:
         os.replace(temporary, file)
 
 
+def unwritten(
+    place: str | Path, error: OSError, need: str, *, verb: str = "written"
+) -> InstanceError:
+    """Return the complaint about a place that cannot be written, with what it needs where the disk
+    is not full.
+    """
+    needed = "free space on its disk" if error.errno in FULL else need
+    return InstanceError(f"{place}: cannot be {verb} ({error.strerror}), needs {needed}")
+
+
 def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]) -> None:
     """Write a file beside its name, which `place` then gives it.
 
@@ -440,9 +452,7 @@ def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]
     except FileExistsError:
         raise
     except OSError as error:
-        raise InstanceError(
-            f"{path}: cannot be written ({error.strerror}), needs a path that can be written to"
-        ) from None
+        raise unwritten(path, error, "a path that can be written to") from None
     finally:
         temporary.unlink(missing_ok=True)
 

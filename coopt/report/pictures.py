@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from coopt.instance.texts import InstanceError, write_bytes
+from coopt.instance.texts import InstanceError, unwritten, write_bytes
 from coopt.report import words
 from coopt.report.traffic import COLLECTIVES
 
@@ -100,9 +100,7 @@ def made_folder(folder: str | Path) -> Path:
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InstanceError(
-            f"{folder}: cannot be created ({error.strerror}), needs another place for the folder"
-        ) from None
+        raise unwritten(folder, error, "another place for the folder", verb="created") from None
     return place
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from coopt._version import __version__
-from coopt.instance.texts import InstanceError, read_text, write_text
+from coopt.instance.texts import InstanceError, read_text, unwritten, write_text
 from coopt.plan.contents import flat_design, flat_plan
 from coopt.plan.parts import Cost, Record, WorkloadPlan
 from coopt.plan.schema import Plan
@@ -49,9 +49,7 @@ def run_folder(place: str | Path, study: Study, *, resume: bool) -> Iterator[Run
         folder.cases.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder.root / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise InstanceError(
-            f"{place}: cannot be written ({error.strerror}), needs a writable folder"
-        ) from None
+        raise unwritten(place, error, "a writable folder") from None
     try:
         _lock(lock, place)
         folder.sweep()
@@ -154,10 +152,7 @@ class RunFolder:
             with open(self.root / JOURNAL, "a", encoding="utf-8") as journal:
                 journal.write(json.dumps(line) + "\n")
         except OSError as error:
-            place = self.root / JOURNAL
-            raise InstanceError(
-                f"{place}: cannot be written ({error.strerror}), needs a writable file"
-            ) from None
+            raise unwritten(self.root / JOURNAL, error, "a writable file") from None
 
 
 class AnyToAny(Record):

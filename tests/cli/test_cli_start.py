@@ -67,5 +67,5 @@ def test_a_reader_that_goes_away_is_no_error_and_a_full_disk_is(reader: str, cod
     words = ["bash", "-c", f"{command}; echo ${{PIPESTATUS[0]}}"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.stdout.split()[-1] == code
-    said = "coopt: standard output: cannot be written (No space left on device), needs a writable file or pipe\n"
+    said = "coopt: standard output: cannot be written (No space left on device), needs free space on its disk\n"
     assert done.stderr == (said if code == "1" else "")
