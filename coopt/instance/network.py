@@ -485,6 +485,13 @@ class Network(Table):
         """Every switch of the list in each of its modes."""
         return tuple(way for switch in self.switches for way in switch.in_each_mode)
 
+    @property
+    def unpriced(self) -> Self:
+        """The rules and products of networks without prices and power."""
+        keys = ("hb_domains", "nics", "switches", "optics", "panels")
+        lists = {key: tuple(entry.unpriced for entry in getattr(self, key)) for key in keys}
+        return self.model_copy(update=lists)
+
     def gbit_s_into(self, switch: Switch) -> float:
         """What NICs of a GPU send at least over ports of a switch's rate; 0 if none have it."""
         joining = [

@@ -517,3 +517,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < 9999.5 else f"{value:,.0f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def choice_left(key: str, values: tuple[Any, ...]) -> str:
+    """A sentence about a key that leaves several values."""
+    listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
+    return f"{key} leaves a choice ({listing}), needs one value to evaluate"

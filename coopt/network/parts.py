@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -344,6 +344,18 @@ def priced_products(instance: Instance) -> tuple[PricedProduct, ...]:
             _priced(instance, "gpu", gpu.name, gpu.usd, gpu.w, is_counted=idle_or_active)
             for gpu in cluster.kinds
         ),
+    )
+
+
+def network_key(instance: Instance) -> Hashable:
+    """All that the networks of an instance and the products counted on them depend on."""
+    return (
+        instance.network.unpriced,
+        instance.objective.include,
+        instance.cluster.model_copy(update={"gpu": instance.cluster.gpu.unpriced}),
+        instance.sharing.model_copy(update={"discount": ()}),
+        instance.existing,
+        tuple(item.key for item in priced_products(instance)),
     )
 
 

@@ -31,7 +31,7 @@ from coopt.solving.arrays import pace_of, row_of, workload_plan
 from coopt.solving.cliffs import with_cliffs
 from coopt.solving.days import family_domain_lost, uptime_of
 from coopt.solving.divisibility import Trial, TrialNetwork, with_better_numbers
-from coopt.solving.evaluate import pinned
+from coopt.solving.given_mappings import pinned
 
 ENOUGH = 0.99
 """Share of the time in which domains enough work, with which spare domains are enough."""

@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coopt.columns.grid import Context, context_of
-from coopt.columns.islands.listing import Market
-from coopt.columns.islands.tables import network_key
 from coopt.columns.times import uplinks_by_context
 from coopt.instance.base import Entry
 from coopt.instance.hardware import HbDomain
@@ -31,6 +29,7 @@ from coopt.network.parts import (
     Affine,
     Key,
     listed_units,
+    network_key,
     open_bill,
     price,
     unit_worth,
@@ -168,7 +167,7 @@ class CountedNetworks:
         optics = [
             (space.optic_values(one), one.usd, one.w) for one in space.instance.network.optics
         ]
-        market = network_key(Market(instance=space.instance))
+        market = network_key(space.instance)
         key = market, space.links, space.measures, tuple(optics)
         if key not in self._tables:
             networks = tuple(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from coopt.columns.grid import DomainSet, counts_on, mappings, site_of
 from coopt.instance.reserves import Availability
 from coopt.instance.rules.couplings import only_ratio
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, choice_left
 from coopt.instance.variants import inside_first
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -42,12 +41,6 @@ def open_design(instance: Instance) -> Iterator[str]:
         )
         remedy = f"--set network.oversubscription={only_ratio(instance)}"
         yield f"network.oversubscription allows {values}, needs one value to evaluate ({remedy})"
-
-
-def choice_left(key: str, values: tuple[Any, ...]) -> str:
-    """A sentence about a key that leaves several values."""
-    listing = ", ".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
-    return f"{key} leaves a choice ({listing}), needs one value to evaluate"
 
 
 def cheapest_design(

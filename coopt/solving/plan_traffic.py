@@ -38,7 +38,7 @@ from coopt.plan.traffic import TrafficReport, Trained
 from coopt.solving.arrays import row_of
 from coopt.solving.days import allowed_s
 from coopt.solving.direct.rows import grids_of
-from coopt.solving.evaluate import pinned
+from coopt.solving.given_mappings import pinned
 from coopt.traffic.of_plan import demands
 from coopt.traffic.ranks import RankGrid, split_of
 from coopt.traffic.summary import traffic_figures

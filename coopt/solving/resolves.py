@@ -16,9 +16,9 @@ from coopt.instance.texts import InstanceError
 from coopt.instance.variants import inside_first, required_bounds, with_value
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured
-from coopt.solving.evaluate import open_mapping, with_one_cp
 from coopt.solving.feasibility import feasible
 from coopt.solving.given_design import open_design
+from coopt.solving.given_mappings import open_mapping, with_one_cp
 
 ANY_PLAN_GAP = 0.99
 """A gap with which the first plan that is found ends the search."""

@@ -30,7 +30,7 @@ from coopt.report.faults import faults_report
 from coopt.report.plan import headline, plan_report
 from coopt.report.words import rendered
 from coopt.solving.arrays import placement_of
-from coopt.solving.evaluate import pinned
+from coopt.solving.given_mappings import pinned
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.couplings.losses import job_family, reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports

@@ -22,7 +22,7 @@ from coopt.columns.islands.shapes import (
 from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.numerics import EQUAL
-from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds, NicOption
 from coopt.network.optics import (
     core_ends,
@@ -219,17 +219,7 @@ class Market:
     @cached_property
     def wirings(self) -> Wirings:
         """The wirings of end points, which depend on no price."""
-        return wirings_of(self.unpriced)
-
-    @cached_property
-    def unpriced(self) -> Network:
-        """The rules and products of networks without prices and power."""
-        network = self.instance.network
-        lists = {
-            key: tuple(entry.unpriced for entry in getattr(network, key))
-            for key in ("hb_domains", "nics", "switches", "optics", "panels")
-        }
-        return network.model_copy(update=lists)
+        return wirings_of(self.instance.network.unpriced)
 
     def may_join(self, sites: Sites) -> Bools:
         """Whether switches of each NIC option may have ports for the end points of each site (NIC

@@ -21,7 +21,6 @@ from coopt.columns.islands.shapes import Sites, quick_degrees, sites_of
 from coopt.columns.islands.tables import (
     SiteNetworks,
     further_networks,
-    network_key,
     passes,
     priced,
 )
@@ -29,6 +28,7 @@ from coopt.columns.pools import Rows
 from coopt.columns.times import FastestTimes
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
+from coopt.network.parts import network_key
 from coopt.perf.mapping import Bools, Ints
 
 Answer = TypeVar("Answer")
@@ -211,7 +211,7 @@ class ListedIslands:
         market = coupling.market
         if not self._prices_vary or not (coupling.slopes.min_usd >= 0).all():
             return None
-        key = self._timed(workload, market), network_key(market)
+        key = self._timed(workload, market), network_key(market.instance)
         if key in self._tables and self._tables[key] is None:
             self._tables[key] = SiteNetworks(islands=market.no_islands())
         return self._recall(self._tables, key, lambda: None)

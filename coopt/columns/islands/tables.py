@@ -24,19 +24,6 @@ NEVER = -1  # infeasible at any number of uplinks
 MOST_SITES = 64  # of a workload: networks of many sites take longer than they save
 
 
-def network_key(market: Market) -> Hashable:
-    """All that the units of an island, the products counted and the lists of hardware depend on."""
-    instance = market.instance
-    return (
-        market.unpriced,
-        instance.objective.include,
-        instance.cluster.model_copy(update={"gpu": instance.cluster.gpu.unpriced}),
-        instance.sharing.model_copy(update={"discount": ()}),
-        instance.existing,
-        tuple(item.key for item in market.products),
-    )
-
-
 def _offer_key(offer: Hardware) -> Hashable:
     """The hardware of an offer by its names, as prices may be others later."""
     ends = tuple(tuple(optic.name for optic in pair) for pair in offer.levels)

@@ -43,7 +43,6 @@ from coopt.plan.schema import Alternative, Plan
 from coopt.solving.arrays import SharedProblem
 from coopt.solving.days import ROUNDED, allowed_s, interrupted_paces
 from coopt.solving.driver import answered, claim_of, infeasible, recomputed, unknown, written_out
-from coopt.solving.fleet.search import search_partition
 from coopt.solving.highs import linear_program, loaded, options, run_apart
 from coopt.solving.runs import Method, Run, no_programs
 from coopt.solving.shared import shared_plan
@@ -143,6 +142,8 @@ def _best_design(run: Run, designs: PacedDesigns, in_bound: Ints) -> int | str:
     A design that another one beats in pace and value is worth no less, and is no option of the
     program.
     """
+    from coopt.solving.fleet.search import search_partition
+
     pace, value = designs.pace[in_bound], designs.value[in_bound]
     worth = pace if run.instance.objective.minimize == "time" else pace * value
     front = np.intersect1d(in_bound, designs.front(), return_indices=True)[1]
