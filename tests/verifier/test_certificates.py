@@ -34,10 +34,11 @@ def test_a_bound_is_proven_and_a_higher_one_is_not(kind: str) -> None:
         assert not higher.ok
         assert higher.bound_proven == pytest.approx(value, rel=1e-14)
     assert certify(instance, claiming(plan, value / 2)).ok
+    assert not certify(instance, Plan.model_validate(without_plan(kind, "infeasible"))).ok
 
 
 def test_a_least_regret_is_proven_with_the_best_design_of_every_outlook() -> None:
-    prices = {"nic": [0.2, 3.0], "switch": [0.5, 2.0], "hb": [0.5, 2.0]}
+    prices = {"nic": [0.2, 3.0], "hb": [0.5, 2.0]}
     instance = ask(robust={"aim": "regret", "prices": prices}, cluster__gpus=[8, 16])
     plan = solve(instance)
     value, outlooks = plan.objective.value, plan.couplings.outlooks
@@ -50,9 +51,7 @@ def test_a_least_regret_is_proven_with_the_best_design_of_every_outlook() -> Non
         assert (found.ok, found.bound_proven) == (False, None)
 
 
-@pytest.mark.parametrize("kind", PROVEN)
-def test_that_nothing_is_feasible_is_proven_where_it_is_so(kind: str) -> None:
-    assert not certify(solved(kind)[0], Plan.model_validate(without_plan(kind, "infeasible"))).ok
+def test_that_nothing_is_feasible_is_proven_where_it_is_so() -> None:
     hopeless = ask(workload__0__max_iteration_time_s=0.01)
     found = certify(hopeless, solve(hopeless, reasons=False))
     assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)

@@ -28,9 +28,10 @@ ORIGIN = Origin(
 
 
 def others(kind: str) -> list[str]:
-    """Every second kind, so that a plan of direct links meets one of switches; in a campaign all."""
+    """Three kinds, so that a plan of direct links meets one of switches; in a campaign all."""
     names = [*KINDS]
-    return names if not settings().derandomize else names[names.index(kind) // 2 % 2 :: 2]
+    turned = names[names.index(kind) :] + names
+    return names if not settings().derandomize else [turned[by] for by in (1, 4, 9)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,7 +48,7 @@ def test_an_answer_without_a_plan_holds_no_part_of_one(kind: str) -> None:
         assert tried >= len(SECTIONS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["shared", "partition", "phased", "direct", "regret"])
 def test_a_word_on_runners_up_needs_them_to_be_searched_for(kind: str) -> None:
     instance, plan = solved(kind)
     for stop in ("all found", "no other design", "time limit"):

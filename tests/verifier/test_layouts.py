@@ -15,11 +15,8 @@ from tests.verifier.cases import DOMAINS, NICS, ask, switch
 # Published: HB domains of 256 GPUs, 32,768 GPUs: radix, fabric, switches, transceivers.
 PUBLISHED: list[tuple[int, FabricKind, int, int]] = [
     (64, "rail-only", 1536, 131_072),
-    (64, "clos", 2560, 196_608),
     (64, "rail-optimized", 2560, 196_608),
-    (128, "rail-only", 256, 65_536),
     (128, "clos", 1280, 196_608),
-    (256, "rail-only", 128, 65_536),
     (256, "clos", 384, 131_072),
 ]
 

@@ -67,7 +67,7 @@ def test_lengths_prove_what_whole_links_of_domains_do_not() -> None:
     assert 0 < weak.bound_proven < found.bound_proven
 
 
-@pytest.mark.parametrize(("bound_s", "pp"), [(1.5, [2]), (2.3, [2]), (3.0, [1]), (3.0, [1, 2, 4]), (4.0, [1])])
+@pytest.mark.parametrize(("bound_s", "pp"), [(1.5, [2]), (3.0, [1, 2, 4]), (4.0, [1])])
 def test_no_more_is_proven_than_enumeration_finds(bound_s: float, pp: list[int]) -> None:
     instance = asked(bound_s, pp)
     plan, fewest = coopt.solve(instance), fewest_links(instance, 4)
@@ -139,19 +139,18 @@ STRANGE = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in STRANGE.items() for value in values])
-def test_lengths_of_a_grid_that_no_mapping_has_are_refused(key: str, value: int) -> None:
+def test_lengths_of_a_grid_that_no_mapping_has_are_refused() -> None:
     instance = asked(1.8, [2], [1])
     plan = coopt.solve(instance)
     proof = coopt.prove(instance, plan)
     assert coopt.certify(instance, plan, proof).ok
-    strange = proof.links[0].model_copy(update={key: value})
-    given = proof.model_copy(update={"links": (*proof.links, strange)})
-    with pytest.raises(InstanceError, match=r"link lengths: .* -?\d+ x .* needs link lengths"):
-        coopt.certify(instance, plan, given)
-    verdict = coopt.verify(instance, with_lengths(plan, *given.links))
-    (refused,) = verdict.failures
-    assert (refused.name, "no mapping of" in refused.why) == ("link-lengths", True)
+    for key, value in ((key, value) for key, values in STRANGE.items() for value in values):
+        strange = proof.links[0].model_copy(update={key: value})
+        given = proof.model_copy(update={"links": (*proof.links, strange)})
+        with pytest.raises(InstanceError, match=r"link lengths: .* -?\d+ x .* needs link lengths"):
+            coopt.certify(instance, plan, given)
+        (refused,) = coopt.verify(instance, with_lengths(plan, *given.links)).failures
+        assert (refused.name, "no mapping of" in refused.why) == ("link-lengths", True), (key, value)
 
 
 def test_every_grid_of_a_mapping_may_have_lengths() -> None:

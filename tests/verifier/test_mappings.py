@@ -28,24 +28,23 @@ EVERY: dict[str, tuple[Any, ...]] = {
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
-    "dense": {"model": {"kv_heads": 4}, "mapping": {"recompute": ["none", "full"]}, "away": (0, 100)},
-    "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}},
+    "uneven": {"model": {"layers": 7}, "mapping": {"zero": [0, 3], "micro_batch": [1, 3]}, "away": (0, 100)},
     "experts": {
         "model": EXPERTS,
         "mapping": {"cp": [1, 2, 3], "zero": 2, "pp": [1, 2, 3], "recompute": ["none", "act"]},
         "gpus": 12,
     },
     "split experts": {"model": EXPERTS, "mapping": {"cp": [2, 4]}, "options": {"expert_tp": True}, "gpus": 12},
-    "partly synchronised": {"options": {"tp_sync_fraction": 0.5}},
     "on the host": {
-        "mapping": {"cp": 1, "recompute": "none", "zero": [0, 1], "offload_percent": [0, 100]},
+        "model": {"kv_heads": 4},
+        "mapping": {"cp": 1, "recompute": ["none", "full"], "zero": [0, 1], "offload_percent": [0, 100]},
         "away": (0, 100),
     },
     "narrow": {
         "mapping": {"tp": [2, 4], "dp": [1, 2, 3, 6], "sequence_parallel": True, "recompute": ["none", "full"]},
         "gpus": 12,
     },
-    "by module": {"mapping": {"cp": 1}, "software": {"recompute_modules": True}},
+    "by module": {"options": {"tp_sync_fraction": 0.5}, "software": {"recompute_modules": True}},
 }
 
 

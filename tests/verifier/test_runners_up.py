@@ -101,7 +101,7 @@ def test_every_meaningful_mutant_of_a_runner_up_is_rejected() -> None:
     plan = solve(instance, top=2).model_dump(mode="json", by_alias=True)
     (one,) = plan["alternatives"]
     survivors, count, whole = [], 0, Plan.model_validate(plan)
-    for label, table in islice(mutants({**one, "solver": {}}, names_of(instance)), 0, None, 4 * ONE_OF):
+    for label, table in islice(mutants({**one, "solver": {}}, names_of(instance)), 0, None, 8 * ONE_OF):
         inner = {key: value for key, value in table.items() if key != "solver"}
         try:
             changed = Plan.model_validate(replaced(plan, ("alternatives",), [inner]))
@@ -112,5 +112,5 @@ def test_every_meaningful_mutant_of_a_runner_up_is_rejected() -> None:
         count += 1
         if verify(instance, changed).accepted:
             survivors.append(label)
-    assert count > 25 / ONE_OF
+    assert count > 12 / ONE_OF
     assert survivors == []

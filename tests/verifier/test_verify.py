@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,6 @@ from tests.conftest import example_count
 from tests.network.test_hall_cables import mixed
 from tests.network.test_tier_switches import small_below_large
 from tests.solving.direct.test_direct_links import linked
-from tests.solving.sites.test_sites import apart
 from tests.solving.test_days import days, turns
 from tests.solving.test_runners_up import HARD, left_open
 from tests.verifier.cases import ask, switch
@@ -54,14 +54,15 @@ def test_check_names_are_stable_words_with_a_meaning() -> None:
 def test_every_check_is_made_for_some_plan() -> None:
     limits = {"limits__power_mw": 1.0, "limits__capex_usd": 1e9, "limits__racks": 100}
     limits |= {"network__end_to_end_oversubscription": 9.0, "network__max_networks": 99}
-    others = [CASES["infeasible"](), ask(**limits, margin={"ties": "nearest"}, network__switch_cages="kept")]
-    others += [PARTITIONS["core"](), growing(), Instance.model_validate(apart()), FLEETS["worst-case"]()]
+    few: dict[str, Any] = {"cluster__gpus": 16, "workload__0__global_batch": 16}
+    others = [CASES["infeasible"](), ask(**few, **limits, margin={"ties": "nearest"}, network__switch_cages="kept")]
+    others += [PARTITIONS["core"](), growing(), FLEETS["worst-case"]()]
     across = left_open(ask(**HARD, sharing={"mode": "partition"}), [None])
     others += [days(20.0, availability={"rates": "llama-3", "confidence": 0.9}), across]
     others += [Instance.model_validate(turns(1e6)), mixed()]
-    others += [ask(objective={"minimize": "time"}), small_below_large()]
-    others += [Instance.model_validate(linked(**changes)) for changes in ({}, {"limits": {"capex_usd": 1}})]
-    made = set[str]()
+    others += [ask(**few, objective={"minimize": "time"}), small_below_large()]
+    others += [Instance.model_validate(linked(limits={"capex_usd": 1}))]
+    made = {check.name for kind in ("sites", "direct") for check in verify(*solved(kind)).checks}
     for instance, top in [(with_few_designs(), 1000), *((other, 1) for other in others)]:
         made |= {check.name for check in verify(instance, solve(instance, top=top, reasons=False)).checks}
     asked, plan = solved("shared")

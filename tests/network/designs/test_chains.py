@@ -18,7 +18,7 @@ from tests.network.designs.design_graphs import design_graph, rail_of
 from tests.network.designs.oracle import Table, counts, tables
 
 
-@settings(max_examples=example_count(1500, 250))
+@settings(max_examples=example_count(1500, 100))
 @given(tables())
 def test_counts_are_those_of_plain_counting_of_the_graph_and_of_the_bill(table: Table) -> None:
     design = PublishedDesign.model_validate(table)

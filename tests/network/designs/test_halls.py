@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 
 from coopt.instance.designs import Hall, PublishedDesign
 from coopt.instance.texts import InstanceError
@@ -15,6 +15,7 @@ from coopt.network.design_bills import design_bill
 from coopt.network.design_halls import cable_ends, design_hall
 from coopt.network.designs import chain_of
 from coopt.network.placing import Lengths, sold_m
+from tests.conftest import example_count
 from tests.network.designs.design_graphs import design_graph
 from tests.network.designs.oracle import tables
 from tests.network.hall_oracle import amid
@@ -62,6 +63,7 @@ def _racks(per_domain: float) -> dict[str, float]:
     return {"racks_per_domain": per_domain}
 
 
+@settings(max_examples=example_count(100, 40))
 @given(table=tables())
 def test_every_link_has_a_length_that_is_long_enough(table: dict[str, Any]) -> None:
     """Against the graph: each cable leads from the rack of its lower end to a leaf amid all that it serves."""

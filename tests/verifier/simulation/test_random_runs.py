@@ -78,8 +78,8 @@ def waits_for_host(run: RandomRun) -> bool:
 
 
 def test_without_a_pipeline_both_say_the_same() -> None:
-    found = [run for run in runs(range(60), dp_mode="sync") if run.split.pp == 1 and run.split.cp == 1]
-    assert len(found) >= 20
+    found = [run for run in runs(range(30), dp_mode="sync") if run.split.pp == 1 and run.split.cp == 1]
+    assert len(found) >= 10
     for run in found:
         assert run.simulated().run().whole_s == pytest.approx(run.closed_form_s(), rel=1e-9)
 
@@ -96,7 +96,7 @@ def test_hybrids_take_as_long_as_the_closed_form_says() -> None:
     assert max(map(abs, ratios)) < 0.01
 
 
-def test_200_random_small_runs_are_within_a_hundredth() -> None:
+def test_random_small_runs_are_within_a_hundredth() -> None:
     """Stages of as many layers, and hops that are short beside passes: the schedule waits as the closed form counts.
 
     Keys and values hide pass by pass, not behind the whole layer, which is worth a little more. Where passes wait for
@@ -109,20 +109,20 @@ def test_200_random_small_runs_are_within_a_hundredth() -> None:
         if simulation is not None and has_short_hops(run, simulation):
             kept = waiting if waits_for_host(run) else apart[run.split.cp > 1]
             kept.append(simulation.run().whole_s / run.closed_form_s() - 1)
-        if sum(map(len, apart.values())) == 200:
+        if sum(map(len, apart.values())) == 100:
             break
-    assert len(apart[False]) >= 50
+    assert len(apart[False]) >= 25
     assert max(map(abs, apart[False])) < 0.01
-    assert len(apart[True]) >= 60
+    assert len(apart[True]) >= 30
     assert max(map(abs, apart[True])) < 0.02
-    assert len(waiting) >= 10
+    assert len(waiting) >= 5
     assert -0.02 < min(waiting) <= max(waiting) < 0.01
 
 
 def test_gradients_that_hide_take_no_longer_than_the_closed_form_says() -> None:
     """Without a pipeline there are no hops to meet, and traffic inside the domain hides them as well."""
-    found = [run for run in runs(range(60), dp_mode="overlap") if run.split.pp == 1 and run.split.cp == 1]
-    assert len(found) >= 20
+    found = [run for run in runs(range(30), dp_mode="overlap") if run.split.pp == 1 and run.split.cp == 1]
+    assert len(found) >= 10
     for run in found:
         assert run.simulated().run().whole_s <= run.closed_form_s() * (1 + 1e-9)
 
@@ -131,7 +131,7 @@ def test_gradients_that_hide_take_no_longer_than_the_closed_form_says() -> None:
 def test_gradients_that_meet_hops_make_no_iteration_longer_than_the_closed_form(dp_mode: str, least: float) -> None:
     """Of pipelines with full stages and short hops; the closed form takes gradients one step late to be met all along,
     and lets gradients that hide do so behind less."""
-    ratios, questions = [], example_count(300, usual=20)
+    ratios, questions = [], example_count(300, usual=10)
     for run in runs(range(questions), dp_mode=dp_mode):
         if run.split.pp > 1 and run.split.cp == 1 and has_full_stages(run):
             simulation = run.simulated()

@@ -128,8 +128,9 @@ def test_schedules_that_split_the_backward_pass_are_those_of_another_simulation(
     assert Pipeline(**asked).run() == pytest.approx(other, rel=1e-2 if hop and schedule == "dualpipe" else 1e-9)
 
 
-@pytest.mark.parametrize("logits", [0.0, 1.0])
-@pytest.mark.parametrize(("hop", "off"), [(0.05, 0.008), (0.2, 0.03), (0.5, 0.06), (1.0, 0.1)])
+@pytest.mark.parametrize(
+    ("logits", "hop", "off"), [(0.0, 0.05, 0.008), (1.0, 0.2, 0.03), (0.0, 0.5, 0.06), (1.0, 1.0, 0.1)]
+)
 def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(
     logits: float, hop: float, off: float
 ) -> None:
