@@ -1,7 +1,5 @@
 """Plans that say something else than they did."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coopt.plan.couplings import Couplings

@@ -1,7 +1,5 @@
 """Questions that many tests ask."""
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import json

@@ -1,7 +1,5 @@
 """One instance of every kind of question, each with knobs that change the training and every limit set; solved once."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page of the library shows its table, and whoever certifies a small question finds the same."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """`make test` on machines that lack something: a browser, the right to install one, the module venv."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

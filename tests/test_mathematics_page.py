@@ -1,7 +1,5 @@
 """docs/mathematics.md is what its generator writes from the docstrings, and leaves no equation out."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import runpy

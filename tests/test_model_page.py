@@ -1,7 +1,5 @@
 """docs/model.md is what its generator writes."""
 
-from __future__ import annotations
-
 import re
 import runpy
 from pathlib import Path

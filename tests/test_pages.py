@@ -1,7 +1,5 @@
 """What README.md, docs/days.md, docs/network.md and docs/measurements.md show is there and is so today."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tomllib

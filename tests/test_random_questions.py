@@ -1,7 +1,5 @@
 """Random questions of the fixed profile are the same in every run, whatever else is tested."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 

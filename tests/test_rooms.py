@@ -1,7 +1,5 @@
 """The rooms of the house import in one direction only; CONTRIBUTING.md shows the map."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

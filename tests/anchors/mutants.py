@@ -8,8 +8,6 @@ is 1 where fewer than 95% are killed. Of the code every number, flag and word th
 validation, places in sequences, and what is compared with, rounded away or only shown.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import random

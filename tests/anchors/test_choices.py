@@ -1,7 +1,5 @@
 """What a question leaves open or already has, by hand: idle GPUs, near batches, what stands, plans that stand."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

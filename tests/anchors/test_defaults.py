@@ -1,7 +1,5 @@
 """What an instance means that leaves everything out: the contract of docs/reference/instance.md, restated by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

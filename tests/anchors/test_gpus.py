@@ -4,8 +4,6 @@ Sources: DGXC = the system table of github.com/NVIDIA/dgxc-benchmarking (dense p
 SMI = nvidia-smi, MiB of memory in public listings; F2 = data sheets as quoted; Calculon = its systems/*.json.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.catalog import entries

@@ -4,8 +4,6 @@ Totals are those of the published weights (safetensors metadata, papers), norms 
 matrices alone, so that it has to be below, by less than half a thousandth where weights were published.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -5,8 +5,6 @@ TO = TopoOpt (arXiv 2202.00433), 200 Gbit/s row; RO = Rail-only (arXiv 2307.1216
 transceiver; BOM = the H100 sheet of Aug 2024; NV = docs.nvidia.com/networking/display/<part>; LUX = luxoptx, 2025/26.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers in seconds, bytes, dollars and watts against papers and sums by hand: by the planner and by the verifier."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Software, scaling laws, failure rates and errors of the model, from the papers and counts behind them."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

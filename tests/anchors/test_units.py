@@ -1,7 +1,5 @@
 """Units that the instance converts: days, tokens, bytes, ports, watts, shares; each by hand."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The shipped catalog: every figure valid, covered by a source, and honest about how it was obtained."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files

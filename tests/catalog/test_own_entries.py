@@ -1,7 +1,5 @@
 """Entries that change others, catalog files of one's own, and entries printed as such files hold them."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

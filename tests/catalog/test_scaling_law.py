@@ -1,7 +1,5 @@
 """Scaling laws: the published optimum, the tokens of a loss, and the best size for a compute by search."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

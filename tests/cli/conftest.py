@@ -1,7 +1,5 @@
 """Run commands in this process, on instances made from a tiny one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -6,8 +6,6 @@ was or whole, and what it holds is no worse; every other one is whole. A full di
 takes root; without it a limit on the size of files stands in.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """`coopt collective`: the answer in JSON and as a table, files it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 

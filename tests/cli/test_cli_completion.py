@@ -1,7 +1,5 @@
 """A shell completes commands, options, files, names of the catalog and keys of an instance."""
 
-from __future__ import annotations
-
 import pytest
 from click.shell_completion import ShellComplete
 

@@ -1,7 +1,5 @@
 """`coopt evaluate`: one given design, values set on the command line."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

@@ -1,7 +1,5 @@
 """`coopt explain` and `coopt diff` as a user meets them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`coopt export`: the network of a plan in the formats of other programs."""
 
-from __future__ import annotations
-
 import json
 
 import networkx as nx

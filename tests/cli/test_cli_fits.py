@@ -1,7 +1,5 @@
 """`coopt fits` says what takes the memory of a mapping, and which mappings fit."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`coopt schema`, `coopt new` and `coopt catalog`."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

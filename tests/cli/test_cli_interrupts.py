@@ -1,7 +1,5 @@
 """An interrupt at any moment ends a command with the right code, a word, and no traceback."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Whatever is asked wrongly is refused: the exit code, nothing on stdout, and what is wrong by its name on stderr."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`coopt route` and `coopt faults`: what a plan's network does under real routes, and without a part."""
 
-from __future__ import annotations
-
 import csv
 import json
 

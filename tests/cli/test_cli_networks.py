@@ -1,7 +1,5 @@
 """`coopt reproduce` and `coopt bom`: networks without training on them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

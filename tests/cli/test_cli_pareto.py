@@ -1,7 +1,5 @@
 """`coopt pareto` answers on stdout, tells its story on stderr and ends with the right code."""
 
-from __future__ import annotations
-
 import json
 import re
 

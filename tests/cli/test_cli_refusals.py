@@ -1,7 +1,5 @@
 """Bad input of every kind: exit 1, a message that names file and key, nothing on stdout, no traceback."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

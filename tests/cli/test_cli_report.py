@@ -1,7 +1,5 @@
 """`coopt report`: a page for every plan, and an exit code that says whether one may build it."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The installation looked through, completion written, defaults of the user."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`coopt simulate`: what it prints, its exit codes, and a trace that a viewer can read."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

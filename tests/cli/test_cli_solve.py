@@ -1,7 +1,5 @@
 """`coopt solve`: exit codes, streams and the plan file."""
 
-from __future__ import annotations
-
 import json
 import os
 import tomllib

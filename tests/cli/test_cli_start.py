@@ -1,7 +1,5 @@
 """The command line starts light, knows its version and ends with the right code."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`coopt suite`: a grid of cases from the command line."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

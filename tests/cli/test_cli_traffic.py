@@ -1,7 +1,5 @@
 """`coopt traffic`: figures, the matrix and the heat map of a plan."""
 
-from __future__ import annotations
-
 import csv
 import json
 

@@ -1,7 +1,5 @@
 """`coopt validate` and `coopt calibrate` on the measurements that ship with the project and on a few rows of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

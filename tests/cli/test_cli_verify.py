@@ -1,7 +1,5 @@
 """`coopt verify`: accepted exits 0, rejected exits 5 and says which claim fails."""
 
-from __future__ import annotations
-
 import json
 from operator import attrgetter
 

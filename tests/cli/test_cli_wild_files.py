@@ -1,7 +1,5 @@
 """Files that no editor writes are refused in a sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every command that looks into a plan answers every plan, part by part; what has no answer says why."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

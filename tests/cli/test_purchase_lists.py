@@ -1,7 +1,5 @@
 """The bill as a purchase list: its lines add up, and it has spares, work and the networks beside that of a plan."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

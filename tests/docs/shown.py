@@ -1,7 +1,5 @@
 """What a page shows, run as it stands: files are written, commands and Python run, and what they print is compared."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

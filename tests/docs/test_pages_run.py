@@ -1,7 +1,5 @@
 """Every command, file and piece of Python on a page runs, and prints what the page shows."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reference pages are what their generators write, and leave nothing out."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tomllib

@@ -1,7 +1,5 @@
 """Sentences that people read, all of them: without slips of the keyboard, and each asks for one thing."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

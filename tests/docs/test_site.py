@@ -1,7 +1,5 @@
 """`make site` builds every page without a warning; pages show all of their formulas and load nothing from elsewhere."""
 
-from __future__ import annotations
-
 import logging
 import re
 from html.parser import HTMLParser

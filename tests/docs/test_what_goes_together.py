@@ -1,7 +1,5 @@
 """The table of `docs/fleets.md` says what goes together: what it allows is read, the rest is refused by key."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Formats have versions, and documents of others are refused."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

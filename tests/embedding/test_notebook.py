@@ -1,7 +1,5 @@
 """Answers in a notebook: one line as text, tables as HTML and as data frames, and figures."""
 
-from __future__ import annotations
-
 import base64
 import re
 from pathlib import Path

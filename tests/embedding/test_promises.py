@@ -1,7 +1,5 @@
 """What docs/embedding.md promises: examples that run, round trips, threads, silence, and no traces."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import json

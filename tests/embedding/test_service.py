@@ -1,7 +1,5 @@
 """The planning service of docs/embedding, driven over HTTP."""
 
-from __future__ import annotations
-
 import http.client
 import importlib.util
 import json

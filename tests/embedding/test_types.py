@@ -1,7 +1,5 @@
 """Programs that embed coopt are checked by mypy against its annotations, which the wheel ships."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

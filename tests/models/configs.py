@@ -4,8 +4,6 @@ Figures are those of model cards, reports and files of weights; vendors count th
 or none as active, and modules that predict further tokens as part of the total or not.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 JUNK = {  # what every file has and no shape depends on

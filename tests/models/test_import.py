@@ -1,7 +1,5 @@
 """Models read from the files of other tools: parameters as published, and one error for what is not known."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Networks with even bundles, found by trying one number of switches after the other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

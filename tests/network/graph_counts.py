@@ -1,7 +1,5 @@
 """What a graph of a network holds, counted node by node and link by link."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Halls switch by switch and cable by cable, from the graph of a network and the rules of docs/network.md alone."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """By default a network can be bought and built as it is billed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Bundles of links: equal ones by default, and what the numbers of uplinks are that spines share evenly."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from itertools import combinations, permutations

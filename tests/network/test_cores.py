@@ -1,7 +1,5 @@
 """Links into a core take ports of leaves, no more than they need, and the leaves stay within their radix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Leaf and pod together stay within `network.end_to_end_oversubscription`: planner and verifier agree."""
 
-from __future__ import annotations
-
 import pytest
 
 import coopt

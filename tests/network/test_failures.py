@@ -1,7 +1,5 @@
 """Losses of parts against whole graphs from which each part in turn is taken."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Properties of every family an instance can ask for, and counts as published (arXiv 2307.12169; docs/network.md)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Racks of a network in rows: every link has a length, as in the graph, and the hall draws what is installed."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from pathlib import Path

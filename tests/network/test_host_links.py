@@ -1,7 +1,5 @@
 """What a GPU reaches of its NICs: its link to its host, or what its server says, and no more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Islands and their core in one hall: the length of every cable, by the places in the drawing and by the graph."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Leaves that hold any number of NICs: as few as each number of leaves takes, up to the largest ratio."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

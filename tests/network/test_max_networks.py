@@ -1,7 +1,5 @@
 """Separate networks stay within `network.max_networks`: planner, verifier and enumeration agree."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

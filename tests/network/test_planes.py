@@ -1,7 +1,5 @@
 """Networks whose NICs have ports on several planes: counts, graphs, what a loss takes, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """Bundles of links from leaves to the switches of their pod: smaller pods, so that less of the last one is wasted."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

@@ -1,7 +1,5 @@
 """Which optics a level may take, and prices by quantity: the cheapest way to have enough."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NICs that several GPUs of a domain share."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A network that cannot be wired says which switch would take how many ports, and with one fewer it still could not."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Networks whose tiers have switches of different products: listed, counted, drawn, billed, chosen and checked."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The headless Chromium in which tests open pages."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pages of plans, opened in a headless Chromium."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from itertools import product

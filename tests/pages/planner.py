@@ -1,7 +1,5 @@
 """The planner's page in a browser: wait for its answer, read it and type into it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

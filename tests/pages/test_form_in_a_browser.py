@@ -1,7 +1,5 @@
 """What is typed into the form of the planner's page, and what new rows begin with, in a headless Chromium."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """The page of a front in a headless Chromium: it complains of nothing, fits every screen and answers to pointing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages open without complaints, fit, read aloud, and print."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """The planner's page as a person uses it, in a headless Chromium."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

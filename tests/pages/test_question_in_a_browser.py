@@ -1,7 +1,5 @@
 """A question is edited on the planner's page as a form and as text, in a headless Chromium."""
 
-from __future__ import annotations
-
 import json
 
 from coopt.instance.schema import Instance

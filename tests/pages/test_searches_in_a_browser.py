@@ -1,7 +1,5 @@
 """The planner's page while an answer is sought, and once another question is open, in a headless Chromium."""
 
-from __future__ import annotations
-
 import pytest
 
 import coopt

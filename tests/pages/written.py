@@ -1,7 +1,5 @@
 """Pages of plans as files: of a shipped one, of hostile names, of a rejected one and without a design."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

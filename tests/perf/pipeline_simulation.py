@@ -7,8 +7,6 @@ arrived. Where the backward pass is split nobody waits to send, and receivers ar
 carries one message at a time in each direction.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field

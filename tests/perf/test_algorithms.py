@@ -1,7 +1,5 @@
 """Ways of collectives between domains: the schedules played chunk by chunk, and the least of all that are possible."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

@@ -1,7 +1,5 @@
 """Closed forms of collectives against rings played step by step on a two-level graph."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

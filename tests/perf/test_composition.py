@@ -1,7 +1,5 @@
 """What a run is made of, as `[workload.software]` says it: each key against what it costs by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What share of the time trains: published figures, and the same by drawing runs event by event."""
 
-from __future__ import annotations
-
 import math
 import random
 from statistics import NormalDist

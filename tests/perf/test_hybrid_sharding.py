@@ -1,7 +1,5 @@
 """Hybrid sharding (HSDP): several copies of what ZeRO shards, each inside an HB domain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

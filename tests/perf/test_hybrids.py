@@ -1,7 +1,5 @@
 """Models with Mamba-2 layers: their sizes as published, what they refuse, how they are split, solved and exported."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

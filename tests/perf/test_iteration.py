@@ -1,7 +1,5 @@
 """The iteration time: what must add up, and what must never fall."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The laws of kernels meet those that were measured, and rest on nothing else."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

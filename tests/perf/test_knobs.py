@@ -1,7 +1,5 @@
 """Knobs of the literature: what each changes, and that it is off until asked for."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

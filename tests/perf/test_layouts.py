@@ -1,7 +1,5 @@
 """Pipelines whose chunks have what a layout says, beside simulated schedules, plans and other programs' forms."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Memory by hand where models are wider than those of tests/anchors, and beside what was measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """More bandwidth, more FLOP/s and less latency are never slower; whatever the model and the mapping."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ports of NICs that are out while training goes on: shares by drawing outages one by one."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The closed form of the pipeline against the simulated schedules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

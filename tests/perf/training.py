@@ -1,7 +1,5 @@
 """Questions to the performance model without a network around them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

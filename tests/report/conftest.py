@@ -1,7 +1,5 @@
 """A plan written by hand, so that reports are tested without a search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Megatron-LM's arguments as its parser takes them, and the rules it checks them by, from tests/data."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

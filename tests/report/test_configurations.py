@@ -3,8 +3,6 @@
 These packages read and validate them in tests/judges.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """What ties parts is shown with its figures: sites, cores, purchases together, phases, losses and prices."""
 
-from __future__ import annotations
-
 import io
 from functools import cache
 from typing import Any

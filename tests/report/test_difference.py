@@ -1,7 +1,5 @@
 """What `coopt diff` lists is all that differs, whatever kind of plan is compared."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

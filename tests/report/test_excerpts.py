@@ -1,7 +1,5 @@
 """Excerpts of networks show parts that exist, joined as they are joined, and count what they leave out."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from xml.etree import ElementTree

@@ -1,7 +1,5 @@
 """Drawings hold what their graphs hold, and nothing covers anything else."""
 
-from __future__ import annotations
-
 import runpy
 from dataclasses import replace
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The one list of facts holds what the plan holds, and everything that shows a plan shows that list."""
 
-from __future__ import annotations
-
 import html
 import io
 import re

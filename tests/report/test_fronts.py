@@ -1,7 +1,5 @@
 """A front reads well at every width, and its files hold what it says."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Heat maps of large clusters are cut into cells that can be seen, and say so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Megatron-LM takes the arguments that are written, and splits the model as the plan does."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A page says what the terminal says, with sources, and nothing it does not know."""
 
-from __future__ import annotations
-
 import html
 import io
 import json

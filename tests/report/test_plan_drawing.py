@@ -1,7 +1,5 @@
 """Every shard of a replica, every rack and every second of an iteration is drawn where the plan has it."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

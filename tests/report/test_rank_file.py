@@ -1,7 +1,5 @@
 """The rank file says what schedulers need, and agrees with the network that is exported beside it."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 from collections import defaultdict

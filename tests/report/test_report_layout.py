@@ -1,7 +1,5 @@
 """Reports suit the place they go to."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

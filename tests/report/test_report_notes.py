@@ -1,7 +1,5 @@
 """What a reader has to know is told with its figures and keys, and only where it is true."""
 
-from __future__ import annotations
-
 import io
 import tomllib
 from pathlib import Path

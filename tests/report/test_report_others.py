@@ -1,7 +1,5 @@
 """Verdicts, evaluations, progress, catalog entries."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """A plan that was written by hand: its first sentence, its facts, and what its report and its screen show."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

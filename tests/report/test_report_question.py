@@ -1,7 +1,5 @@
 """The page says what was asked: every site, phase, volume price, core, loss and interval stands in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.schema import Instance

@@ -1,7 +1,5 @@
 """Whatever kind of question is answered, the answer stands on one screen, and a study is called one at once."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

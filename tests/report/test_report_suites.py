@@ -1,7 +1,5 @@
 """Tables and pictures of suites show what the rows say, with what was published beside it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Numbers as a planner reads them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

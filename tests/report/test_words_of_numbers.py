@@ -1,7 +1,5 @@
 """Names and numbers in sentences: in full where they are small, and nothing is lost between two quotations."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.texts import numbers, shortened, spoken

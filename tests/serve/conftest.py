@@ -1,7 +1,5 @@
 """A server of the planner's page on a free port, asked as a browser asks it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

@@ -3,8 +3,6 @@
 A large question is asked in the middle; the memory that workers have at the end is that before it, to a tenth.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

@@ -1,7 +1,5 @@
 """`coopt serve` as one types it: it says where the page is, serves it, and ends when asked."""
 
-from __future__ import annotations
-
 import importlib.util
 import signal
 import socket

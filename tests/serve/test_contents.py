@@ -1,7 +1,5 @@
 """What the page shows of plans of every kind."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

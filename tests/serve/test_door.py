@@ -1,7 +1,5 @@
 """Who may ask the server, and what its answers allow a page to do."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """A question that leaves choices open gets its best plan on the page, and any other choice can be written into it."""
 
-from __future__ import annotations
-
 import pytest
 
 import coopt

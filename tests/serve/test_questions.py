@@ -1,7 +1,5 @@
 """Texts of questions: edited in place, and never a way to a file of the machine."""
 
-from __future__ import annotations
-
 import time
 import tomllib
 from pathlib import Path

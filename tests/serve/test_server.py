@@ -1,7 +1,5 @@
 """Searches over the wire: progress, plans and refusals, and sessions side by side that never see each other."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

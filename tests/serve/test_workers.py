@@ -1,7 +1,5 @@
 """Worker processes: interrupted, killed, dead, and always as many as before."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

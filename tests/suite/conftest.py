@@ -1,7 +1,5 @@
 """Small suites, and a pool that answers in this process."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """Runs in processes of their own, and waiting for what they do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Grids become cases: every combination once, each with an identity."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

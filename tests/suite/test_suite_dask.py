@@ -1,7 +1,5 @@
 """The same code on a Dask cluster: a real scheduler and two workers, one of which is killed at work."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

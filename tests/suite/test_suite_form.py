@@ -1,7 +1,5 @@
 """A suite file is refused in sentences before anything runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Kill -9 at any moment: nothing that was finished is lost, and nothing is worked on twice."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

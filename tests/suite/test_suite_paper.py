@@ -1,7 +1,5 @@
 """The suite of the Rail-only study gives the published savings, the knee and the slope of the batch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

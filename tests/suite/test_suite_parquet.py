@@ -1,7 +1,5 @@
 """Results are columns that DuckDB reads without a word of explanation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whatever happens to a worker, every case is answered or recorded as failed, and the others go on."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """A row says what is built, what it costs and how it runs, whatever kind of question a case asks."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt._version import __version__

@@ -1,7 +1,5 @@
 """A run answers each question once, keeps what is finished, and trusts nothing that is not whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

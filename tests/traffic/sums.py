@@ -1,7 +1,5 @@
 """Plain sums over the flows of a demand, and every way to split a workload over a cluster, as plans say it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace

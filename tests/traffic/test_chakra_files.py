@@ -1,7 +1,5 @@
 """Chakra traces, read by the published definition of their messages: what one rank sends another receives."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """All-to-alls over rails as flows on the whole graph, against the closed form of what forwarding adds."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import pytest

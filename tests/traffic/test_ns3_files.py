@@ -1,7 +1,5 @@
 """Files for ns-3, read word by word as its programs do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from typing import Any

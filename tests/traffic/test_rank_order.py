@@ -1,7 +1,5 @@
 """Ranks as Megatron-LM numbers them, on the GPUs where the plan places them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """The figures that are shown are those of the flows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Flows of a mapping against the closed forms of the performance model, and against the rules of rails."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

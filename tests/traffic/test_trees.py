@@ -1,7 +1,5 @@
 """Collectives on two trees and by halving and doubling: what is sent is what they take, message by message."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

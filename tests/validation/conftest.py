@@ -1,7 +1,5 @@
 """Tables of measurements to change one thing of."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from functools import reduce

@@ -1,7 +1,5 @@
 """Logs and traces in the forms that frameworks write, for tests to change one thing of."""
 
-from __future__ import annotations
-
 import json
 import math
 

@@ -1,7 +1,5 @@
 """How close the model comes to published runs, and that it gets the mechanisms right, not only the times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fits find parameters again that made the measurements, and never touch the catalog."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

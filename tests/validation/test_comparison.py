@@ -1,7 +1,5 @@
 """Predictions beside measurements."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.validation.comparison import comparison_of

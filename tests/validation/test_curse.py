@@ -1,7 +1,5 @@
 """What the model claims over published mappings."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors that grow with the distance from what was measured, and intervals that hold what they claim."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What is known beyond the rows names its sources and things that exist."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs that came after the fits: how far predictions are off that nobody could tune."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from statistics import fmean, median

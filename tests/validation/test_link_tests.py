@@ -1,7 +1,5 @@
 """Results of nccl-tests become shares of the links they ran on."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

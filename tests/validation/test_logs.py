@@ -1,7 +1,5 @@
 """Logs of each software say what was run; what contradicts itself is no run."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Columns alone decide what is predicted: not the id of a row, its address, its notes or the name of its model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

@@ -1,7 +1,5 @@
 """Seconds from what a row publishes: time, tokens/s, or TFLOP/s where their count is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

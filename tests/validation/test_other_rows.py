@@ -1,7 +1,5 @@
 """A row that says too little is skipped with a reason; one that its source contradicts elsewhere is corrected."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.validation.published import corrected

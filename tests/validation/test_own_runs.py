@@ -1,7 +1,5 @@
 """Logs and traces become rows of a table of measurements."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

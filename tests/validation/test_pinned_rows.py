@@ -1,7 +1,5 @@
 """Published runs asked as questions: what `validate` predicts, an instance can pin."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

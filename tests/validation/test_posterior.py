@@ -1,7 +1,5 @@
 """Runs of one's own move the catalog's values as far as they can tell, and what to run next is worth most."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

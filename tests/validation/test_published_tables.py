@@ -1,7 +1,5 @@
 """Tables are read whole or refused with every complaint."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.texts import InstanceError

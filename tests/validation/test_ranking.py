@@ -1,7 +1,5 @@
 """The order of mappings, and mappings that ran and are said not to fit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How rows are read: what they say, what is known about their source, what is assumed and listed."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random questions that the model on arrays and the scalar one must answer alike."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate

@@ -1,7 +1,5 @@
 """Instances, workloads and mappings of the verifier's tests, small enough to see through."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coopt.instance.schema import Instance

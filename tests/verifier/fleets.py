@@ -1,7 +1,5 @@
 """Small fleets: two islands that grow at two sites, with a core, volume prices, doubtful prices and losses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

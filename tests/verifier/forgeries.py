@@ -5,8 +5,6 @@ islands with every coupling and direct links. Any multipliers prove something, s
 of what is true: how many are is told as well.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sys

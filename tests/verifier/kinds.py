@@ -1,7 +1,5 @@
 """A question of every kind with its answer, and answers made of it that claim something else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

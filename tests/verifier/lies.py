@@ -4,8 +4,6 @@
 how many honest plans are refused; half of the questions use the rarer keys of `tests/verifier/twists.py`.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import Counter

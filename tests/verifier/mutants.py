@@ -3,8 +3,6 @@
 Informative fields are left alone: they tell how an answer was found, and nothing about a cluster changes with them.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The model on arrays and the scalar one, written apart from one page, say the same of random runs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import inf, isclose
 from random import Random

@@ -1,7 +1,5 @@
 """Bounds are proven in fractions, without a solver and without numpy."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

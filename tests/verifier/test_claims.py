@@ -1,7 +1,5 @@
 """What an answer of every kind may hold, and what it claims where it holds no plan."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any

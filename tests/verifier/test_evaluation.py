@@ -1,7 +1,5 @@
 """What a given plan amounts to: its own numbers on its own instance, and those that follow on another one."""
 
-from __future__ import annotations
-
 import json
 import re
 

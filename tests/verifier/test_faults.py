@@ -1,7 +1,5 @@
 """What a check says of a fault is so in the state that it is said in."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.schema import Instance

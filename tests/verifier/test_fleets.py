@@ -1,7 +1,5 @@
 """Plans of fleets are accepted as they are solved; what claims something else of parts, couplings or bound is not."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.loads import Pattern
 from coopt.verifier.parts.network_checks import (

@@ -1,7 +1,5 @@
 """Answers to other questions are not taken for proven, true answers are not refused, and forged proofs carry no lie."""
 
-from __future__ import annotations
-
 import random
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Bounds of direct links are proven by lengths and cuts, in whole numbers, and no lengths prove more than is so."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Loads counted on intervals of domains are those of flows that are routed one by one over the whole graph."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import product

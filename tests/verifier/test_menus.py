@@ -1,7 +1,5 @@
 """Menus of islands that proofs look through: what is wanted is listed, and no floor is above what there is."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any

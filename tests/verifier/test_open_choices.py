@@ -1,7 +1,5 @@
 """Choices that the prices of a leaf leave open are those that enumeration finds, with one limit kept exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """A partition with one field changed is rejected, and so is one that a cheaper choice of islands beats."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

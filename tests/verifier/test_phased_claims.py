@@ -1,7 +1,5 @@
 """What a plan says of its phases is doubted field by field, and its networks are those of the page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction

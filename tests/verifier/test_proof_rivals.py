@@ -1,7 +1,5 @@
 """Islands that proofs go without: those that others beat, whatever else is bought, and those too dear for a case."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 from typing import Any

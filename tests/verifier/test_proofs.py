@@ -1,7 +1,5 @@
 """Proofs of bounds of islands are found by a solver, checked without one, and prove nothing that is not so."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

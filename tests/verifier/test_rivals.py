@@ -1,7 +1,5 @@
 """What a plan says of direct links against switches is doubted figure by figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Routes of pinned flows: those that are exported hold, and whatever is changed in them is found."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Callable

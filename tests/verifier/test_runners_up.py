@@ -1,7 +1,5 @@
 """A runner-up is doubted like the plan itself, and so is its place."""
 
-from __future__ import annotations
-
 from itertools import islice
 from typing import Any
 

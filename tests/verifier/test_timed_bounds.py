@@ -1,7 +1,5 @@
 """Designs worth less than a bound by their time: those of the whole list, though slow mappings are not timed."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

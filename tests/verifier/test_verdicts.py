@@ -1,7 +1,5 @@
 """Plans that claim more than they prove are refused, and plans that claim what is true are not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Random small questions that use the rarer keys of an instance, several at once, each as one would write it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A design as a graph: every end point, switch and cable, or one network that stands for all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Designs counted plainly: end points are dealt to leaves one by one, switches added until everything fits."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import count
 from typing import Any

@@ -1,7 +1,5 @@
 """Chains against plain counting and as graphs: ports, connections, counts, bills."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Published designs come out, and what cannot be wired is refused with tier, ports and key."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Cables by length from a hall of racks, and spares: all links are there, at the lengths that the hall makes."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

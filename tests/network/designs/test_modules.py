@@ -1,7 +1,5 @@
 """Modules at the ends of cables: twin ports, other products below, built-in optics of switches."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

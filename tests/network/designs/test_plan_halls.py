@@ -1,7 +1,5 @@
 """A network of an instance and the same one written as a design stand alike: as many racks, and the same cables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

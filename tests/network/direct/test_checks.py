@@ -1,7 +1,5 @@
 """Graphs that are no fabric: each is refused, and the node or edge at fault is named."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """What is written can be read again and is the same graph."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

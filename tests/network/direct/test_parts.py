@@ -1,7 +1,5 @@
 """The bill of a fabric."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.texts import InstanceError

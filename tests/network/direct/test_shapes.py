@@ -1,7 +1,5 @@
 """Fabrics by name: how many domains, links and neighbours; and what is no fabric."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 

@@ -1,7 +1,5 @@
 """What is exported opens elsewhere and is the network that is billed."""
 
-from __future__ import annotations
-
 from xml.etree.ElementTree import fromstring
 
 import networkx as nx

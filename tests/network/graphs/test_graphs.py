@@ -1,7 +1,5 @@
 """Graphs of networks against the counts that are priced, and against each other."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Small networks and flows, and the least alpha by trying every routing."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from fractions import Fraction

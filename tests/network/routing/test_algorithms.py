@@ -1,7 +1,5 @@
 """Routing by greed, hashes and annealing: choices, odds, seeds; and alpha as worked out beforehand."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edge colouring: proper, and as good as any routing where links are equal."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Max-min fair rates, checked by what defines them and by linear programs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyomo.environ as pyo
 import pytest

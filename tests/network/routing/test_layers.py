@@ -1,7 +1,5 @@
 """Networks, flows and what is refused of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

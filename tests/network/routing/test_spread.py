@@ -1,7 +1,5 @@
 """Flows that are spread over all paths: conserved, and as even as the links of a switch allow."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given

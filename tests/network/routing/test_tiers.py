@@ -1,7 +1,5 @@
 """Two and three tiers against explicit paths on a graph built by the rules of docs/network.md."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """Boards and graphs of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import networkx as nx

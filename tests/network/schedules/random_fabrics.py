@@ -1,7 +1,5 @@
 """Random fabrics for hypothesis."""
 
-from __future__ import annotations
-
 import networkx as nx
 from hypothesis import strategies as st
 

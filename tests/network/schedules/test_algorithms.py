@@ -1,7 +1,5 @@
 """Rings, double trees, halving and doubling: step counts, loads, refusals."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 from hypothesis import given, settings

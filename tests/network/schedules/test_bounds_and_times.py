@@ -1,7 +1,5 @@
 """Lower bounds by hand and by exhaustion, and the formula of the time."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """Contention-free trees: published and better step counts, lower bounds, random graphs."""
 
-from __future__ import annotations
-
 import time
 
 import networkx as nx

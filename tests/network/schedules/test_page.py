@@ -1,7 +1,5 @@
 """The figures of docs/collectives.md and docs/routing.md are those of the code."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The replay notices every way in which a schedule can be wrong, and names step and link."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

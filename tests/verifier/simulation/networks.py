@@ -1,7 +1,5 @@
 """Networks of a few domains, wired by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from coopt.instance.hardware import HbDomain

@@ -1,7 +1,5 @@
 """Pipelines of equal stages on the clock of `coopt simulate`, which knows nothing of the closed form."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from coopt.verifier.simulation.events import EventClock

@@ -1,7 +1,5 @@
 """What traffic meets on the links of the graph is what the closed form charges, under every discipline."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Flows on the links of small fabrics, counted by hand: F flows over u uplinks take F/u times as long."""
 
-from __future__ import annotations
-
 import pytest
 
 from coopt.instance.network import SwitchedKind

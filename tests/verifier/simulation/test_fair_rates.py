@@ -1,7 +1,5 @@
 """Max-min fair rates against cases worked out by hand, and against what defines them."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

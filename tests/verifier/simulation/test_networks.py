@@ -1,7 +1,5 @@
 """The network of a plan is wired from its numbers as the verifier wires it from the instance."""
 
-from __future__ import annotations
-
 import networkx as nx
 import pytest
 

@@ -1,7 +1,5 @@
 """The cheapest plans of random small questions, simulated and by the closed form; docs/simulate.md has the figures."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Random small runs, simulated and by the closed form: what is the same, and what is not and why."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple

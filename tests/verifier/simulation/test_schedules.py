@@ -1,7 +1,5 @@
 """Pipelines as events against what is known of them, and against a simulation of its own of the same schedules."""
 
-from __future__ import annotations
-
 import random
 from itertools import product
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Flows that keep to one path: as even as whole flows can be where they are pinned, no better at random."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from random import Random
