@@ -182,30 +182,20 @@ PLAIN_H100 = PLAIN | {"gemm": 0.68, "hbm": 0.599, "kernel_s": 5.28e-6, "hb_reduc
 def question(**changes: Any) -> dict[str, Any]:
     """A small instance as a table; dotted keys in `changes` replace values (`network__max_tiers=2`)."""
     table: dict[str, Any] = {
-        "schema": 1,
-        "name": "small",
-        "margin": "none",
-        "cluster": {"gpu": "h100-sxm", "gpus": 64},
+        "schema": 1, "name": "small", "margin": "none", "cluster": {"gpu": "h100-sxm", "gpus": 64},
         "workload": [
             {
-                "name": "w",
-                "model": small_model(),
-                "global_batch": 64,
-                "allow_tp_across": True,
-                "max_iteration_time_s": 1.0,
-                "mapping": FEW_MAPPINGS,
+                "name": "w", "model": small_model(), "global_batch": 64, "allow_tp_across": True,
+                "max_iteration_time_s": 1.0, "mapping": FEW_MAPPINGS,
             }
         ],
         "network": {
-            "hb_domains": ["hgx-h100-8", "h100-hb16"],
-            "fabrics": ["rail-only", "rail-optimized", "clos"],
-            "nics": "cx7-400g",
-            "switches": [switch(8, 5000), switch(16, 11000)],
-            "optics": "400g-199",
+            "hb_domains": ["hgx-h100-8", "h100-hb16"], "fabrics": ["rail-only", "rail-optimized", "clos"],
+            "nics": "cx7-400g", "switches": [switch(8, 5000), switch(16, 11000)], "optics": "400g-199",
             "oversubscription": 3.0,
             "charge": "ratio",  # anchors by hand are easier with it; random questions ask for every charge
         },
-    }
+    }  # fmt: skip
     for key, value in changes.items():
         *parents, last = key.split("__")
         here = table

@@ -27,17 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "explain", "report", "verifier"},
-    "cli": {
-        *STAIRS,
-        "explain",
-        "formulations",
-        "verifier",
-        "validation",
-        "report",
-        "suite",
-        "serve",
-        "coopt",
-    },
+    "cli": {*STAIRS, "explain", "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
     "coopt": {*STAIRS, "explain", "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
 }
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}

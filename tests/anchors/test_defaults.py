@@ -138,10 +138,7 @@ COUPLED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
     "margin": ({"margin": {"time": 0.0}}, {"margin": {"confidence": None, "memory": 0.0, "ports": 0.0}}),
     "phases": (
         {"phase": [{"year": 2026, "gpus": 32}, {"year": 2027, "gpus": 64}]},
-        {
-            "phase.0": {"workloads": (), "retrofit_usd_per_link": 0.0},
-            "phase.0.price": EVEN | {"energy": 1.0},
-        },
+        {"phase.0": {"workloads": (), "retrofit_usd_per_link": 0.0}, "phase.0.price": EVEN | {"energy": 1.0}},
     ),
     "sites": (
         {

@@ -93,8 +93,7 @@ CAGES = {"qm9700": 64 // 2, "144x800g": 144 // 2}  # twin-port OSFP cages
 
 
 @pytest.mark.parametrize(
-    ("kind", "anchored"),
-    [("hb_domain", HB | STUDIES), ("nic", NICS), ("optic", OPTICS), ("switch", SWITCHES)],
+    ("kind", "anchored"), [("hb_domain", HB | STUDIES), ("nic", NICS), ("optic", OPTICS), ("switch", SWITCHES)]
 )
 def test_every_product_is_anchored(kind: str, anchored: dict[str, Any]) -> None:
     assert set(anchored) == set(entries(kind))

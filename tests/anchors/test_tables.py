@@ -43,14 +43,8 @@ SOFTWARE: dict[str, tuple[Any, ...]] = {
     ),
     "megatron-2021": (2, *UNFUSED, LOGIT["unfused"], 1.0, 1.0, "dropout narrow_inputs"),
     "megatron-deepspeed": (2, *UNFUSED, LOGIT["unfused"], 1.0, 1.16, "dropout narrow_inputs"),
-    "fsdp": (
-        *(4, *BUFFERS, LOGIT["fused"], 1.2, 1.0),
-        "fused_accumulation pp_overlap batch_first",
-    ),
-    "fsdp-eager": (
-        *(2, *BUFFERS, LOGIT["fused"], 1.8, 1.0),
-        "fused_accumulation pp_overlap batch_first",
-    ),
+    "fsdp": (*(4, *BUFFERS, LOGIT["fused"], 1.2, 1.0), "fused_accumulation pp_overlap batch_first"),
+    "fsdp-eager": (*(2, *BUFFERS, LOGIT["fused"], 1.8, 1.0), "fused_accumulation pp_overlap batch_first"),
     "maxtext": (
         *(2, *BUFFERS, LOGIT["fused"], 1.0, 1.0),
         "fused_accumulation tp_overlap pp_overlap batch_first narrow_inputs",

@@ -22,11 +22,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "turned-range": ("= 64\n", "= { least = 64, most = 8, step = 8 }\n", "step = 8: needs most >= least"),
     "long-range": ("= 64\n", "= { least = 1, most = 99999, step = 1 }\n", "step = 1: needs at most 10,000 numbers"),
     "longer-range": ("= 64\n", "= { least = 1, most = 10001, step = 1 }\n", "step = 1: needs at most 10,000 numbers"),
-    "no-day": (
-        "gpus = 64",
-        "gpus = 64\nstart = '2027-02-30'",
-        "start = '2027-02-30': is no day of the calendar",
-    ),
+    "no-day": ("gpus = 64", "gpus = 64\nstart = '2027-02-30'", "start = '2027-02-30': is no day of the calendar"),
     "number-for-day": ("gpus = 64", "gpus = 64\nstart = 5", "cluster.start = 5: needs a day such as 2027-01-15"),
     "endless-idleness": ("gpus = 64", "gpus = 64\nidle_gpus = inf", "cluster.idle_gpus = inf: needs true, false, or"),
     "plan": ("schema = 1", '{ "schema": "coopt-plan/2" }', "holds JSON, as plans do, needs TOML"),
@@ -123,10 +119,7 @@ IN_NETWORK = {  # keys of the network, or other tables before it
         '[objective]\nminimize = "carbon"',
         "needs objective.kg_co2_per_kwh (carbon of the electricity that is drawn) and train_tokens (from which",
     ),
-    "uneven-domains-that-grow": (
-        f'{GROWTH}\ndomain_fill = "any"',
-        "not supported with [[phase]] tables, needs 'even'",
-    ),
+    "uneven-domains-that-grow": (f'{GROWTH}\ndomain_fill = "any"', "not supported with [[phase]] tables, needs 'even'"),
 }
 CHANGES |= {
     case: (BOUND, f"{BOUND}{new}" if new[0] == "\n" else new, says) for case, (new, says) in IN_WORKLOAD.items()

@@ -17,19 +17,11 @@ from coopt.plan.store import read_plan
 STRICT = {"$schema", "$id", "$defs", "$ref", "title", "description", "default", "type", "enum", "const", "examples"} | {
     *("properties", "required", "additionalProperties", "patternProperties", "propertyNames"),
     *(
-        "anyOf",
-        "oneOf",
-        "items",
-        "prefixItems",
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-        "minLength",
-        "maxLength",
+        "anyOf", "oneOf", "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength",
         "pattern",
     ),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-}
+}  # fmt: skip
 """Keywords that every strict reader knows; formats are additions."""
 
 

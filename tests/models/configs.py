@@ -7,20 +7,11 @@ or none as active, and modules that predict further tokens as part of the total 
 from typing import Any
 
 JUNK = {  # what every file has and no shape depends on
-    "architectures": ["ForCausalLM"],
-    "attention_bias": False,
-    "attention_dropout": 0.0,
-    "bos_token_id": 0,
-    "eos_token_id": [1, 2],
-    "initializer_range": 0.02,
-    "max_position_embeddings": 131072,
-    "rms_norm_eps": 1e-06,
-    "rope_scaling": {"factor": 40, "original_max_position_embeddings": 4096, "type": "yarn"},
-    "rope_theta": 10000,
-    "torch_dtype": "bfloat16",
-    "transformers_version": "4.57.0",
-    "use_cache": True,
-}
+    "architectures": ["ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 0,
+    "eos_token_id": [1, 2], "initializer_range": 0.02, "max_position_embeddings": 131072, "rms_norm_eps": 1e-06,
+    "rope_scaling": {"factor": 40, "original_max_position_embeddings": 4096, "type": "yarn"}, "rope_theta": 10000,
+    "torch_dtype": "bfloat16", "transformers_version": "4.57.0", "use_cache": True,
+}  # fmt: skip
 
 
 def plain(kind: str, layers: int, hidden: int, heads: tuple[int, ...], ffn: int, vocab: int, **more: Any) -> dict:

@@ -122,10 +122,7 @@ def test_cabling_of_a_plan_in_every_form(planned):
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [
-        (["-o", "cables.txt"], "is no file name for format csv"),
-        (["--part", "other"], "needs one of 'network'"),
-    ],
+    [(["-o", "cables.txt"], "is no file name for format csv"), (["--part", "other"], "needs one of 'network'")],
 )
 def test_cabling_that_is_refused(planned, options, sentence):
     refused = CliRunner().invoke(main, ["cabling", *planned[1], *options])

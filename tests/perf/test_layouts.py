@@ -209,11 +209,7 @@ def test_memory_is_listed_for_all_stages_that_a_layout_goes_with(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("layout", "changes"),
-    [
-        ("Ett|t|t|ttL", {"pp": 4}),
-        ("Et|t|t|t|t|tL", {"pp": 2}),
-        ("Et*3|t|t|t|m|L", {"pp": 2, "predictions": 1}),
-    ],
+    [("Ett|t|t|ttL", {"pp": 4}), ("Et|t|t|t|t|tL", {"pp": 2}), ("Et*3|t|t|t|m|L", {"pp": 2, "predictions": 1})],
 )
 def test_a_plan_states_its_layout_and_another_is_rejected(layout: str, changes: dict[str, Any]) -> None:
     instance = question(layout, **changes)

@@ -9,14 +9,7 @@ from coopt.instance.catalog import find
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import ACT, FULL, NONE, NORM_ACT, NORM_FFN, Mappings, layer_parameters
-from coopt.perf.memory import (
-    GIB,
-    communication_bytes,
-    layer_activation_bytes,
-    memory_bytes,
-    stages,
-    state_bytes,
-)
+from coopt.perf.memory import GIB, communication_bytes, layer_activation_bytes, memory_bytes, stages, state_bytes
 from coopt.perf.mixers import DeltaLaw, laws_of
 from tests.conftest import small_model
 from tests.perf.training import training

@@ -44,56 +44,34 @@ SWITCHES = {"kind": "switch", "count": 1536, "unit_usd": 44416.0, "usd": 6822297
 OPTICS = {"kind": "optics", "count": 131072, "unit_usd": 199.0, "usd": 26083328.0, "unit_w": 9.0, "w": 1179648.0}
 MAPPING = {"tp": 8, "pp": 64, "dp": 64, "cp": 1, "ep": 1, "micro_batch": 1, "interleave": 2, "recompute": "none"}
 PLAN: dict[str, Any] = {
-    "schema": "coopt-plan/2",
-    "instance": {"name": "by hand", "sha256": "0" * 64},
-    "status": "optimal",
-    "stop_reason": "optimal",
-    "objective": {"kind": "capex", "value": 94306304.0, "bound": 94306304.0, "gap": 0.0},
+    "schema": "coopt-plan/2", "instance": {"name": "by hand", "sha256": "0" * 64}, "status": "optimal",
+    "stop_reason": "optimal", "objective": {"kind": "capex", "value": 94306304.0, "bound": 94306304.0, "gap": 0.0},
     "design": {
-        "gpus": 32768,
-        "spare_gpus": 0,
-        "hb_domain": {"name": "gh200-256", "size": 256, "count": 128, "active": 256},
-        "fabric": FABRIC,
-        "racks": 1024,
+        "gpus": 32768, "spare_gpus": 0, "hb_domain": {"name": "gh200-256", "size": 256, "count": 128, "active": 256},
+        "fabric": FABRIC, "racks": 1024,
     },
     "cost": {
-        "capex_usd": 94306304.0,
-        "power_w": 2326528.0,
-        "tco_usd": 102458458.0,
+        "capex_usd": 94306304.0, "power_w": 2326528.0, "tco_usd": 102458458.0,
         "items": [{"item": name, "name": name} | line for name, line in (("64x400g", SWITCHES), ("400g-199", OPTICS))],
     },
     "workloads": [
         {
-            "name": "pre-training",
-            "gpus": 32768,
-            "mapping": MAPPING | {"sequence_parallel": True, "zero": 1},
+            "name": "pre-training", "gpus": 32768, "mapping": MAPPING | {"sequence_parallel": True, "zero": 1},
             "placement": {"tp": [8, 1], "pp": [8, 8], "dp": [4, 16], "cp": [1, 1], "ep": [1, 1]},
-            "iteration_time_s": 11.8234,
-            "bound_s": 12.0,
+            "iteration_time_s": 11.8234, "bound_s": 12.0,
             "breakdown_s": {"compute": 8.0, "logits": 1.0, "tp": 2.0, "pp": 0.0, "bubble": 0.8, "dp": 0.0234},
-            "memory_gib": 61.25,
-            "memory_limit_gib": 74.5,
-            "mfu": 0.4512,
-            "mfu_causal": 0.4401,
-            "hfu": 0.5016,
-            "tokens_per_s": 709508.3,
-            "error": 0.071,
+            "memory_gib": 61.25, "memory_limit_gib": 74.5, "mfu": 0.4512, "mfu_causal": 0.4401, "hfu": 0.5016,
+            "tokens_per_s": 709508.3, "error": 0.071,
         }
     ],
     "solver": {
-        "formulation": "network",
-        "name": "HiGHS",
-        "version": "1.15.1",
-        "options": {},
-        "nodes": 1,
+        "formulation": "network", "name": "HiGHS", "version": "1.15.1", "options": {}, "nodes": 1,
         "columns_enumerated": 289000,
-        "columns_gated": {"memory": 12000, "dominated": 276909, "compute": 0, "weather": 5},
-        "columns_kept": 91,
-        "families": 445,
-        "cuts": 0,
+        "columns_gated": {"memory": 12000, "dominated": 276909, "compute": 0, "weather": 5}, "columns_kept": 91,
+        "families": 445, "cuts": 0,
     },
     "timing_s": {"model": 0.01, "columns": 0.4, "build": 0.001, "handover": 0.5, "solve": 59.0, "total": 60.02},
-}
+}  # fmt: skip
 PLAN["parts"] = [
     {"name": NETWORK, "power_w": PLAN["cost"]["power_w"]} | {key: PLAN[key] for key in ("design", "cost", "workloads")}
 ]

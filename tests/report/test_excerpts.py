@@ -13,15 +13,7 @@ from coopt.network.family import Family
 from coopt.network.graphs import plane_graph, whole_graph
 from coopt.network.placing import leaf_numbers
 from coopt.network.space import families
-from coopt.report.network_drawings import (
-    MAX_PARTS,
-    Drawing,
-    Shape,
-    domain_drawing,
-    excerpt,
-    plane_drawing,
-    pod_drawing,
-)
+from coopt.report.network_drawings import MAX_PARTS, Drawing, Shape, domain_drawing, excerpt, plane_drawing, pod_drawing
 from coopt.report.network_pictures import svg
 from tests.conftest import ask, example_count, switch
 from tests.network.graphs.test_graphs import wired

@@ -52,18 +52,10 @@ NVL72: dict[str, Any] = {
     "workload__0__max_iteration_time_s": 10.0,
 }
 TWIN_GPUS: dict[str, Any] = {
-    "cluster__gpu": "gb200",
-    "cluster__gpus": 576,
-    "network__hb_domains": "gb200-nvl72",
-    "network__nics": "cx8-800g",
-    "network__nic_planes": 4,
-    "network__switches": "102t",
-    "network__optics": "800g-dr4",
-    "network__fabrics": "clos",
-    "network__oversubscription": 1.0,
-    "workload__0__global_batch": 576,
-    "workload__0__max_iteration_time_s": 10.0,
-}
+    "cluster__gpu": "gb200", "cluster__gpus": 576, "network__hb_domains": "gb200-nvl72", "network__nics": "cx8-800g",
+    "network__nic_planes": 4, "network__switches": "102t", "network__optics": "800g-dr4", "network__fabrics": "clos",
+    "network__oversubscription": 1.0, "workload__0__global_batch": 576, "workload__0__max_iteration_time_s": 10.0,
+}  # fmt: skip
 
 
 def text(**changes: object) -> str:

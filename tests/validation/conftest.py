@@ -15,49 +15,16 @@ from coopt.validation.runs import MeasuredRun, run_of
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
 
 DENSE: dict[str, Any] = {
-    "id": "some-llama-64",
-    "source_url": "https://example.org/runs",
-    "model": "llama3-70b",
-    "layers": 80,
-    "hidden": 8192,
-    "ffn": 28672,
-    "heads": 64,
-    "kv_heads": 8,
-    "head_dim": 128,
-    "vocab": 128256,
-    "seq": 8192,
-    "gpu": "H100",
-    "gpus": 64,
-    "gpus_per_node": 8,
-    "nic_gbps_per_gpu": 400,
-    "tp": 4,
-    "pp": 4,
-    "cp": 1,
-    "dp": 4,
-    "interleave": 5,
-    "micro_batch": 1,
-    "global_batch": 128,
-    "recompute": "none",
-    "zero": 1,
-    "precision": "bf16",
+    "id": "some-llama-64", "source_url": "https://example.org/runs", "model": "llama3-70b", "layers": 80,
+    "hidden": 8192, "ffn": 28672, "heads": 64, "kv_heads": 8, "head_dim": 128, "vocab": 128256, "seq": 8192,
+    "gpu": "H100", "gpus": 64, "gpus_per_node": 8, "nic_gbps_per_gpu": 400, "tp": 4, "pp": 4, "cp": 1, "dp": 4,
+    "interleave": 5, "micro_batch": 1, "global_batch": 128, "recompute": "none", "zero": 1, "precision": "bf16",
     "iter_time_s": 30.0,
-}
+}  # fmt: skip
 EXPERTS: dict[str, Any] = DENSE | {
-    "id": "some-qwen-64",
-    "model": "qwen3-30b-a3b",
-    "layers": 48,
-    "hidden": 2048,
-    "ffn": 768,
-    "heads": 32,
-    "kv_heads": 4,
-    "experts": 128,
-    "topk": 8,
-    "tp": 1,
-    "pp": 2,
-    "dp": 32,
-    "ep": 8,
-    "interleave": 1,
-}
+    "id": "some-qwen-64", "model": "qwen3-30b-a3b", "layers": 48, "hidden": 2048, "ffn": 768, "heads": 32,
+    "kv_heads": 4, "experts": 128, "topk": 8, "tp": 1, "pp": 2, "dp": 32, "ep": 8, "interleave": 1,
+}  # fmt: skip
 
 RowOf = Callable[..., Measurement]
 RunOf = Callable[..., MeasuredRun]

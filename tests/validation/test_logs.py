@@ -189,61 +189,30 @@ EXPECTED = {
     "latent": (
         lines(megatron(**LATENT)),
         {
-            "head_dim": 192,
-            "kv_heads": 128,
-            "value_dim": 128,
-            "kv_rank": 512,
-            "ffn": 2048,
-            "dense_layers": 3,
-            "dense_ffn": 18432,
-            "shared_ffn": 2048,
-            "extra_predictions": 1,
-            "top_groups": 4,
-            "interleave": 4,
-            "pipeline_layout": "Et*4|(t*4|)*14tmL",
-            "gated": 1,
+            "head_dim": 192, "kv_heads": 128, "value_dim": 128, "kv_rank": 512, "ffn": 2048, "dense_layers": 3,
+            "dense_ffn": 18432, "shared_ffn": 2048, "extra_predictions": 1, "top_groups": 4, "interleave": 4,
+            "pipeline_layout": "Et*4|(t*4|)*14tmL", "gated": 1,
         },
     ),
     "hybrid": (
         megatron(**HYBRID),
         {
-            "layers": 12,
-            "mamba_layers": 3,
-            "attention_layers": 3,
-            "ffn_layers": 6,
-            "dense_layers": 3,
-            "mamba_state": 128,
-            "gated": 0,
+            "layers": 12, "mamba_layers": 3, "attention_layers": 3, "ffn_layers": 6, "dense_layers": 3,
+            "mamba_state": 128, "gated": 0,
         },
     ),
     "bridge": (
         lines(BRIDGE, steps(), "Step Time : 51.00s GPU utilization: 900.0MODEL_TFLOP/s/GPU", prefix="0: "),
         {
-            "layers": 126,
-            "ffn": 53248,
-            "kv_heads": 8,
-            "vocab": 128256,
-            "tp": 2,
-            "pp": 8,
-            "cp": 2,
-            "interleave": 4,
-            "zero": 1,
-            "global_batch": 1536,
-            "precision": "mxfp8",
-            "recompute": "selective",
-            "sequence_parallel": 1,
+            "layers": 126, "ffn": 53248, "kv_heads": 8, "vocab": 128256, "tp": 2, "pp": 8, "cp": 2, "interleave": 4,
+            "zero": 1, "global_batch": 1536, "precision": "mxfp8", "recompute": "selective", "sequence_parallel": 1,
             "iter_time_s": 51.0,
         },
     ),
     "bridge-yaml": (
         lines(BRIDGE_YAML, steps(), prefix="[pod/train-0/main] 2026-08-22T15:01:11.123Z "),
         {
-            "head_dim": 192,
-            "kv_rank": 512,
-            "dense_layers": 1,
-            "ep": 64,
-            "recompute": "moe_act+mla_up_proj",
-            "zero": 0,
+            "head_dim": 192, "kv_rank": 512, "dense_layers": 1, "ep": 64, "recompute": "moe_act+mla_up_proj", "zero": 0,
             "tp": 1,
         },
     ),
@@ -255,18 +224,8 @@ EXPECTED = {
         )
         + lines(steps((1, 700, 829), form=TITAN_STEP), prefix="[rank1]:"),
         {
-            "gpus": 128,
-            "gpu": "H100",
-            "tp": 4,
-            "pp": 2,
-            "micro_batch": 1,
-            "interleave": 4,
-            "global_batch": 128,
-            "zero": 3,
-            "precision": "fp8",
-            "recompute": "full",
-            "tokens_per_s_per_gpu": 829,
-            "model": "llama3-70B",
+            "gpus": 128, "gpu": "H100", "tp": 4, "pp": 2, "micro_batch": 1, "interleave": 4, "global_batch": 128,
+            "zero": 3, "precision": "fp8", "recompute": "full", "tokens_per_s_per_gpu": 829, "model": "llama3-70B",
         },
     ),
     "titan-tokens": (
@@ -276,16 +235,8 @@ EXPECTED = {
     "automodel": (
         lines(AUTOMODEL, steps((1e5, 2e5, 262144.0), form=AUTOMODEL_STEP)),
         {
-            "gpus": 256,
-            "model": "DeepSeek-V3",
-            "pp": 4,
-            "ep": 64,
-            "micro_batch": 1,
-            "interleave": 2,
-            "recompute": "full",
-            "zero": 3,
-            "precision": "bf16",
-            "iter_time_s": 8.0,
+            "gpus": 256, "model": "DeepSeek-V3", "pp": 4, "ep": 64, "micro_batch": 1, "interleave": 2,
+            "recompute": "full", "zero": 3, "precision": "bf16", "iter_time_s": 8.0,
         },
     ),
     "deepspeed": (
@@ -297,31 +248,15 @@ EXPECTED = {
             MAXTEXT, steps((60.0, 25.0, 20.0), form=MAXTEXT_STEP), prefix="I0822 15:01:11.123 1234 max_logging.py:30] "
         ),
         {
-            "layers": 80,
-            "ffn": 28672,
-            "experts": None,
-            "kv_rank": None,
-            "gpus": 64,
-            "tp": 4,
-            "zero": 3,
-            "global_batch": 128,
-            "micro_batch": 8,
-            "precision": "fp8",
-            "recompute": "full",
-            "gated": 1,
+            "layers": 80, "ffn": 28672, "experts": None, "kv_rank": None, "gpus": 64, "tp": 4, "zero": 3,
+            "global_batch": 128, "micro_batch": 8, "precision": "fp8", "recompute": "full", "gated": 1,
             "iter_time_s": 20.0,
         },
     ),
     "mlperf": (
         lines(MLPERF, BLOCKS, prefix="0: "),
         {
-            "model": "llama3-405b",
-            "gpu": "GB200",
-            "gpus": 512,
-            "tp": 4,
-            "pp": 8,
-            "cp": 2,
-            "precision": "nvfp4",
+            "model": "llama3-405b", "gpu": "GB200", "gpus": 512, "tp": 4, "pp": 8, "cp": 2, "precision": "nvfp4",
             "iter_time_s": 5.0,
         },
     ),
@@ -341,7 +276,7 @@ EXPECTED = {
         ),
         {"gpus": 64, "tp": 4, "iter_time_s": 20.0},
     ),
-}
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -500,11 +435,7 @@ def test_any_launcher_may_stand_before_lines(read):
             {},
             r"has D \(sparse attention with an indexer\): tables have no columns",
         ),
-        (
-            megatron(**LATENT | {"num_layers": 60}),
-            {},
-            "layout = .* has 61 layers t .* needs the 60|entries",
-        ),
+        (megatron(**LATENT | {"num_layers": 60}), {}, "layout = .* has 61 layers t .* needs the 60|entries"),
         (megatron(experimental_attention_variant="gdn2"), {}, "experimental_attention_variant = gdn2: .*such layers"),
         (megatron(experimental_attention_variant="gdn"), {}, "linear_attention_freq = '': needs a number"),
         (
@@ -523,11 +454,7 @@ def test_what_contradicts_itself_is_refused_with_both(read, text, stated, compla
 @pytest.mark.parametrize(
     ("old", "new", "complaint"),
     [
-        (
-            "gated_linear_unit",
-            "gated_lineax_unit",
-            "line 6: .*gated_lineax_unit.* and gated_linear_unit is missing",
-        ),
+        ("gated_linear_unit", "gated_lineax_unit", "line 6: .*gated_lineax_unit.* and gated_linear_unit is missing"),
         ("gated_linear_unit", "gated_li ear_unit", "and gated_linear_unit is missing"),
         ("gated_linear_unit:", "gated_linear_unit~", "and gated_linear_unit is missing"),
         (

@@ -31,21 +31,14 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "modules that a recipe recomputes stand for the kind that repeats most": [
         ({"recompute": published}, {"recompute": kind})
         for published, kind in {
-            "Full": "full",
-            "core_attn": "selective",
-            "layernorm+moe_act": "norm+act",
-            "moe_act": "act",
-            "moe_act + layernorm": "norm+act",
-            "mla_up_proj+mlp": "norm+ffn",
-            "selective+seqpar": "selective",
+            "Full": "full", "core_attn": "selective", "layernorm+moe_act": "norm+act", "moe_act": "act",
+            "moe_act + layernorm": "norm+act", "mla_up_proj+mlp": "norm+ffn", "selective+seqpar": "selective",
         }.items()
     ]
     + [
         (EXPERTS | {"recompute": published}, {"recompute": kind})
         for published, kind in {
-            "mla_up_proj+mlp": "act",
-            "mlp": "none",
-            "moe+shared_experts+core_attn": "norm+ffn",
+            "mla_up_proj+mlp": "act", "mlp": "none", "moe+shared_experts+core_attn": "norm+ffn",
             "shared_experts+layernorm": "norm+act",
         }.items()
     ]
@@ -80,8 +73,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"attention_kernel": "unfused", "schedule": "zb-h1", "interleave": 1}, {"options.attention": "unfused"}),
     ],
     "parameters stay gathered under a pipeline of FSDP": [
-        ({"zero": 3}, {"split.zero": 3}),
-        (TITAN | {"zero": 3}, {"split.zero": 2}),
+        ({"zero": 3}, {"split.zero": 3}), (TITAN | {"zero": 3}, {"split.zero": 2}),
         (TITAN | {"zero": 3, "pp": 1, "dp": 16, "interleave": 1}, {"split.zero": 3}),
         ({"framework": "automodel", "zero": 3}, {"split.zero": 1}),
     ],
@@ -92,9 +84,7 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
                 {"recompute": kind, "split.sequence_parallel": sequence, "software.name": "megatron-2022"},
             )
             for text, kind, sequence in (
-                ("full", "full", False),
-                ("selective+seqpar", "selective", True),
-                ("selective", "selective", False),
+                ("full", "full", False), ("selective+seqpar", "selective", True), ("selective", "selective", False),
             )
         ),
         ({}, {"split.sequence_parallel": True}),
@@ -118,50 +108,35 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         ({"gpu": "B200", "precision": published}, {"workload.precision": precision, "precision": kind})
         for precision, kind, names in (
             ("bf16", "16-bit", ("bf16", "BF16", "bfloat16", "amp_bf16", "bf16 mixed")),
-            ("fp8", "fp8", ("fp8-cs", "mxfp8")),
-            ("fp4", "fp4", ("nvfp4",)),
+            ("fp8", "fp8", ("fp8-cs", "mxfp8")), ("fp4", "fp4", ("nvfp4",)),
         )
         for published in names
     ],
     "a GPU goes by the names that tables and drivers give it": [
         ({"gpu": published, "iter_time_s": 120.0}, {"gpu.name": gpu})
         for published, gpu in {
-            "NVIDIA A100-SXM4-80GB": "a100-80g",
-            "A100 40GB": "a100-40g",
-            "A800-SXM4-80GB": "a100-80g",
-            "H100 80GB HBM3": "h100-sxm",
-            "nvidia_h100_sxm5": "h100-sxm",
-            "h100-96g-500w": "h100-96g-500w",
-            "NVIDIA H200 141GB": "h200",
-            "B200-SXM-180GB": "b200",
-            "DGX-GB200": "gb200",
-            "GB300 NVL72": "gb300",
-            "AMD Instinct MI300X OAM 192GB": "mi300x",
-            "MI350X": "mi350x",
-            "MI355X (288 GB)": "mi355x",
+            "NVIDIA A100-SXM4-80GB": "a100-80g", "A100 40GB": "a100-40g", "A800-SXM4-80GB": "a100-80g",
+            "H100 80GB HBM3": "h100-sxm", "nvidia_h100_sxm5": "h100-sxm", "h100-96g-500w": "h100-96g-500w",
+            "NVIDIA H200 141GB": "h200", "B200-SXM-180GB": "b200", "DGX-GB200": "gb200", "GB300 NVL72": "gb300",
+            "AMD Instinct MI300X OAM 192GB": "mi300x", "MI350X": "mi350x", "MI355X (288 GB)": "mi355x",
         }.items()
     ],
     "slower links inside a server are known by the name of the GPU": [
         ({"gpu": "A800"}, {"gpu.name": "a100-80g", "hb_gbyte_s": 200}),
-        ({"gpu": "H800"}, {"gpu.name": "h100-sxm", "hb_gbyte_s": 200}),
-        ({"gpu": "H800-80GB"}, {"hb_gbyte_s": 200}),
+        ({"gpu": "H800"}, {"gpu.name": "h100-sxm", "hb_gbyte_s": 200}), ({"gpu": "H800-80GB"}, {"hb_gbyte_s": 200}),
     ],
     "a rack is one domain though tables count its trays": [
         ({"gpu": "GB200", "gpus_per_node": 36}, {"hb_size": 36}),
         ({"gpu": "GB200", "gpus_per_node": 4, "notes": "hbd=4"}, {"hb_size": 4}),
-        ({"gpu": "GB200", "notes": "hbd=72; more"}, {"hb_size": 72}),
-        ({"gpus_per_node": None}, {"hb_size": 8}),
+        ({"gpu": "GB200", "notes": "hbd=72; more"}, {"hb_size": 72}), ({"gpus_per_node": None}, {"hb_size": 8}),
     ],
     "words in the notes tell the GPU": [
-        ({"notes": "capped at 500 W"}, {"gpu.name": "h100-96g-500w"}),
-        ({}, {"gpu.name": "h100-sxm"}),
+        ({"notes": "capped at 500 W"}, {"gpu.name": "h100-96g-500w"}), ({}, {"gpu.name": "h100-sxm"}),
     ],
     "few experts are split by tensor parallelism unless noted": [
-        (FEW_EXPERTS, {"split.expert_tp": True}),
-        (FEW_EXPERTS | {"notes": "ETP=1"}, {"split.expert_tp": False}),
+        (FEW_EXPERTS, {"split.expert_tp": True}), (FEW_EXPERTS | {"notes": "ETP=1"}, {"split.expert_tp": False}),
         *((FEW_EXPERTS | {"expert_tp": told}, {"split.expert_tp": told > 1 and told}) for told in (0, 1, 2)),
-        (FEW_EXPERTS | {"expert_tp": 4}, {"split.expert_tp": True}),
-        (MANY_EXPERTS, {"split.expert_tp": False}),
+        (FEW_EXPERTS | {"expert_tp": 4}, {"split.expert_tp": True}), (MANY_EXPERTS, {"split.expert_tp": False}),
         (MANY_EXPERTS | {"notes": "ETP=4"}, {"split.expert_tp": True}),
     ],
     "latent attention and dense layers come with the name of the model": [
@@ -196,14 +171,10 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     ],
     "a feed-forward layer of four times the hidden size is plain but in families that gate": [
         ({"model": "gpt3-175b", "ffn": 4 * 8192}, {"model.gated": False}),
-        ({"model": "llama3.2-1b", "ffn": 4 * 8192}, {"model.gated": True}),
-        ({}, {"model.gated": True}),
+        ({"model": "llama3.2-1b", "ffn": 4 * 8192}, {"model.gated": True}), ({}, {"model.gated": True}),
     ],
     "an uneven ring waits for the rank that attends most": [
-        (
-            TITAN | {"cp": 2, "dp": 2},
-            {"model.causal": False, "model.window": 8192 * 3 // 4, "model.window_layers": 80},
-        ),
+        (TITAN | {"cp": 2, "dp": 2}, {"model.causal": False, "model.window": 8192 * 3 // 4, "model.window_layers": 80}),
         ({"cp": 2, "dp": 2}, {"model.causal": True}),
     ],
     "a degree that contradicts the GPU count is replaced": [({"dp": 8}, {"split.dp": 4})],
@@ -218,10 +189,9 @@ READ: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
         )
     ],
     "recomputation that is not published is the least that fits": [
-        ({"recompute": "", "gpu": "H200"}, {"recompute": "none"}),
-        ({"recompute": ""}, {"recompute": "norm+ffn"}),
+        ({"recompute": "", "gpu": "H200"}, {"recompute": "none"}), ({"recompute": ""}, {"recompute": "norm+ffn"}),
     ],
-}
+}  # fmt: skip
 SHORT = {"options": "workload.options", "model": "workload.model"}
 
 

@@ -92,34 +92,28 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
     return workload(
         model=shape | hybrid | latent,
         options={
-            "attention": draw.choice(["flash", "unfused"]),
-            "dp_mode": draw.choice(["sync", "overlap", "stale-1"]),
-            "tp_sync_fraction": fraction,
-            "tp_sync_backward": draw.choice([1.0, 2.0]),
+            "attention": draw.choice(["flash", "unfused"]), "dp_mode": draw.choice(["sync", "overlap", "stale-1"]),
+            "tp_sync_fraction": fraction, "tp_sync_backward": draw.choice([1.0, 2.0]),
             "transport": draw.choice(["rdma", "ipoib", "tcp"]),
             "expert_tp": (False, True, 2 if mixed else True)[int(3 * draw.random())],
             "collectives": draw.choice(["levels", "fastest", "in-network"]),
             "ep_overlap": draw.random() < 0.5,
             "schedule": draw.choice(["1f1b", "1f1b", "zb-h1", "dualpipe"]),
-            "dispatch": draw.choice(["once", "once", "each"]),
-            "dispatch_bytes": draw.choice([1, 2]),
+            "dispatch": draw.choice(["once", "once", "each"]), "dispatch_bytes": draw.choice([1, 2]),
             "slowdown": draw.choice([1.0, 1.07]),
         },
         software={
             "gradient_bytes": draw.choice([2, 4]),
             "fused_accumulation": draw.random() < 0.5,
-            "kernel_traffic": draw.choice([1.0, 1.5]),
-            "attention": draw.choice([None, 0.35]),
+            "kernel_traffic": draw.choice([1.0, 1.5]), "attention": draw.choice([None, 0.35]),
             "tp_overlap": draw.random() < 0.5,
             "tp_forward_overlap": draw.random() < 0.5,
             "grouped_experts": draw.random() < 0.5,
             "graphs": draw.random() < 0.5,
-            "host_s": draw.choice([0.0, 37e-6, 1e-3]),
-            "kernel_s": draw.choice([None, 0.0, 37e-6]),
+            "host_s": draw.choice([0.0, 37e-6, 1e-3]), "kernel_s": draw.choice([None, 0.0, 37e-6]),
             "pp_overlap": draw.random() < 0.5,
             "shards_in_rounds": draw.random() < 0.5,
-            "overhead": draw.choice([1.0, 1.16]),
-            "state_bytes": draw.choice([8, 12]),
+            "overhead": draw.choice([1.0, 1.16]), "state_bytes": draw.choice([8, 12]),
             "narrow_inputs": draw.random() < 0.5,
             "dropout": draw.random() < 0.5,
             "batch_first": bits.get("wide_layers") == 2,
@@ -129,13 +123,11 @@ def _workload(draw: Random, hybrid: dict[str, Any], bits: dict[str, Any]) -> Wor
         global_batch=draw.choice([48, 96, 192]),
         precision=draw.choice(["bf16", "fp16", "fp8", "fp4"]),
         mapping={
-            "cp": [1, 2, 4],
-            "micro_batch": [1, 2, 3],
-            "zero": [0, 1, 2, 3],
+            "cp": [1, 2, 4], "micro_batch": [1, 2, 3], "zero": [0, 1, 2, 3],
             "recompute": RECOMPUTE[:5],
             "offload_percent": [0, 30, 100],
         },
-    )
+    )  # fmt: skip
 
 
 def _made_of(draw: Random, asked: Workload) -> Workload:

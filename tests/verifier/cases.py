@@ -39,52 +39,28 @@ SOFTWARE = {
     "pp_overlap": False,
 }
 EXPERTS = {
-    "name": "experts",
-    "heads": 8,
-    "kv_heads": 4,
-    "ffn": 2048,
-    "gated": True,
-    "experts": 16,
-    "top_k": 2,
-    "shared_ffn": 1024,
-    "dense_layers": 2,
-    "dense_ffn": 8192,
-    "q_rank": 512,
-    "kv_rank": 256,
-    "rope_dim": 64,
-    "value_dim": 96,
-    "extra_predictions": 1,
-}
+    "name": "experts", "heads": 8, "kv_heads": 4, "ffn": 2048, "gated": True, "experts": 16, "top_k": 2,
+    "shared_ffn": 1024, "dense_layers": 2, "dense_ffn": 8192, "q_rank": 512, "kv_rank": 256, "rope_dim": 64,
+    "value_dim": 96, "extra_predictions": 1,
+}  # fmt: skip
 """A mixture of experts with latent attention, on top of MODEL."""
 TWO_WORKLOADS = [
     {
-        "name": "first",
-        "model": MODEL,
-        "global_batch": 64,
-        "max_iteration_time_s": 0.5,
-        "mapping": FEW_MAPPINGS,
+        "name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.5, "mapping": FEW_MAPPINGS,
         "allow_tp_across": True,
     },
     {
-        "name": "second",
-        "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
-        "global_batch": 128,
-        "train_days": 10.0,
-        "allow_tp_across": True,
-        "train_tokens": 2e11,
-        "mapping": FEW_MAPPINGS | {"recompute": ["none", "selective", "full"]},
-        "options": {"attention": "unfused"},
+        "name": "second", "model": MODEL | {"name": "grouped", "kv_heads": 8, "gated": True, "tied_embeddings": False},
+        "global_batch": 128, "train_days": 10.0, "allow_tp_across": True, "train_tokens": 2e11,
+        "mapping": FEW_MAPPINGS | {"recompute": ["none", "selective", "full"]}, "options": {"attention": "unfused"},
     },
-]
+]  # fmt: skip
 DOMAINS = (
     {"name": "hb4", "size": 4, "gbyte_s": 300, "usd_per_gpu": 100, "w_per_gpu": 5, "racks": 0.25},
     {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 900, "w_per_gpu": 7, "racks": 0.5},
     {"name": "hb10", "size": 10, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu": 9, "racks": 1},
 )
-NICS = (
-    {"name": "nic200", "gbit_s": 200, "usd": 900, "w": 15},
-    {"name": "nic400", "gbit_s": 400, "usd": 1700, "w": 22},
-)
+NICS = ({"name": "nic200", "gbit_s": 200, "usd": 900, "w": 15}, {"name": "nic400", "gbit_s": 400, "usd": 1700, "w": 22})
 OPTICS = (
     {"name": "short400", "gbit_s": 400, "reach_m": 60, "usd": 100, "w": 9},
     {"name": "long400", "gbit_s": 400, "reach_m": 2000, "usd": 400, "w": 8},
@@ -102,30 +78,19 @@ def switch(radix: int, gbit_s: float = 400) -> dict[str, Any]:
 def question(**changes: Any) -> dict[str, Any]:
     """An instance as a table; dotted keys with `__` replace values."""
     table: dict[str, Any] = {
-        "schema": 1,
-        "margin": "none",
-        "name": "case",
-        "cluster": {"gpu": GPU, "gpus": 64},
+        "schema": 1, "margin": "none", "name": "case", "cluster": {"gpu": GPU, "gpus": 64},
         "workload": [
             {
-                "name": "first",
-                "model": MODEL,
-                "global_batch": 64,
-                "max_iteration_time_s": 0.6,
-                "mapping": FEW_MAPPINGS,
-                "allow_tp_across": True,
+                "name": "first", "model": MODEL, "global_batch": 64, "max_iteration_time_s": 0.6,
+                "mapping": FEW_MAPPINGS, "allow_tp_across": True,
             }
         ],
         "network": {
-            "hb_domains": list(DOMAINS),
-            "fabrics": ["rail-only", "rail-optimized", "clos"],
-            "nics": list(NICS),
-            "switches": [switch(8), switch(16), switch(16, 200)],
-            "optics": list(OPTICS),
-            "oversubscription": 3,
+            "hb_domains": list(DOMAINS), "fabrics": ["rail-only", "rail-optimized", "clos"], "nics": list(NICS),
+            "switches": [switch(8), switch(16), switch(16, 200)], "optics": list(OPTICS), "oversubscription": 3,
             "link_reach_m": [50, 100, 500],
         },
-    }
+    }  # fmt: skip
     for key, value in changes.items():
         *parents, last = key.split("__")
         here = table
@@ -156,15 +121,7 @@ def workload(**changes: Any) -> Workload:
 def split(**changes: Any) -> ScalarMapping:
     """A mapping that cuts nothing, changed."""
     plain: dict[str, Any] = {
-        "tp": 1,
-        "pp": 1,
-        "dp": 1,
-        "cp": 1,
-        "ep": 1,
-        "micro_batch": 1,
-        "interleave": 1,
-        "recompute": "none",
-        "sequence_parallel": False,
-        "zero": 0,
-    }
+        "tp": 1, "pp": 1, "dp": 1, "cp": 1, "ep": 1, "micro_batch": 1, "interleave": 1, "recompute": "none",
+        "sequence_parallel": False, "zero": 0,
+    }  # fmt: skip
     return ScalarMapping(**(plain | changes))

@@ -33,10 +33,7 @@ DISCOUNTS = [
 ]
 SHARING = {"mode": "partition", "most_products": {"hb": 1, "switch": 1, "optics": 2}, "discount": DISCOUNTS}
 CORE = {"switch": "4x400", "gbit_s_per_gpu": 100.0}
-SITES = [
-    {"name": "north", "power_mw": 0.014, "usd_per_kwh": 0.2},
-    {"name": "south", "power_mw": 0.02, "pue": 1.1},
-]
+SITES = [{"name": "north", "power_mw": 0.014, "usd_per_kwh": 0.2}, {"name": "south", "power_mw": 0.02, "pue": 1.1}]
 PHASES = [
     {"year": 2027, "gpus": 16, "workloads": {"name": "first", "max_iteration_time_s": 1.5}, "price": {"gpu": 0.8}},
     {"year": 2029, "gpus": 24, "price": {"switch": 0.5, "energy": 1.2}, "retrofit_usd_per_link": 20},

@@ -36,10 +36,7 @@ KINDS: dict[str, Callable[[], Instance]] = {
     "robust": lambda: ask(robust={"survive": ["nic"], "slower": 1.5}, **FEW),
     "regret": lambda: ask(robust={"aim": "regret", "prices": {"nic": [0.5, 2.0]}}, **FEW),
 }
-SECTIONS = (
-    *("design", "cost", "workloads", "rivals", "alternatives", "alternatives_stop"),
-    *("parts", "couplings"),
-)
+SECTIONS = (*("design", "cost", "workloads", "rivals", "alternatives", "alternatives_stop"), *("parts", "couplings"))
 
 NO_PLAN = {name: Plan.model_fields[name].default for name in SECTIONS} | {
     "couplings": Couplings().model_dump(mode="json", by_alias=True)

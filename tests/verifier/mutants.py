@@ -23,20 +23,10 @@ ONE_OF = 3 if settings().derandomize else 1
 """One of so many mutants is tried; campaigns try all."""
 
 INFORMATIVE: tuple[Path, ...] = (
-    ("stop_reason",),
-    ("explanation",),
-    ("timing_s",),
-    ("solver", "name"),
-    ("solver", "version"),
-    ("solver", "formulation"),
-    ("solver", "nodes"),
-    ("solver", "columns_enumerated"),
-    ("solver", "columns_gated"),
-    ("solver", "columns_kept"),
-    ("solver", "families"),
-    ("solver", "cuts"),
-    ("solver", "witness"),
-)
+    ("stop_reason",), ("explanation",), ("timing_s",), ("solver", "name"), ("solver", "version"),
+    ("solver", "formulation"), ("solver", "nodes"), ("solver", "columns_enumerated"), ("solver", "columns_gated"),
+    ("solver", "columns_kept"), ("solver", "families"), ("solver", "cuts"), ("solver", "witness"),
+)  # fmt: skip
 """Fields (with all below them) that claim nothing about the design; of `solver.options` only `gap` claims something."""
 
 NO_NETWORK: tuple[Path, ...] = (

@@ -147,10 +147,7 @@ def test_no_section_of_another_plan_stands_in_this_one(kind: str) -> None:
 
 @pytest.mark.parametrize(
     ("power_mw", "hb_w", "nic_w", "switch_w", "optic_w"),
-    [
-        (0.0062391999999999994, 27.0, 25.7, 254.3, (12.4, 5.7, 6.5)),
-        (0.005608, 22.6, 17.6, 209.8, (15.1, 10.6, 11.6)),
-    ],
+    [(0.0062391999999999994, 27.0, 25.7, 254.3, (12.4, 5.7, 6.5)), (0.005608, 22.6, 17.6, 209.8, (15.1, 10.6, 11.6))],
 )
 def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
     power_mw: float, hb_w: float, nic_w: float, switch_w: float, optic_w: tuple[float, ...]

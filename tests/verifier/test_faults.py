@@ -65,10 +65,7 @@ def test_a_gap_is_misstated_where_the_bound_is_above_the_value_by_rounding_alone
         assert said in fault
 
 
-@pytest.mark.parametrize(
-    ("survive", "said"),
-    [("domain", ["only HB domain"]), ("nic", [])],
-)
+@pytest.mark.parametrize(("survive", "said"), [("domain", ["only HB domain"]), ("nic", [])])
 def test_one_domain_that_may_be_lost_leaves_nothing_to_train_on(survive: str, said: list[str]) -> None:
     instance, ledger = ask(cluster__gpus=8, robust={"survive": [survive], "slower": 2.0}), Ledger()
     (family,) = (one for one in domain_sets(instance) if one.domains == 1 and one.hb.size == 8)

@@ -1,12 +1,6 @@
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.loads import Pattern
-from coopt.verifier.parts.network_checks import (
-    GpuPlaces,
-    groups_across,
-    neighbours,
-    pairs_outside,
-    unconnected_pairs,
-)
+from coopt.verifier.parts.network_checks import GpuPlaces, groups_across, neighbours, pairs_outside, unconnected_pairs
 from coopt.verifier.parts.spans import Reach, blocks_of, reach_of
 from coopt.verifier.parts.wiring import attached_ends, wire
 from coopt.verifier.training.placing import Placement

@@ -129,12 +129,7 @@ def test_lengths_of_another_grid_are_refused() -> None:
         coopt.certify(instance, plan, proof.model_copy(update={"links": tuple(short)}))
 
 
-STRANGE = {
-    "stages": [3, 0, -2, 10**9],
-    "replicas": [1, -2, 5, 10**9],
-    "inner": [2, 0, 7],
-    "closed": [True],
-}
+STRANGE = {"stages": [3, 0, -2, 10**9], "replicas": [1, -2, 5, 10**9], "inner": [2, 0, 7], "closed": [True]}
 
 
 def test_lengths_of_a_grid_that_no_mapping_has_are_refused() -> None:

@@ -41,9 +41,7 @@ def leaves(draw: st.DrawFn) -> tuple[list[list[OpenIsland]], ExactLimit, int]:
 
 
 @given(leaves())
-def test_what_is_left_open_is_what_enumeration_finds(
-    leaf: tuple[list[list[OpenIsland]], ExactLimit, int],
-) -> None:
+def test_what_is_left_open_is_what_enumeration_finds(leaf: tuple[list[list[OpenIsland]], ExactLimit, int]) -> None:
     menus, limit, ceiling = leaf
     found = OpenChoices(menus, limit, ceiling)
     within = (chosen for chosen in product(*menus) if sum(map(racks, chosen)) <= limit.cap)

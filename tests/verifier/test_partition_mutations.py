@@ -38,9 +38,7 @@ CASES: dict[str, Callable[[], Instance]] = {
         **COMMON,
     ),
     "core": lambda: ask(
-        sharing={**SHARING, "core": {"switch": "16x400", "gbit_s_per_gpu": 120.0}},
-        limits__power_mw=1.0,
-        **COMMON,
+        sharing={**SHARING, "core": {"switch": "16x400", "gbit_s_per_gpu": 120.0}}, limits__power_mw=1.0, **COMMON
     ),
 }
 

@@ -18,45 +18,31 @@ from tests.conftest import ask, small_model, switch
 QUESTIONS: dict[str, dict[str, Any]] = {
     "one tier": {"network__fabrics": "rail-only", "network__switches": "64x400g"},
     "rails of two tiers": {
-        "cluster__gpus": 128,
-        "network__fabrics": "rail-only",
-        "network__switches": [switch(12, 5000)],
+        "cluster__gpus": 128, "network__fabrics": "rail-only", "network__switches": [switch(12, 5000)],
         "network__oversubscription": 5.0,
     },
-    "clos of two tiers": {
-        "network__fabrics": "clos",
-        "network__switches": [switch(16, 5000)],
-        "network__max_tiers": 2,
-    },
+    "clos of two tiers": {"network__fabrics": "clos", "network__switches": [switch(16, 5000)], "network__max_tiers": 2},
     "clos of three tiers": {"network__fabrics": "clos", "network__switches": [switch(8, 5000)]},
     "planes of ports": {
-        "network__fabrics": "clos",
-        "network__nic_planes": 2,
+        "network__fabrics": "clos", "network__nic_planes": 2,
         "network__nics": {"name": "n", "gbit_s": 400, "ports": [1, 2], "usd": 1, "w": 1},
         "network__switches": {
-            "name": "b",
-            "radix": 16,
-            "port_gbit_s": 400,
-            "usd": 1,
-            "w": 1,
-            "modes": {"radix": 16, "port_gbit_s": 200},
+            "name": "b", "radix": 16, "port_gbit_s": 400, "usd": 1, "w": 1, "modes": {"radix": 16, "port_gbit_s": 200},
         },
         "network__optics": {"name": "o", "gbit_s": 400, "breakout": [2], "reach_m": 500, "usd": 1, "w": 1},
         "network__oversubscription": 1.0,
     },
     "embeddings of their own": {
-        "network__fabrics": "clos",
-        "network__switches": [switch(16, 5000)],
+        "network__fabrics": "clos", "network__switches": [switch(16, 5000)],
         "workload__0__model": small_model(tied_embeddings=False),
         "workload__0__mapping": {"tp": 4, "pp": 4, "interleave": 2},
     },
     "experts over pods": {
-        "network__fabrics": "clos",
-        "network__switches": [switch(8, 5000)],
+        "network__fabrics": "clos", "network__switches": [switch(8, 5000)],
         "workload__0__model": small_model(experts=8, top_k=2, ffn=2048),
         "workload__0__mapping": {"ep": 8, "tp": 4, "pp": 2},
     },
-}
+}  # fmt: skip
 Row = dict[str, str]
 
 

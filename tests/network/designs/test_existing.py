@@ -26,28 +26,18 @@ from tests.changes import with_part
 
 TIER = {"ports": 64, "switch": "qm9700", "optic": "400g-sr4"}
 GIVEN = {
-    "schema": 1,
-    "margin": "none",
-    "name": "given",
-    "cluster": {"gpu": "h100-sxm", "gpus": 64},
+    "schema": 1, "margin": "none", "name": "given", "cluster": {"gpu": "h100-sxm", "gpus": 64},
     "workload": {
-        "name": "training",
-        "model": "gpt-22b",
-        "global_batch": 64,
+        "name": "training", "model": "gpt-22b", "global_batch": 64,
         "mapping": {"micro_batch": 1, "cp": 1, "recompute": "none"},
     },
     "network": {"given": True},
     "existing": {
-        "id": "ours",
-        "hb_domain": "hgx-h100-8",
-        "domains": 8,
-        "gpus_per_domain": 8,
-        "leaf_domains": 2,
-        "fabric": "clos",
-        "nic": "cx7-400g",
+        "id": "ours", "hb_domain": "hgx-h100-8", "domains": 8, "gpus_per_domain": 8, "leaf_domains": 2,
+        "fabric": "clos", "nic": "cx7-400g",
         "tiers": [{**TIER, "down": 16, "up": 18}, {**TIER, "optic": "400g-dr4"}],
     },
-}
+}  # fmt: skip
 
 
 def _with(changes):
@@ -253,33 +243,23 @@ def _grown(seed):
     gpus = 8 * domains * draw.choice([1, 2])
     return _with(
         {
-            "cluster.gpus": gpus,
-            "workload.global_batch": gpus,
+            "cluster.gpus": gpus, "workload.global_batch": gpus,
             "workload.max_iteration_time_s": draw.choice([3.0, 1.5, 1.0]),
             "network": {
-                "hb_domains": "hgx-h100-8",
-                "fabrics": ["rail-only", "clos", "rail-optimized"],
-                "nics": "cx7-400g",
-                "switches": draw.sample(SWITCHES, 2),
-                "optics": draw.sample(OPTICS, 2),
-                "oversubscription": draw.choice([1.0, 2.0]),
-                "tier_switches": draw.choice(["same", "any"]),
+                "hb_domains": "hgx-h100-8", "fabrics": ["rail-only", "clos", "rail-optimized"], "nics": "cx7-400g",
+                "switches": draw.sample(SWITCHES, 2), "optics": draw.sample(OPTICS, 2),
+                "oversubscription": draw.choice([1.0, 2.0]), "tier_switches": draw.choice(["same", "any"]),
             },
             "existing": {
-                "id": "ours",
-                "domains": domains,
-                "gpus_per_domain": 8,
-                "fabric": draw.choice(["clos", "rail-only", "rail-optimized"]),
-                "nic": "cx7-400g",
-                "bundles": draw.choice(["even", "any"]),
-                "tiers": tiers,
+                "id": "ours", "domains": domains, "gpus_per_domain": 8,
+                "fabric": draw.choice(["clos", "rail-only", "rail-optimized"]), "nic": "cx7-400g",
+                "bundles": draw.choice(["even", "any"]), "tiers": tiers,
             },
             "objective": {
-                "minimize": draw.choice(["capex", "tco"]),
-                "include": ["gpu", "hb", "nic", "switch", "optics"],
+                "minimize": draw.choice(["capex", "tco"]), "include": ["gpu", "hb", "nic", "switch", "optics"],
             },
         }
-    )
+    )  # fmt: skip
 
 
 def _worth(instance, family, uplinks, stock):

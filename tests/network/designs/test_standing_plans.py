@@ -195,10 +195,7 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
             {"devices": SPARE},
             "'spare' has no cable to a device that counts (without such a cable: 1 of 3 HB domains), needs",
         ),
-        (
-            {"names": {"dgx": "hgx-h100-8", "qm9700": ""}},
-            "names leaves out a device at an end of every cable",
-        ),
+        ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "names leaves out a device at an end of every cable"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name: is missing, needs the model"),
         ({"hb_domain": {"name": "dgx", "size": 0}}, "HB domain 'dgx', size = 0: needs a whole number"),
         ({"nic": {"name": "n", "gbit_s": "fast"}}, "the NIC's gbit_s = 'fast': needs a number above 0"),
@@ -259,10 +256,7 @@ def _wired(*pairs):
         ([*CABLES, "x,other,1,y,other,1"], "line 18: joins 'x' and 'y', which no cables join to an HB domain"),
         (CABLES[:-1], "'s1' has 7 cables and 's0' 8"),
         (CABLES[:1] + CABLES[2:9:2], "'s0' has 4 cables, needs a multiple of the 8 GPUs"),
-        (
-            CABLES[:1],
-            "lists no cables, needs lines under the columns a_device, a_port, b_device, b_port; or",
-        ),
+        (CABLES[:1], "lists no cables, needs lines under the columns a_device, a_port, b_device, b_port; or"),
         ([line.replace("qm9700", "qm97") for line in CABLES], "the catalog has no switch of this name"),
     ],
 )

@@ -8,23 +8,12 @@ from coopt.network.direct_graphs import domains_of, grid_of, link_count, switche
 from coopt.network.direct_shapes import FORMS, fabric
 
 COUNTS = [  # text, domains, switches, links
-    ("ring:2", 2, 0, 1),
-    ("ring:8", 8, 0, 8),
-    ("torus:4x4", 16, 0, 32),
-    ("torus:2x4", 8, 0, 12),
-    ("torus:4x4x4", 64, 0, 192),
-    ("mesh:8x8", 64, 0, 112),
-    ("mesh:3x3x3", 27, 0, 54),
-    ("full:8", 8, 0, 28),
-    ("hyperx:4x4", 16, 0, 48),
-    ("dragonfly:9x4", 36, 0, 9 * 6 + 36),
-    ("dragonfly:4x4", 16, 0, 4 * 6 + 6),
-    ("regular:16:4", 16, 0, 32),
-    ("clos:4x8", 32, 12, 64),
-    ("clos:4x8:2", 32, 6, 40),
-    ("clos:1x8", 8, 1, 8),
+    ("ring:2", 2, 0, 1), ("ring:8", 8, 0, 8), ("torus:4x4", 16, 0, 32), ("torus:2x4", 8, 0, 12),
+    ("torus:4x4x4", 64, 0, 192), ("mesh:8x8", 64, 0, 112), ("mesh:3x3x3", 27, 0, 54), ("full:8", 8, 0, 28),
+    ("hyperx:4x4", 16, 0, 48), ("dragonfly:9x4", 36, 0, 9 * 6 + 36), ("dragonfly:4x4", 16, 0, 4 * 6 + 6),
+    ("regular:16:4", 16, 0, 32), ("clos:4x8", 32, 12, 64), ("clos:4x8:2", 32, 6, 40), ("clos:1x8", 8, 1, 8),
     ("fattree:4", 16, 20, 48),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "domains", "switches", "links"), COUNTS)

@@ -20,16 +20,8 @@ from coopt.network.schedules.textbook import (
 from tests.network.schedules.random_fabrics import fabrics
 
 SHAPES = [
-    "ring:8",
-    "torus:4x4",
-    "mesh:4x4",
-    "mesh:3x3",
-    "full:8",
-    "dragonfly:5x2",
-    "regular:12:3",
-    "clos:4x4:1",
-    "fattree:4",
-]
+    "ring:8", "torus:4x4", "mesh:4x4", "mesh:3x3", "full:8", "dragonfly:5x2", "regular:12:3", "clos:4x4:1", "fattree:4",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("switched", [False, True])
