@@ -20,12 +20,9 @@ from coopt.explain.labels import (
     without_optics,
 )
 from coopt.instance.base import Entry
-from coopt.instance.existing import existing_complaints
-from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import EQUAL
-from coopt.instance.rules.agreement import disagreements
 from coopt.instance.rules.couplings import unsearched_runners_up
-from coopt.instance.schema import Instance, domains_of, questions_by_gpu, with_part
+from coopt.instance.schema import Instance, with_part
 from coopt.instance.texts import both, counted
 from coopt.network.failures import slower_without_leaf
 from coopt.network.family import Family
@@ -34,7 +31,7 @@ from coopt.plan.contents import SOLD_AS, built, parts_used
 from coopt.plan.explanation import Rival, RunnerUp
 from coopt.plan.parts import Cost, Design, DirectLinks, WorkloadPlan
 from coopt.plan.schema import Plan
-from coopt.solving.resolves import value_of
+from coopt.solving.resolves import is_question, value_of, with_list
 
 IDLE_WHERE_NOT_BUILT = (*SOLD_AS, "fabrics", "nics_per_gpu", "gpus_per_nic", "nic_planes")
 """Lists of whose entries a plan shows which ones it has."""
@@ -57,11 +54,11 @@ class ListedChoice:
 
     def as_only(self, instance: Instance) -> Instance:
         """The instance with nothing else in the list."""
-        return _with_list(instance, self.part, (self.entry,))
+        return with_list(instance, self.part, (self.entry,))
 
     def excluded(self, instance: Instance) -> Instance:
         """The instance without it in the list."""
-        return _with_list(
+        return with_list(
             instance,
             self.part,
             tuple(entry for entry in instance.lists[self.part] if entry != self.entry),
@@ -140,11 +137,7 @@ class RivalPlans:
 
     def _is_question(self, question: Instance) -> bool:
         """Whether the changed instance is a question, as far as the instance is one."""
-        if question.existing and any(existing_complaints(question)):
-            return False  # islands share what stands, which has to be listed then
-        if not all(domains_of(question, gpu.name) for gpu in question.cluster.generations):
-            return False
-        return set(disagreements(question)) <= set(disagreements(self._instance))
+        return is_question(question, self._instance)
 
     def _compared(self, choice: ListedChoice, rival: Plan, *, excluded: bool) -> Rival:
         value, extra = value_of(rival), None
@@ -315,35 +308,3 @@ def _without_leaf(rival: Family, ours: Family) -> str:
         f"after the loss of a leaf, traffic between HB domains {takes}, while it {own_takes} on"
         " the plan's network"
     )
-
-
-def _with_kinds(instance: Instance, kinds: tuple[Gpu, ...]) -> Instance:
-    """The instance of islands with some kinds of GPUs, in the HB domains sold with these."""
-    if len(kinds) == 1:
-        by_gpu = questions_by_gpu(instance)
-        return next(one for one in by_gpu if one.cluster.gpu.name == kinds[0].name)
-    sold = {hb.name: hb for gpu in kinds for hb in domains_of(instance, gpu.name)}
-    return instance.having(
-        cluster={"gpu": kinds[0], "generations": kinds}, network={"hb_domains": (*sold.values(),)}
-    )
-
-
-def _with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:
-    """The instance with another list, and without discounts and panels for what it lists no
-    longer.
-    """
-    table, key = part.split(".")
-    if key == "gpu":
-        return _with_kinds(instance, entries)
-    question = with_part(instance, table, {key: entries})
-    if key == "fabrics" and "direct" not in entries:
-        question = with_part(question, "network", {"panels": ()})
-    if key not in SOLD_AS or not instance.sharing.discount:
-        return question
-    names = {entry.name for entry in entries}
-    discounts = tuple(
-        discount
-        for discount in instance.sharing.discount
-        if discount.kind != SOLD_AS[key] or discount.item in names
-    )
-    return with_part(question, "sharing", {"discount": discounts})

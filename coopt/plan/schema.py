@@ -205,13 +205,18 @@ class NextBest(Record):
     Both are worth the same once the price of `product` is `turns_at` times what it is, of which its
     source leaves a share of `doubt` open; none is named where no price near its own does that.
     `close`: prices within what their sources leave open may turn the choice together.
+
+    Of several networks it is the cheapest plan in which one of them does without something that it
+    has, of HB domain, fabric, NIC and switches: all its `parts`, with what ties them, and no price.
     """
 
     chosen: Chosen = Chosen()
     value: float
-    design: Design
+    design: Design | None = None
     cost: Cost
-    workloads: tuple[WorkloadPlan, ...]
+    workloads: tuple[WorkloadPlan, ...] = ()
+    parts: tuple[Part, ...] = ()
+    couplings: Couplings = Couplings()
     product: str = ""
     turns_at: float = 1.0
     doubt: float = 0.0

@@ -177,7 +177,7 @@ ASSUMED = {
 
 
 def _is_unsought(instance: Instance, plan: Plan) -> bool:
-    """Whether known prices decide among several networks, of which no other choice is sought."""
+    """Whether known prices decide among several networks, of which no other choice is known."""
     is_cheapest = plan.status == "optimal" and plan.objective.kind in ("capex", "tco")
     is_told = instance.robust is not None or plan.rivals is not None
     return is_cheapest and not is_told and bool(instance.several_networks)
@@ -186,7 +186,7 @@ def _is_unsought(instance: Instance, plan: Plan) -> bool:
 def _unsought(instance: Instance) -> str:
     """That it is not known what comes next, and who compares some where lists leave a choice."""
     some = any(len(entries) > 1 for entries in instance.lists.values())
-    return f"the closest alternative was not sought{'; coopt explain tries some' * some}"
+    return f"the closest alternative is not known{'; coopt explain tries some' * some}"
 
 
 def _prices(plan: Plan, other: NextBest) -> str:
@@ -198,6 +198,8 @@ def _prices(plan: Plan, other: NextBest) -> str:
     if share < ALIKE:
         return f"another choice costs the same: {what}"
     more = f"the closest alternative costs {words.percent(share)} more"
+    if other.parts:
+        return f"{more}: {what}"
     turn = "Halving or doubling the price of any one product would not make it the cheaper one"
     if other.product:
         source = (

@@ -4,15 +4,17 @@ and what little time saves.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance
 from coopt.instance.workload import NEAR_BATCH
-from coopt.plan.parts import Fabric
+from coopt.plan.couplings import NETWORK, Part
+from coopt.plan.parts import Design, Fabric
 from coopt.plan.schema import BetterNumber, Cliff, NextBest, Plan
 from coopt.report import words
 
+MOST_TOLD = 2  # networks whose changes are told
 SAME_PRODUCTS = "the same NICs and switches connected differently"
 EVEN = "Micro-batches cannot be uneven: frameworks train all DP ranks on equally many sequences."
 
@@ -90,12 +92,28 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
 
 def changes(plan: Plan, other: Cliff | NextBest) -> str:
     """What another design builds otherwise."""
-    return "; ".join(_changes(plan, other)) or SAME_PRODUCTS
-
-
-def _changes(plan: Plan, cliff: Cliff | NextBest) -> Iterator[str]:
+    if isinstance(other, NextBest) and other.parts:
+        return _of_parts(plan.parts, other.parts)
     assert plan.design is not None
-    now, then = plan.design, cliff.design
+    assert other.design is not None
+    return "; ".join(_changes(plan.design, other.design)) or SAME_PRODUCTS
+
+
+def _of_parts(now: Sequence[Part], then: Sequence[Part]) -> str:
+    """What some networks are otherwise, each in its first phase with a difference."""
+    found: dict[str, str] = {}
+    for own, other in zip(now, then, strict=True):
+        if own.design is not None and other.design is not None and own.slot not in found:
+            if texts := "; ".join(_changes(own.design, other.design)):
+                found[own.slot] = texts
+            elif own.site != other.site:
+                found[own.slot] = f"at {other.site}"
+    told = [texts if slot == NETWORK else f"{slot}: {texts}" for slot, texts in found.items()]
+    further = ["other networks change, too"] if len(told) > MOST_TOLD else []
+    return "; ".join([*told[:MOST_TOLD], *further])
+
+
+def _changes(now: Design, then: Design) -> Iterator[str]:
     if (then.gpus, then.hb_domain) != (now.gpus, now.hb_domain):
         yield f"{words.counted(then.gpus, 'GPU')} in {words.domains_built(then)}"
     elif then.spare_domains != now.spare_domains:

@@ -54,7 +54,12 @@ def assess(instance: Instance | str | Path, plan: Plan | str | Path) -> Plan:
     ['availability.rates = "llama-3"', 'availability.rates = "llama-3"']
     """
     instance, plan = instance_of(instance), plan_of(plan)
-    return with_cliffs(instance, with_better_numbers(instance, with_assumptions(instance, plan)))
+    found = with_cliffs(instance, with_better_numbers(instance, with_assumptions(instance, plan)))
+    if not instance.several_networks:
+        return found
+    from coopt.solving.fleet.nearest import with_nearest  # loaded only where it is asked
+
+    return with_nearest(instance, found)
 
 
 def with_assumptions(instance: Instance, plan: Plan) -> Plan:

@@ -7,13 +7,27 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from coopt.columns.islands.options import ListedIslands
 from coopt.columns.islands.shapes import quick_degrees
+from coopt.instance.existing import existing_complaints
+from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import PROVEN
-from coopt.instance.schema import NO_LIMIT, Instance, ample_s, own_time, require_decided, with_part
+from coopt.instance.rules.agreement import disagreements
+from coopt.instance.schema import (
+    NO_LIMIT,
+    Instance,
+    ample_s,
+    domains_of,
+    own_time,
+    questions_by_gpu,
+    require_decided,
+    with_part,
+)
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import inside_first, required_bounds, with_value
+from coopt.plan.contents import SOLD_AS
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve_measured
 from coopt.solving.feasibility import feasible
@@ -228,3 +242,44 @@ def value_of(plan: Plan) -> float | None:
 def cheaper(value: float, than: float) -> bool:
     """Whether one value is below another by more than rounding."""
     return value < than - abs(than) * PROVEN
+
+
+def _with_kinds(instance: Instance, kinds: tuple[Gpu, ...]) -> Instance:
+    """The instance of islands with some kinds of GPUs, in the HB domains sold with these."""
+    if len(kinds) == 1:
+        by_gpu = questions_by_gpu(instance)
+        return next(one for one in by_gpu if one.cluster.gpu.name == kinds[0].name)
+    sold = {hb.name: hb for gpu in kinds for hb in domains_of(instance, gpu.name)}
+    return instance.having(
+        cluster={"gpu": kinds[0], "generations": kinds}, network={"hb_domains": (*sold.values(),)}
+    )
+
+
+def with_list(instance: Instance, part: str, entries: tuple[Any, ...]) -> Instance:
+    """The instance with another list, and without discounts and panels for what it lists no
+    longer.
+    """
+    table, key = part.split(".")
+    if key == "gpu":
+        return _with_kinds(instance, entries)
+    question = with_part(instance, table, {key: entries})
+    if key == "fabrics" and "direct" not in entries:
+        question = with_part(question, "network", {"panels": ()})
+    if key not in SOLD_AS or not instance.sharing.discount:
+        return question
+    names = {entry.name for entry in entries}
+    discounts = tuple(
+        discount
+        for discount in instance.sharing.discount
+        if discount.kind != SOLD_AS[key] or discount.item in names
+    )
+    return with_part(question, "sharing", {"discount": discounts})
+
+
+def is_question(changed: Instance, instance: Instance) -> bool:
+    """Whether an instance with another list is a question, as far as it was one before."""
+    if changed.existing and any(existing_complaints(changed)):
+        return False  # islands share what stands, which has to be listed then
+    if not all(domains_of(changed, gpu.name) for gpu in changed.cluster.generations):
+        return False
+    return set(disagreements(changed)) <= set(disagreements(instance))

@@ -336,7 +336,7 @@ def verify(
         if questions:
             _check(ledger, questions, plan)
             check_none_inside(ledger, instance, plan)
-            if plan.next_best is not None and plan.design is not None and plan.cost is not None:
+            if plan.next_best is not None and plan.cost is not None:
                 chosen, others = plan.next_best.chosen, iter(questions)
                 if chosen != Chosen():  # else it is another plan of the same choice
                     elsewhere = plan.model_copy(update={"chosen": chosen})

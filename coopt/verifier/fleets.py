@@ -19,7 +19,11 @@ from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.couplings import Part, SitePower, one_network
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Cliff, NextBest, ObjectiveClaim, Plan
-from coopt.verifier.bounds.assumptions import check_assumptions, faults_of_next_best
+from coopt.verifier.bounds.assumptions import (
+    check_assumptions,
+    faults_of_nearest,
+    faults_of_next_best,
+)
 from coopt.verifier.bounds.designs import check_beside, check_order
 from coopt.verifier.bounds.divisibility import (
     LEAST_SAVED,
@@ -29,7 +33,13 @@ from coopt.verifier.bounds.divisibility import (
 )
 from coopt.verifier.bounds.ties import check_ties
 from coopt.verifier.bounds.timed import billed, check_timed_value
-from coopt.verifier.checks.claims import bought_at_once, check_gap, grows_alone, island_places
+from coopt.verifier.checks.claims import (
+    bought_at_once,
+    check_form,
+    check_gap,
+    grows_alone,
+    island_places,
+)
 from coopt.verifier.checks.verdict import Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
     check_core_end,
@@ -116,8 +126,13 @@ def check_fleet(ledger: Ledger, instance: Instance, plan: Plan) -> None:
 
 def as_plan(plan: Plan, other: Alternative | Cliff | NextBest, claim: ObjectiveClaim) -> Plan:
     """What stands beside a plan in its place, with such a claim on its value."""
-    parts = (one_network(other.cost, other.workloads, design=other.design),)
-    return plan.model_copy(update={"objective": claim, "cost": other.cost, "parts": parts})
+    if isinstance(other, NextBest) and other.parts:
+        parts, ties = other.parts, other.couplings
+    else:
+        one = one_network(other.cost, other.workloads, design=other.design)
+        parts, ties = (one,), plan.couplings
+    update = {"objective": claim, "cost": other.cost, "parts": parts, "couplings": ties}
+    return plan.model_copy(update=update)
 
 
 def _as_valued(plan: Plan, other: Cliff | NextBest, kind: ObjectiveKind) -> Plan:
@@ -190,9 +205,20 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
     """
     claim = plan.next_best
     assert claim is not None
+    beside, several = Ledger(), bool(question.several_networks)
+    given = "only parts" if several else "a design and no parts"
+    if several != bool(claim.parts) or several == (claim.design is not None):
+        ledger.holds("next-best", False, None, None, f"The next best choice needs {given}.")
+        return
     as_valued = _as_valued(plan, claim, plan.objective.kind)
-    _built_beside(ledger, question, as_valued, "The next best choice", Ledger())
-    faults = list(faults_of_next_best(instance, plan, claim))
+    if several:
+        check_form(beside, question, as_valued)
+    if all(check.ok for check in beside.checks):
+        _built_beside(ledger, question, as_valued, "The next best choice", beside)
+    else:
+        ledger.take(beside.checks)
+    find_faults = faults_of_nearest if several else faults_of_next_best
+    faults = list(find_faults(instance, plan, claim))
     ledger.holds("next-best", not faults, claim.product, None, f"{'; '.join(faults)}.")
     ledger.turn_to()
 

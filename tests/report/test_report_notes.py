@@ -150,20 +150,20 @@ def test_what_a_plan_survives_is_told_on_the_first_screen() -> None:
 
 
 @pytest.mark.parametrize("kind", ["partition", "phased", "sites"])
-def test_of_several_networks_it_is_told_that_no_alternative_was_sought(kind: str) -> None:
+def test_of_several_networks_it_is_told_that_no_alternative_is_known(kind: str) -> None:
     def told(instance: Instance, plan: Plan) -> str | None:
         return {fact.name: fact.shown for fact in rests_on(instance, plan)}.get("Prices")
 
     instance, plan = solved(kind)
     shown = told(instance, plan) or ""
     listed = any(len(entries) > 1 for entries in instance.lists.values())
-    assert ["not sought" in shown, "coopt explain" in shown] == [True, listed]
+    assert ["not known" in shown, "coopt explain" in shown] == [True, listed]
     assert len(shown) <= 66  # one line beside the longest name
     assert told(instance, plan.model_copy(update={"status": "feasible"})) is None
     timed = plan.objective.model_copy(update={"kind": "time"})
     assert told(instance, plan.model_copy(update={"objective": timed})) is None
     assert not any(
-        "not sought" in (told(*solved(other)) or "") for other in ("shared", "fleet", "regret", "direct", "switched")
+        "not known" in (told(*solved(other)) or "") for other in ("shared", "fleet", "regret", "direct", "switched")
     )
 
 

@@ -21,7 +21,16 @@ from coopt.network.optics import IslandsAt, cores_of, with_core_of
 from coopt.network.part_bills import part_cost
 from coopt.network.parts import electricity_of, standing_units
 from coopt.network.plan_networks import design_of
-from coopt.plan.couplings import NETWORK, Outlooks, Part, PartLosses, PriceScenario, largest_regret
+from coopt.plan.couplings import (
+    NETWORK,
+    Couplings,
+    Outlooks,
+    Part,
+    PartLosses,
+    PriceScenario,
+    largest_regret,
+)
+from coopt.plan.parts import Cost
 from coopt.plan.schema import Plan
 from coopt.solving.days import fastest_on
 from coopt.solving.driver import Drive, answered, claim_of, ending, infeasible, unknown
@@ -241,12 +250,8 @@ def _value(instance: Instance, built: Sequence[Placed]) -> float:
 def _plan(run: Run, offer: Offer, choice: Drive[Ints], scenarios: Outcomes) -> Plan:
     assert choice.found is not None, "without a choice there is no plan"
     instance, robust, built = offer.instance, run.instance.robust, offer.built(choice.found)
-    bill, kind = fleet_bill(instance, built), instance.objective.minimize
-    stock = standing_units(instance)
-    parts = tuple(part for one in built for part in _parts(instance, one, stock))
-    # the bill of one network is that of everything
-    cost = parts[0].cost if [part.name for part in parts] == [NETWORK] else bill.cost
-    assert cost is not None, "every part has a bill"
+    parts, cost, couplings = written(offer, choice.found, run.instance.losses)
+    kind = instance.objective.minimize
     turns = tuple(
         PriceScenario(factors=factors, value=_value(with_core_of(then, instance), built), best=best)
         for factors, then, best in scenarios
@@ -269,15 +274,22 @@ def _plan(run: Run, offer: Offer, choice: Drive[Ints], scenarios: Outcomes) -> P
         claim,
         cost=cost,
         parts=parts,
-        couplings=bill.couplings.model_copy(
-            update={
-                "cores": cores_of(instance, _standing(instance, built)),
-                "outlooks": doubt,
-                "myopic": myopic,
-                "losses": tuple(_losses(instance, built, run.instance.losses)),
-            }
-        ),
+        couplings=couplings.model_copy(update={"outlooks": doubt, "myopic": myopic}),
     )
+
+
+def written(offer: Offer, rows: Ints, losses: Losses) -> tuple[tuple[Part, ...], Cost, Couplings]:
+    """Chosen islands as networks, with what they cost and what ties them."""
+    instance, built = offer.instance, offer.built(rows)
+    bill, stock = fleet_bill(instance, built), standing_units(instance)
+    parts = tuple(part for one in built for part in _parts(instance, one, stock))
+    # the bill of one network is that of everything
+    cost = parts[0].cost if [part.name for part in parts] == [NETWORK] else bill.cost
+    update = {
+        "cores": cores_of(instance, _standing(instance, built)),
+        "losses": tuple(_losses(instance, built, losses)),
+    }
+    return parts, cost, bill.couplings.model_copy(update=update)
 
 
 def part_name(slot: Slot, year: float | None) -> str:

@@ -158,7 +158,7 @@ class StandingIslands:
 class Together:
     """Islands of several lists, one after the other."""
 
-    lists: tuple[Paths | StandingIslands, ...]
+    lists: tuple[SlotOptions, ...]
     begun: tuple[Chain, ...] = ()
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@ from coopt.instance.doubts import PRICES, entry_of, price_bases
 from coopt.instance.reserves import published_failures
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import alternatives, exact_amount
+from coopt.plan.couplings import Part
 from coopt.plan.parts import Item
 from coopt.plan.schema import Assumption, NextBest, Plan
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
@@ -150,6 +151,35 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
                 f"by its source, the price of {claim.product} is uncertain by a share of {known},"
                 f" but the plan states a `doubt` of {claim.doubt:.6g}"
             )
+
+
+def faults_of_nearest(question: Instance, plan: Plan, claim: NextBest) -> Iterator[str]:
+    """What is wrong with another choice for one of several networks, where it can be built."""
+    kind = plan.objective.kind
+    if not agree(claim.value, claim.cost.of(kind)):
+        yield (
+            f"its bill adds up to {exact_amount(kind, claim.cost.of(kind))}, but the plan states"
+            f" {exact_amount(kind, claim.value)}"
+        )
+    own, other = _products(plan.parts), _products(claim.parts)
+    if all(names <= other.get(network, frozenset()) for network, names in own.items()):
+        yield "each of its networks has all the products and the fabric that it has in the plan"
+    if claim.model_copy(update={"product": "", "turns_at": 1.0, "doubt": 0.0}) != claim:
+        yield "it names a price, which only a choice for one network does"
+    if claim.close or claim.workloads:
+        yield "its networks stand in `parts`, so `workloads` and `close` have to be empty"
+
+
+def _products(parts: tuple[Part, ...]) -> dict[str, frozenset[str]]:
+    """The names of what each network has, in all phases: HB domain, fabric, NIC, switches."""
+    found: dict[str, frozenset[str]] = {}
+    for part in parts:
+        if part.design is not None:
+            fabric, names = part.design.fabric, {part.design.hb_domain.name}
+            if fabric.tiers:
+                names |= {fabric.kind, fabric.nic.name, *fabric.switch_names}
+            found[part.slot] = found.get(part.slot, frozenset()) | names
+    return found
 
 
 def left_open(question: Instance, product: tuple[str, str], *, rises: bool) -> float:

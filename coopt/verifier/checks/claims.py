@@ -63,7 +63,7 @@ def form_of(instance: Instance) -> PlanForm:
         "alternatives_stop": not instance.beyond_one_network,
         "better_numbers": not instance.beyond_one_network,
         "cliffs": not instance.beyond_one_network,
-        "next_best": not instance.beyond_one_network,
+        "next_best": not (instance.asks("ring", "direct") or instance.robust),
         "ties": instance.tells_ties,
         "assumptions": not instance.asks("ring"),
     }
