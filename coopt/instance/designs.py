@@ -158,7 +158,7 @@ class PublishedDesign(Table):
     fibre: Annotated[
         tuple[Annotated[Fibre, named("fibre")], ...],
         one_or_many,
-        Field(description="cables and splitters, with a hall"),
+        Field(description="cables and splitters, with a hall; unbilled where standing"),
     ] = ()
     spares: Annotated[SpareRates, Field(description="what is bought beside what is in use")] = (
         SpareRates()
