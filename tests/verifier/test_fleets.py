@@ -1,6 +1,8 @@
 """Plans of fleets are accepted as they are solved; what claims something else of parts, couplings or bound is not."""
 
+import math
 from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.instance.schema import Instance
 from coopt.verifier.audit import verify
-from coopt.verifier.bounds.fleets import choices_of
+from coopt.verifier.bounds.fleets import ENUMERATED, LACKING, choices_of
 from coopt.verifier.couplings.fleet import Tariff
 from coopt.verifier.couplings.orders import least_usd
 from tests.conftest import example_count, question, small_model, switch
@@ -103,3 +105,17 @@ def test_orders_cost_what_all_orders_together_find(
     served = (orders for orders in every if all(sum(orders[: t + 1]) >= need for t, need in enumerate(needed)))
     least = min(sum(one.usd(units) for one, units in zip(tariffs, orders, strict=True)) for orders in served)
     assert least_usd(tariffs, needed) == pytest.approx(least)
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_list_without_the_networks_of_the_plan_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, is_whole: bool
+) -> None:
+    instance, plan = solved("partition")
+    if not is_whole:
+        empty = SimpleNamespace(least_value=lambda *_: math.inf)
+        monkeypatch.setattr("coopt.verifier.bounds.fleets.choices_of", lambda *_: empty)
+    verdict = verify(instance, plan)
+    (source,) = (check.recomputed for check in verdict.checks if check.name == "bound-source")
+    assert verdict.accepted
+    assert source == (ENUMERATED if is_whole else LACKING)

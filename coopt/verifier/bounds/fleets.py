@@ -77,6 +77,13 @@ UNPROVEN = (
 )
 
 
+ENUMERATED = "all choices of networks were enumerated"
+LACKING = (
+    "networks were enumerated, but none that is worth as little as the plan: what else the list"
+    " lacks was not compared"
+)
+
+
 def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Check bound and infeasibility, and the best plan of every scenario, by enumeration where the
     fleet is small.
@@ -87,16 +94,18 @@ def check_fleet_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         return
     try:
         _check_best_plans(ledger, instance, plan)
-        _check_bound(ledger, instance, plan)
+        has_own = _check_bound(ledger, instance, plan)
     except TooManyError:
         note_source(ledger, plan, UNPROVEN)
     else:
         if not any(check.name == "bound-source" for check in ledger.checks):
-            note_source(ledger, plan, "all choices of networks were enumerated")
+            note_source(ledger, plan, ENUMERATED if has_own else LACKING)
 
 
-def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
-    """Check that no choice of islands is worth less than the bound, or that there is none."""
+def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
+    """Check that no choice of islands is worth less than the bound, or that there is none; whether
+    some choice is worth as little as a plan that is said to be optimal.
+    """
     scenarios = scenario_bests(plan)
     if plan.objective.bound is not None and not scenarios:
         # an answer without a plan does not say what is best in each scenario
@@ -105,15 +114,19 @@ def _check_bound(ledger: Ledger, instance: Instance, plan: Plan) -> None:
             best_value = hopeful.least_value([ScenarioBest(factors, 0.0)], math.inf, LENIENT)
             scenarios.append(ScenarioBest(factors, best_value))
     choices = choices_of(certain_question(instance), plan.objective.kind)
+    own, found = plan.objective.value if plan.status == "optimal" else None, list[float]()
+    ceiling = -math.inf if own is None else own * (1 + 2 * TOLERANCE) + TOLERANCE
 
     def find(bound: float, margin: float) -> Counterexample | None:
         # a regret is rounded as the values are that it is the difference of
         size = max([abs(bound), *(scenario.best for scenario in scenarios)])
         floor = bound - ROUNDING * size if math.isfinite(bound) else bound
-        value = choices.least_value(scenarios, floor, margin)
+        value = choices.least_value(scenarios, max(floor, ceiling), margin)
+        found.append(value)
         return counterexample(plan.objective.kind, value if value < floor else None)
 
     check_claims(ledger, plan, find, "choice of networks")
+    return own is None or any(map(math.isfinite, found))
 
 
 def _check_best_plans(ledger: Ledger, instance: Instance, plan: Plan) -> None:
