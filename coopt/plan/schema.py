@@ -78,7 +78,11 @@ class Witness(Record):
 
 
 class SolverReport(Record):
-    """How the answer was found."""
+    """How the answer was found.
+
+    Columns and families are those that this search listed: a point of a front reuses what points
+    before it listed, and does not count that again.
+    """
 
     formulation: str
     name: str

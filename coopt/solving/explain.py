@@ -209,6 +209,11 @@ def no_design(
     assert sentences or len(instance.workload) > 1, (
         "a workload that can meet its bound has a column"
     )
+    if len(sentences) > 1:
+        sentences.append(
+            "one network serves all workloads in turn: each need above is that of its workload"
+            " alone, and no single network may be enough for all of these"
+        )
     return tuple(sentences) or (
         (
             "every bound can be met on some network, but no single network meets them all: needs"

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import sentences
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
+from coopt.solving.answer import solve
 from tests.conftest import question
 from tests.solving.direct.test_direct_links import TWO, linked
 from tests.solving.sites.test_sites import LINK, apart
@@ -195,3 +196,12 @@ def test_what_does_not_go_together_is_refused(
         Instance.model_validate(build(**changes))
     told = sentences(refused.value, Instance) if isinstance(refused.value, ValidationError) else ()
     assert re.search(words, "\n".join([str(refused.value), *told]), re.DOTALL)
+
+
+def test_bounds_of_workloads_in_turn_are_told_to_be_each_its_own() -> None:
+    (one,) = question()["workload"]
+    late = [one | {"name": name, "max_iteration_time_s": 1e-3} for name in ("v", "w")]
+    for workloads in (late[:1], late):
+        told = solve(Instance.model_validate(question(workload=workloads))).explanation
+        assert sum("needs a bound of at least" in text for text in told) == len(workloads)
+        assert any("each need above is that of its workload alone" in text for text in told) == (len(workloads) > 1)
