@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from heapq import heappop, heappush
 
 import numpy as np
 
@@ -29,13 +30,20 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import after_a_loss, local_question
 from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
-from coopt.network.family import Family
-from coopt.network.optics import core_ports_of
+from coopt.network.family import Family, LinkEnds
+from coopt.network.laying import laid_each, least_ends
+from coopt.network.optics import EndsByLevel, OpticValues, core_ports_of
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters
 from coopt.plan.parts import WorkloadPlan
-from coopt.solving.families import CountedTable, counted_networks, repriced
+from coopt.solving.families import (
+    CountedFamily,
+    CountedNetworks,
+    CountedTable,
+    counted_networks,
+    repriced,
+)
 
 
 def gpus_w(instance: Instance, shares: int) -> float:
@@ -130,11 +138,15 @@ class _SitePlace:
 class Networks:
     """Every network for some of the shares, by rising price (`usd`) and power (`w`), with its
     family by number, the links into a border that it may have, and the question that they are for.
+
+    Where lengths are still to choose its cables, both are the least that any of these add, whatever
+    the lengths, and `values` say what cables are compared by.
     """
 
     shares: int
     links: range
     local: Instance
+    values: OpticValues
     table: CountedTable
     usd: Floats
     w: Floats
@@ -167,7 +179,7 @@ def networks(
     unbound = tuple(map(without_bound, local.workload))
     links = link_counts(instance, local.cluster.most_gpus)
     spares = instance.availability.at_each_site if instance.availability else 0
-    space = Space(instance=local, measures=measures, links=links, standing_by=spares)
+    space = Space(instance=local, measures=measures, links=links, unlaid=True, standing_by=spares)
     found = (listed or ListedIslands()).of_question(
         local,
         (shares, measures, unbound, links, spares),
@@ -180,8 +192,27 @@ def networks(
 
 
 def _every_network(space: Space, shares: int, links: range, check: Callable[[], None]) -> Networks:
-    local = space.instance
-    table, units = counted_networks(space).table(space, check), list(listed_units(local))
+    local, table = space.instance, counted_networks(space).table(space, check)
+    number, uplinks, _ = table.rows
+    usd, w = _least_sums(local, table)
+    order = np.lexsort((w, usd))
+    return Networks(
+        shares=shares,
+        links=links,
+        local=local,
+        values=space.optic_values,
+        table=table,
+        usd=usd[order],
+        w=w[order],
+        family=number[order],
+        uplinks=uplinks[order],
+    )
+
+
+def _least_sums(local: Instance, table: CountedTable) -> tuple[Floats, Floats]:
+    """Price (USD) and power (W) of each row of a table with its links into a border; the least of
+    any cables where lengths are still to choose them.
+    """
     # modules of links into a border, which many families have alike
     ends = [
         (
@@ -196,23 +227,46 @@ def _every_network(space: Space, shares: int, links: range, check: Callable[[], 
         end: link_items(local, family)
         for end, family in zip(of_ends, repriced(local, of_ends.values()), strict=True)
     }
-    number, uplinks, _ = table.rows
+    number, units = table.rows[0], list(listed_units(local))
     usd, w = (
-        table.worth(unit_worth(local.objective, kind, units))
+        _with_least_ends(local, table, kind).worth(unit_worth(local.objective, kind, units))
         + np.array([sum(getattr(item, key) for item in items[end]) for end in ends])[number]
         for kind, key in SUMS
     )
-    order = np.lexsort((w, usd))
-    return Networks(
-        shares=shares,
-        links=links,
-        local=local,
-        table=table,
-        usd=usd[order],
-        w=w[order],
-        family=number[order],
-        uplinks=uplinks[order],
-    )
+    return usd, w
+
+
+def _with_least_ends(local: Instance, table: CountedTable, kind: ObjectiveKind) -> CountedTable:
+    """The same families with the modules that add least to a bill, where lengths are still to
+    choose.
+    """
+    networks = CountedNetworks()
+
+    @cache
+    def least(choices: EndsByLevel) -> tuple[LinkEnds, ...]:
+        return least_ends(local, choices, kind)
+
+    def with_least(one: CountedFamily) -> CountedFamily:
+        optics = least(one.family.choices) if one.family.choices else one.family.optics
+        if optics == one.family.optics:
+            return one
+        (counted,) = networks.counted(local, [replace(one.family, optics=optics)])
+        return counted
+
+    return CountedTable(networks=tuple(map(with_least, table.networks)))
+
+
+def _laid(networks: Networks, family: Family, uplinks: int, check: Callable[[], None]) -> Laid:
+    """A network with each choice of cables that may be the best, with its price and power."""
+    local = networks.local
+    every = laid_each(local, family, uplinks, networks.values, check)
+    table = CountedTable(networks=tuple(CountedNetworks().counted(local, every)))
+    sums = zip(*map(np.ndarray.tolist, _least_sums(local, table)), strict=True)
+    return [(usd, w, one.family) for (usd, w), one in zip(sums, table.networks, strict=True)]
+
+
+Laid = list[tuple[float, float, Family]]
+"""Price (USD), power (W) and the network that they are of."""
 
 
 def offers(
@@ -264,31 +318,47 @@ def offers(
     # full bandwidth allows the longest waits: what loses with these need not be timed with its own
     roof = np.column_stack([networks.w, traits[networks.family], -roof_s[networks.family]])
     left = np.flatnonzero((roof_s.min(axis=1) >= 0)[networks.family])
-    while len(left):
+    # networks with their cables, by price, power and place, until none that is left is cheaper
+    laid = list[tuple[float, float, int, int, Family]]()
+    while len(left) or laid:
         check()
-        row, left = left[0], left[1:]
+        if laid and (
+            not len(left)
+            or laid[0][:3] < (networks.usd[left[0]], networks.w[left[0]], int(left[0]))
+        ):
+            usd, w, row, _, family = heappop(laid)
+            is_laid = True
+        else:
+            row, left = int(left[0]), left[1:]
+            usd, w = float(networks.usd[row]), float(networks.w[row])
+            family = table.networks[networks.family[row]].family
+            is_laid = not family.choices
         number, uplinks = int(networks.family[row]), int(networks.uplinks[row])
         context = contexts[number]
         longest_s = recalled(waits, context, partial(longest, context))[uplinks]
-        offered = np.append(roof[row, :4], [-s for s in longest_s])
+        offered = np.array([w, *roof[row, 1:4], *(-s for s in longest_s)])
         # all that are kept are no dearer
         if min(longest_s) < 0 or (kept <= offered).all(axis=1).any():
             continue
+        if not is_laid:
+            every = _laid(networks, family, uplinks, check)
+            for place, (usd, w, built) in enumerate(every):
+                heappush(laid, (usd, w, row, place, built))
+            continue
         kept = np.vstack([kept, offered])
         left = left[~(offered <= roof[left]).all(axis=1)]
-        place = places[context.site]
         options.append(
             Option(
                 shares=networks.shares,
-                family=table.networks[number].family,
+                family=family,
                 uplinks=uplinks,
-                usd=float(networks.usd[row]),
-                w=float(networks.w[row]),
+                usd=usd,
+                w=w,
                 racks=int(traits[number, 0]),
                 border_ports=int(traits[number, 1]),
                 longest_s=longest_s,
                 context=context,
-                pools=place.pools,
+                pools=places[context.site].pools,
                 runs=runs,
             )
         )

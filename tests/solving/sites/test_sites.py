@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
 from coopt.network.borders import channel_end, link_counts
+from coopt.network.family import Family
+from coopt.network.laying import laid_each
 from coopt.network.optics import core_switch, measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
@@ -448,3 +451,18 @@ def test_channels_with_other_modules_are_rejected(lie: dict[str, Any]) -> None:
     ring = plan.couplings.ring
     told = ring.model_copy(update={"wan": tuple(link.model_copy(update=lie) for link in ring.wan)})
     assert not coopt.verify(instance, with_couplings(plan, ring=told)).accepted
+
+
+def test_lengths_choose_the_cables_of_networks_that_may_be_the_best_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 51 networks of the shipped question two are worth their cables; both sites have them from the hall."""
+    laid: list[int] = []
+
+    def noted(local: Instance, family: Family, uplinks: int, *how: Any) -> Iterator[Family]:
+        laid.append(uplinks)
+        return laid_each(local, family, uplinks, *how)
+
+    monkeypatch.setattr("coopt.solving.sites.options.laid_each", noted)
+    instance = coopt.load("instances/questions/two-sites.toml")
+    plan = coopt.solve(instance.having(network={"cables": "hall"}))
+    assert (plan.status, len(laid)) == ("optimal", 2)
+    assert plan.objective.value < coopt.solve(instance).objective.value
