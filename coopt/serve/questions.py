@@ -7,7 +7,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import pairwise
 from typing import Any
 
@@ -231,10 +233,17 @@ def _put(document: Any, path: Path, value: Any) -> None:
         _set(node, str(last_step), value)
 
 
+DAYS = ("by", "start")
+"""Keys whose values are days, which JSON holds as texts."""
+
+
 def _set(table: Any, key: str, value: Any) -> None:
     """Replace a value and keep the comment behind it."""
     import tomlkit
 
+    if key in DAYS and isinstance(value, str):
+        with suppress(ValueError):  # what is no day is refused as it is typed
+            value = date.fromisoformat(value)
     item = tomlkit.item(value)
     if isinstance(value, Mapping) and key in table and not isinstance(table[key], Mapping):
         item = tomlkit.inline_table()  # a range in place of a number stays on its line

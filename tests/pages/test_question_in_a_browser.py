@@ -131,6 +131,21 @@ def test_a_bound_is_refused_at_its_slider_as_in_the_form(form):
     until(browser, "return document.querySelector('.bound label').innerText.startsWith('fine tuning ')")
 
 
+def test_a_day_has_a_slider_of_days(form):
+    browser = form()
+    dated = TINY.replace("max_iteration_time_s = 1.0", "train_tokens = 1e11\nby = 2027-03-20")
+    put_text(browser, dated.replace("gpus = 64", "gpus = 64\nstart = 2027-01-04"))
+    until(browser, "return document.querySelector('#bound-workload-0-by-slider') !== null")
+    assert browser.execute_script("return document.querySelector('#bound-workload-0-by-number').value") == "2027-03-20"
+    slider = "document.querySelector('#bound-workload-0-by-slider')"
+    assert browser.execute_script(f"return {slider}.getAttribute('aria-valuetext')") == "75 days"
+    put(browser, "#bound-workload-0-by-slider", "1000")
+    until_asked(browser, "by = 2027-08-17")
+    put(browser, "#bound-workload-0-by-number", "2027-02-01")
+    until_asked(browser, "by = 2027-02-01")
+    assert text_of(browser, "#complaints") == ""
+
+
 def test_bounds_name_the_phases_in_which_they_hold_and_sites_have_sliders(form):
     browser = form(390)
     put_text(browser, (INSTANCES / "fleet-3-phases-2-sites.toml").read_text("utf-8"))

@@ -6,9 +6,16 @@ import { idOf, listed, read, typedAs } from "./schema.js";
 const BOUNDS = {
   max_iteration_time_s: ["iteration time at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
 };
+const BY = ["by", "trained by", "days"];  // a day, as far from the first one
 const IN_TURN = "train_days_total";  // moves with the bounds of the workloads that it adds up
 const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["total days of training", "days"] };
 const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three times that
+
+const DAY_MS = 86400e3;
+const daysTo = (start, by) => (Date.parse(by) - Date.parse(start)) / DAY_MS;
+
+/** A number of days as the last of them. */
+const dayAfter = (start, days) => new Date(Date.parse(start) + Math.ceil(days - 1e-6) * DAY_MS).toISOString().slice(0, 10);
 
 const isBound = (value) => typeof value === "number" && value > 0;
 
@@ -28,8 +35,14 @@ function ownerOf(table, name) {
 function places(table) {
   const take = (one, path, owner) =>
     Object.entries(BOUNDS).map(([key, [words, unit]]) => ({ path: [...path, key], owner, words, unit, value: one?.[key], paced: true }));
+  const [by, words, unit] = BY, start = table?.cluster?.start;
+  const last = (one, path, owner) => {
+    const days = daysTo(start, one?.[by]);
+    return [{ path: [...path, by], owner, words, unit, start, typed: one?.[by], value: Number.isNaN(days) ? one?.[by] : days, paced: true }];
+  };
   return [
-    ...listed(table?.workload).flatMap((one, place) => take(one, ["workload", place], ownerOf(table, one?.name ?? `workload ${place + 1}`))),
+    ...listed(table?.workload).flatMap((one, place) =>
+      [take, last].flatMap((of) => of(one, ["workload", place], ownerOf(table, one?.name ?? `workload ${place + 1}`)))),
     ...listed(table?.phase).flatMap((phase, year) => listed(phase?.workloads).flatMap((one, place) =>
       take(one, ["phase", year, "workloads", place], `${one?.name}, ${phase.year}`))),
     ...listed(table?.site).map((one, place) =>
@@ -42,7 +55,7 @@ function places(table) {
 export const boundsOf = (table) => places(table).filter((one) => isBound(one.value));
 
 /** All of a question but the values of its workloads' bounds: where it is the same, so is the front. */
-export const apartFromBounds = (table) => JSON.stringify(table, (key, value) => (key in BOUNDS || key === IN_TURN ? "bound" : value));
+export const apartFromBounds = (table) => JSON.stringify(table, (key, value) => (key in BOUNDS || key === IN_TURN || key === BY[0] ? "bound" : value));
 
 /** The pace of a question's bounds, as a multiple of those that a front was traced with. */
 export function paceOf(front, table) {
@@ -54,7 +67,8 @@ export function paceOf(front, table) {
 
 /** Changes that bring the bounds of a front to a pace. */
 export const paced = (front, pace) => front.bounds.filter((one) => one.paced).map((one) =>
-  [one.path, reached(one.path.at(-1) === "min_tokens_per_s" ? one.value / pace : one.value * pace, one.path.at(-1))]);
+  [one.path, one.start ? dayAfter(one.start, one.value * pace)
+    : reached(one.path.at(-1) === "min_tokens_per_s" ? one.value / pace : one.value * pace, one.path.at(-1))]);
 
 /** A bound with six digits that is no tighter than it has to be. */
 function reached(value, key) {
@@ -96,7 +110,8 @@ export class Bounds {
     const name = idOf(one.path), id = name.replace("at-", "bound-");
     const moved = (event) => {
       this.dragged = event.type === "input" ? name : null;
-      this.change(one.path, rounded(this.middle.get(name) * REACH ** (2 * event.target.value / STEPS - 1)), event.type === "input");
+      const value = this.middle.get(name) * REACH ** (2 * event.target.value / STEPS - 1);
+      this.change(one.path, one.start ? dayAfter(one.start, value) : rounded(value), event.type === "input");
     };
     const typed = (event) => {
       const value = read(this.form.at(one.path), event.target.value);
@@ -107,7 +122,7 @@ export class Bounds {
       h("label", { for: `${id}-slider` }, h("strong", {}, one.owner), ` ${one.words}`),
       h("span", { class: "bound-value" },
         h("input", { id: `${id}-number`, type: "text", inputmode: "decimal", autocomplete: "off", placeholder: "no bound",
-          "aria-label": `${one.owner} ${one.words}, ${one.unit}`, "aria-describedby": `${id}-says`, change: typed }), ` ${one.unit}`),
+          "aria-label": `${one.owner} ${one.words}, ${one.unit}`, "aria-describedby": `${id}-says`, change: typed }), one.start ? "" : ` ${one.unit}`),
       h("input", { id: `${id}-slider`, type: "range", min: 0, max: STEPS, step: 1, input: moved, change: moved }),
       h("div", { id: `${id}-says` }));
   }
@@ -121,7 +136,7 @@ export class Bounds {
       if (this.dragged !== name) slider.value = Math.round(STEPS * (Math.log(one.value / this.middle.get(name)) / Math.log(REACH) + 1) / 2);
     }
     slider.disabled = !this.middle.get(name);
-    if (document.activeElement !== number) number.value = typedAs(this.form.at(one.path), one.value ?? undefined);
+    if (document.activeElement !== number) number.value = typedAs(this.form.at(one.path), one.typed ?? one.value ?? undefined);
     number.setAttribute("aria-invalid", String(wrong.length > 0));
     show(byId(`${id}-says`), wrong.map((each) => h("p", { class: "wrong" }, each.sentence)));
   }
