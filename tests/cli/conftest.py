@@ -96,5 +96,5 @@ def planned(solved: Solved) -> tuple[Path, Path]:
     return solved()
 
 
-LONGER = ("fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64", "phased-131k-p4")
+LONGER = ("direct-64", "fleet-131k-w8", "fleet-131k-w16", "fleet-131k-w64", "phased-131k-p4")
 """Instances that are another one again, with more of the same or without its core."""

@@ -177,7 +177,9 @@ def test_reasons_of_several_networks_are_sought_for_a_while_where_nobody_sets_a_
     coopt, written, monkeypatch, bound_s, sought, missing, limited
 ):
     """Ways out where nothing answers, and what binds a plan."""
-    asked = ("explain", written(("time_s = 1.0", f"time_s = {bound_s}")), "--set", "sharing.mode=partition", "--json")
+    few = (("gpus = 64", "gpus = 16"), ("global_batch = 64", "global_batch = 16"))
+    file = written(("time_s = 1.0", f"time_s = {bound_s}"), *few)
+    asked = ("explain", file, "--set", "sharing.mode=partition", "--json")
     monkeypatch.setattr(f"coopt.explain.decided.{sought}", 1e-6)
     done = coopt(*asked)
     found = json.loads(done.stdout)

@@ -39,7 +39,7 @@ def cored(draw: st.DrawFn) -> Instance:
     return instance.model_copy(update={"network": instance.network.model_copy(update=changed)})
 
 
-@settings(max_examples=example_count(100, 4))
+@settings(max_examples=example_count(100, 3))
 @given(cored())
 def test_every_cable_into_a_core_is_as_long_as_the_drawing_says(instance: Instance) -> None:
     plan = coopt.solve(instance, reasons=False)

@@ -195,7 +195,7 @@ def test_a_run_that_nothing_interrupts_takes_no_checkpoint():
     assert run_s(terms_of(asked(rates=rates), workload, family, ()), 2e6, random.Random(0)) == 2e6
 
 
-CLUSTERS = example_count(200, usual=20)
+CLUSTERS = example_count(200, usual=12)
 
 
 @pytest.mark.parametrize("seed", range(CLUSTERS))

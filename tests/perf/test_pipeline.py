@@ -231,8 +231,8 @@ def test_hops_as_long_as_a_pass_are_exact_in_1f1b(p: int, logits: float, hop: fl
 
 
 @pytest.mark.parametrize("p", STAGES)
-@pytest.mark.parametrize("logits", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("hop", [0.05, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("logits", [0.0, 1.0])
+@pytest.mark.parametrize("hop", [0.05, 0.5, 1.0])
 def test_interleaved_pipelines_are_never_charged_more_than_they_take(p: int, logits: float, hop: float) -> None:
     """The sends of a long ring meet in other orders the longer they take, up to 2% of its time here."""
     for v, rounds in ((2, 2), (2, 4), (3, 3)):

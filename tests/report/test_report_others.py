@@ -114,8 +114,11 @@ def test_a_terminal_shows_how_far_and_how_long(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_catalog_entry_is_shown_with_all_its_figures(kind):
-    for name, entry in entries(kind).items():
+def test_catalog_entries_are_shown_with_all_their_figures(kind):
+    """One of those that state the same."""
+    alike = {(type(entry), frozenset(entry.model_fields_set)): name for name, entry in entries(kind).items()}
+    for name in alike.values():
+        entry = entries(kind)[name]
         text = text_of(show_report({kind: entry}))
         assert text.startswith(f"{name}, {kind}")
         assert all(field in text for field in type(entry).model_fields if field not in APART)
