@@ -99,7 +99,7 @@ def _lanes(end: Nic | Optic | Switch) -> str:
 def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What else somebody who builds a design has to know."""
     domain, fabric = design.hb_domain, design.fabric
-    fewest = -(-design.gpus // domain.size)
+    fewest = -(-design.gpus // max(1, domain.size))
     if instance.network.domain_fill == "even" and fewest < domain.count:
         uneven = (
             f", but uneven filling is not supported with {words.both(instance.even_for)}"

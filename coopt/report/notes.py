@@ -196,7 +196,12 @@ def numbers_between(instance: Instance, plan: Plan) -> Iterator[str]:
     """
     counts, design = sorted(instance.cluster.gpus), plan.design
     # With idle GPUs, numbers in between were tried.
-    if design is not None and design.gpus in counts and not instance.cluster.idle_gpus:
+    if (
+        design is not None
+        and design.gpus in counts
+        and design.hb_domain.active
+        and not instance.cluster.idle_gpus
+    ):
         # More GPUs are faster; for any other aim fewer may do.
         place = counts.index(design.gpus) - (instance.objective.minimize != "time")
         start, end = counts[max(place, 0)], counts[min(place + 1, len(counts) - 1)]
@@ -230,9 +235,11 @@ def memory_note(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterat
 def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
     """How many GPUs of HB domains stand idle where fewer domains would hold those that train."""
     design, fill = plan.design, instance.network.domain_fill
-    if design is None or not design.hb_domain.count or instance.network.given:
+    if design is None or instance.network.given:
         return
     domain = design.hb_domain
+    if not domain.count * domain.size:
+        return
     bought, fewest = domain.count * domain.size, -(-design.gpus // domain.size)
     share = (bought - design.gpus) / bought
     # A remainder in the last domain is no choice: only whole domains more than needed are worth a

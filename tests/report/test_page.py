@@ -44,7 +44,7 @@ from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
 from tests.report.test_report_layout import Terminal
-from tests.verifier.mutants import mutants
+from tests.verifier.mutants import mutants, replaced
 
 pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
@@ -192,6 +192,14 @@ def test_a_rejected_plan_shows_claims_and_no_evidence(solved):
     assert text_of(page).index(verdict) < text_of(page).index(decision)
     assert decision.endswith(headline(question, wrong)) > decision.startswith("Build")
     assert ["as claimed" in page, "<svg" in page, "<img" in page] == [True, False, False]
+
+
+@pytest.mark.parametrize("key", ["size", "active"])
+def test_domains_of_no_gpus_are_rejected_on_a_page(solved, monkeypatch, key):
+    monkeypatch.setattr("coopt.report.pictures.picture", lambda figure, ending: b"")
+    question, plan = solved
+    changed = replaced(json.loads(plan_json(plan)), ("design", "hb_domain", key), 0)
+    assert "bad-box" in page_html(case_of(question, Plan.model_validate(changed))).split("<body>")[1]
 
 
 def test_no_change_to_a_plan_leaves_it_without_a_page(solved, monkeypatch):
