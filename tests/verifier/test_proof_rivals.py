@@ -8,7 +8,7 @@ import pytest
 
 from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.couplings.orders import least_usd
-from coopt.verifier.parts.optics import candidate_optics
+from coopt.verifier.parts.optics import optics_of
 from coopt.verifier.proofs.cases import CaseLimits, CheapIslands
 from coopt.verifier.proofs.menus import PriceFloors
 from coopt.verifier.proofs.rivals import GPUS, LINKS, UnbeatenIslands, Usage, product_name
@@ -119,7 +119,7 @@ def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
     sharing = {"mode": "partition", "discount": [discount]}
     instance = ask(**ISLANDS | {"network__optics": optics, "sharing": sharing})
     nic = instance.network.nics[0]
-    assert [optic.name for optic in candidate_optics(instance, "tco", nic, 1)] == kept
+    assert [optic.name for optic in optics_of(instance, "tco", nic, 1, all_allowed=False)] == kept
 
 
 def test_networks_count_exactly_beside_prices_that_a_float_rounds() -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import chain, product
-from operator import add, itemgetter, le, sub
+from operator import add, itemgetter, sub
 from typing import NamedTuple
 
 from coopt.instance.couplings import Site
@@ -67,6 +67,7 @@ from coopt.verifier.couplings.scenarios import (
 from coopt.verifier.couplings.sites import sites_fed
 from coopt.verifier.parts.bills import keeps
 from coopt.verifier.parts.enumeration import NEAR
+from coopt.verifier.parts.optics import undominated
 from coopt.verifier.training.caching import kept
 
 MOST_CHOICES = 200_000
@@ -245,18 +246,12 @@ def choices_of(question: Instance, kind: ObjectiveKind) -> FleetChoices:
     return FleetChoices(question, kind)
 
 
-def _unbeaten(paths: Sequence[IslandPath]) -> list[IslandPath]:
+def _unbeaten(paths: Sequence[IslandPath]) -> Iterable[IslandPath]:
     """The islands of a workload than which no other one takes less of anything."""
     names = sorted(
         {product for path in paths for state in path if state for product in state.counts.products}
     )
-    rows = {_row(path, names): path for path in paths}
-    front: list[tuple[int, ...]] = []
-    # what takes no more of anything has no larger sum, and so stands before
-    for row in sorted(rows, key=lambda row: (sum(row), row)):
-        if not any(all(map(le, rival, row)) for rival in front):
-            front.append(row)
-    return [rows[row] for row in front]
+    return undominated({_row(path, names): path for path in paths}).values()
 
 
 def _row(path: IslandPath, names: Sequence[ProductKey]) -> tuple[int, ...]:

@@ -53,7 +53,7 @@ from coopt.verifier.parts.link_demands import (
     shares_sent,
     whole_links,
 )
-from coopt.verifier.parts.optics import allowed_optics
+from coopt.verifier.parts.optics import optics_of
 from coopt.verifier.parts.space import DesignFamily, domain_sets
 from coopt.verifier.parts.timings import timings_of
 from coopt.verifier.training.mappings import splits
@@ -86,9 +86,7 @@ def link_places(instance: Instance, kind: ObjectiveKind) -> Iterator[LinkPlace]:
     network = instance.network
     for family, nic in product(domain_sets(instance), network.nics):
         if family.domains > 1:
-            for per_gpu, optic in product(
-                network.nics_per_gpu, allowed_optics(instance, kind, nic, 2)
-            ):
+            for per_gpu, optic in product(network.nics_per_gpu, optics_of(instance, kind, nic, 2)):
                 yield LinkPlace(family, nic, per_gpu, optic)
 
 

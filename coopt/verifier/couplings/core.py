@@ -23,9 +23,8 @@ from coopt.verifier.parts.bills import CountedItem
 from coopt.verifier.parts.fibres import Bought, fibre_between
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import (
-    allowed_optics,
-    candidate_optics,
     interface,
+    optics_of,
     single_modules,
 )
 from coopt.verifier.parts.space import (
@@ -181,12 +180,12 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
     each island.
     """
     if instance.network.link_ends == "same":
-        optics_of = allowed_optics if all_allowed else candidate_optics
         box = core_switch(instance)
         assert box is not None
         # what links into the core start at: ports of one rate
         end = core_nics(instance)[0].model_copy(update={"gbit_s": box.port_gbit_s})
-        optics = optics_of(instance, kind, end, len(instance.network.link_reach_m))
+        farthest = len(instance.network.link_reach_m)
+        optics = optics_of(instance, kind, end, farthest, all_allowed=all_allowed)
         return [optic for optic in optics if not instance.network.mates or linkable(optic, box)]
 
     def fits(optic: Optic) -> bool:

@@ -22,6 +22,7 @@ from coopt.verifier.couplings.fleet import Fleet
 from coopt.verifier.parts.bills import (
     CountedItem,
     bill,
+    counting,
     decimal,
     exact_sum,
     level_lines,
@@ -249,33 +250,25 @@ class StageCharge:
 
     def __init__(self, fleet: Fleet, stage: GrowthStage, t: int) -> None:
         self._fleet, self._stage, self._t = fleet, stage, t
-        fixed_lines = bill(fleet.question, stage.family, (), ())  # what uplinks do not change
-        self._below_usd, self._below_w = self._charged(fixed_lines), _power_w(fixed_lines)
-        self.least_usd = self._with([])
+        # what uplinks do not change
+        self.least_usd = self._charged(bill(fleet.question, stage.family, (), ()))
 
     @kept()
     def at(self, uplinks: int) -> Fraction:
         """What they add with so many uplinks (USD)."""
         stage = self._stage
-        lines = level_lines(self._fleet.question, stage.family, stage.levels(uplinks), stage.optics)
-        return self._with(lines)
+        lines = level_lines(stage.family, stage.levels(uplinks), stage.optics)
+        return self.least_usd + self._charged(counting(self._fleet.question, lines))
 
-    def _with(self, lines: list[CountedItem]) -> Fraction:
-        value = self._below_usd + self._charged(lines)
-        if self._fleet.kind != "tco":
-            return value
-        usd_per_w = self._fleet.site_usd_per_w(self._t, None)
-        return value + Fraction(usd_per_w * (self._below_w + _power_w(lines)))
-
-    def _charged(self, lines: list[CountedItem]) -> Fraction:
-        return exact_sum(
-            (line.amount, _unit_charge_usd(self._fleet, self._t, line.kind, line.unit_usd))
-            for line in lines
+    def _charged(self, lines: Sequence[CountedItem]) -> Fraction:
+        fleet, t = self._fleet, self._t
+        value = exact_sum(
+            (line.amount, _unit_charge_usd(fleet, t, line.kind, line.unit_usd)) for line in lines
         )
-
-
-def _power_w(lines: list[CountedItem]) -> float:
-    return sum(line.amount * line.unit_w for line in lines)
+        if fleet.kind != "tco":
+            return value
+        power_w = sum(line.amount * line.unit_w for line in lines)
+        return value + Fraction(fleet.site_usd_per_w(t, None) * power_w)
 
 
 @lru_cache(maxsize=1024)

@@ -25,6 +25,7 @@ from coopt.verifier.parts.bills import (
     BillTotal,
     SwitchLevel,
     UnitPrice,
+    network_lines,
 )
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.timings import days_of
@@ -82,25 +83,11 @@ def counts_of_island(
     """Count the products of an island, whether they have a price or not."""
     installed = family.bought * family.hb.size
     products: Counter[ProductKey] = Counter({("hb", family.hb.name): installed})
-    if family.attachment is not None:
-        products["nic", family.attachment.nic.name] = family.bought * family.adapters
-        for tier, (level, ends) in enumerate(zip(levels, optics, strict=True), start=1):
-            products["switch", family.attachment.at(tier).name] += level.switches
-            for optic, count in zip(
-                ends, level.modules(family.attachment.carried(ends)), strict=True
-            ):
-                products["optics", optic.name] += count
-            for name, amount, _ in level.fibre:
-                products["fibre", name] += amount
-    if joint is None:
-        return UnitCounts(products, family.gpus, installed - family.gpus)
-    if joint.nic is not None:
-        products["nic", joint.nic.name] += joint.nics
-    for optic, count in joint.modules:
-        products["optics", optic.name] += count
-    for name, amount, _ in joint.fibre:
-        products["fibre", name] += amount
-    return UnitCounts(products, family.gpus, installed - family.gpus, joint.core_ports)
+    core_lines, core_ports = ([], 0) if joint is None else (joint.lines(), joint.core_ports)
+    for line in (*network_lines(family, levels, optics), *core_lines):
+        if line.kind != "wan":
+            products[line.kind, line.name] += line.amount
+    return UnitCounts(products, family.gpus, installed - family.gpus, core_ports)
 
 
 def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
@@ -111,20 +98,18 @@ def list_prices(instance: Instance) -> dict[ProductKey, UnitPrice]:
         nics = [stands.nic] if stands.nic is not None else []
         ends = [end for pair in stands.ends for end in pair]
         standing += [("switch", stands.switches), ("optics", ends), ("nic", nics)]
-    prices: dict[ProductKey, UnitPrice] = {
-        (kind, one.name): UnitPrice(0.0, one.w) for kind, of in standing for one in of
-    }
-    for hb in network.hb_domains:
-        prices["hb", hb.name] = UnitPrice(hb.usd_per_gpu, hb.w_per_gpu)
     listed: list[tuple[CostKind, Sequence[Nic | Switch | Optic | Gpu]]] = [
         *(("nic", network.nics), ("switch", network.switches)),
         *(("optics", network.optics), ("gpu", instance.cluster.kinds)),
     ]
-    for fibre in network.fibre:
-        prices["fibre", fibre.name] = UnitPrice(fibre.usd, 0.0)
-        prices["fibre", fibre.metre] = UnitPrice(fibre.usd_per_m, 0.0)
-    return prices | {
-        (kind, one.name): UnitPrice(one.usd, one.w) for kind, of in listed for one in of
+    fibres = [
+        pair for one in network.fibre for pair in ((one.name, one.usd), (one.metre, one.usd_per_m))
+    ]
+    return {
+        **{(kind, one.name): UnitPrice(0.0, one.w) for kind, of in standing for one in of},
+        **{("hb", hb.name): UnitPrice(hb.usd_per_gpu, hb.w_per_gpu) for hb in network.hb_domains},
+        **{("fibre", name): UnitPrice(usd, 0.0) for name, usd in fibres},
+        **{(kind, one.name): UnitPrice(one.usd, one.w) for kind, of in listed for one in of},
     }
 
 

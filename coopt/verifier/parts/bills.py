@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -173,20 +173,9 @@ def bill(
     """All lines of a design that `include` lets count and that are not empty; `left` are the units
     that stand and no network has yet, all where it is alone.
     """
-    domains, attachment, lines = family.bought, family.attachment, domain_lines(instance, family)
-    if attachment is not None:
-        lines.append(
-            CountedItem(
-                "nic",
-                attachment.nic.name,
-                domains * family.adapters,
-                attachment.nic.usd,
-                attachment.nic.w,
-            )
-        )
-    all_lines = [*counting(instance, lines), *level_lines(instance, family, levels, optics)]
-    left = owned_units(instance) if left is None else left
-    return _owned(instance, left, all_lines) if instance.existing else all_lines
+    whole = [*domain_lines(instance, family), *network_lines(family, levels, optics)]
+    lines, left = counting(instance, whole), owned_units(instance) if left is None else left
+    return _owned(instance, left, lines) if instance.existing else lines
 
 
 def _owned(
@@ -225,34 +214,34 @@ def _owned_units(
 ) -> tuple[tuple[tuple[str, str], int], ...]:
     """What the network that stands consists of, by kind and name."""
     network = counted_network(stands, stands.gpus, hb, discipline)
-    family, units = network.family, Counter[tuple[str, str]]()
-    units["gpu", gpu] = units["hb", hb.name] = stands.gpus
-    units["nic", family.network.nic.name] = family.domains * family.adapters
-    for tier, level in enumerate(levels(family, network.ports), start=1):
-        units["switch", family.network.at(tier).name] += level.switches
-        ends = network.optics[tier - 1]
-        for optic, count in zip(ends, level.modules(family.network.carried(ends)), strict=True):
-            units["optics", optic.name] += count
+    units = Counter({("gpu", gpu): stands.gpus, ("hb", hb.name): stands.gpus})
+    counts = levels(network.family, network.ports)
+    for line in network_lines(network.family, counts, network.optics):
+        units[line.kind, line.name] += line.amount
     return tuple(units.items())
 
 
-def level_lines(
-    instance: Instance,
-    family: DesignFamily,
-    levels: Sequence[SwitchLevel],
-    optics: Sequence[OpticPair],
+def network_lines(
+    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
 ) -> list[CountedItem]:
-    """The lines of a bill on switches and on the modules at the ends of their links."""
-    attachment, lines = family.attachment, list[CountedItem]()
-    if attachment is not None:
-        for tier, level in enumerate(levels, start=1):
-            box = attachment.at(tier)
-            lines.append(CountedItem("switch", box.name, level.switches, box.usd, box.w))
-        for level, ends in zip(levels, optics, strict=True):
-            for optic, count in zip(ends, level.modules(attachment.carried(ends)), strict=True):
-                lines.append(CountedItem("optics", optic.name, count, optic.usd, optic.w))
-            lines += [CountedItem("fibre", *bought, 0.0) for bought in level.fibre]
-    return counting(instance, lines)
+    """NICs, and what its levels consist of, whether it has a price or not."""
+    if family.attachment is None:
+        return []
+    nic = family.attachment.nic
+    nics = CountedItem("nic", nic.name, family.bought * family.adapters, nic.usd, nic.w)
+    return [nics, *level_lines(family, levels, optics)]
+
+
+def level_lines(
+    family: DesignFamily, levels: Sequence[SwitchLevel], optics: Sequence[OpticPair]
+) -> Iterator[CountedItem]:
+    """Switches, the modules at the ends of their links, and the fibre in between."""
+    for tier, (level, ends) in enumerate(zip(levels, optics, strict=True), start=1):
+        box, carried = family.network.at(tier), family.network.carried(ends)
+        yield CountedItem("switch", box.name, level.switches, box.usd, box.w)
+        for optic, count in zip(ends, level.modules(carried), strict=True):
+            yield CountedItem("optics", optic.name, count, optic.usd, optic.w)
+        yield from (CountedItem("fibre", *bought, 0.0) for bought in level.fibre)
 
 
 def counting(instance: Instance, lines: Iterable[CountedItem]) -> list[CountedItem]:
@@ -392,7 +381,9 @@ def levels_of_switch(
 ) -> tuple[SwitchLevel, ...]:
     """The one level of so many switches, each with so many planes together."""
     links = family.domains * family.rails * family.copies
-    return (SwitchLevel(chassis, links, *_nic_ends(family, _chassis_ends(family, planes_each))),)
+    full_switches, last_planes = divmod(family.planes, planes_each)
+    ends = [(full_switches, planes_each * family.ends), (1, last_planes * family.ends)]
+    return (SwitchLevel(chassis, links, *_nic_ends(family, ends)),)
 
 
 def levels_of_pod(family: DesignFamily, ports: Ports) -> tuple[SwitchLevel, ...]:
@@ -437,12 +428,6 @@ def _nic_ends(
     ports = family.copies * family.network.ports_in_plane
     nics = (family.domains * family.adapters * slots, ports // slots)
     return (nics,), _ends(family.copies, switches)
-
-
-def _chassis_ends(family: DesignFamily, planes_each: int) -> DeviceLinks:
-    """Switches of a single tier, each for so many planes together."""
-    full_switches, last_planes = divmod(family.planes, planes_each)
-    return [(full_switches, planes_each * family.ends), (1, last_planes * family.ends)]
 
 
 def _leaf_ends(family: DesignFamily, down: int) -> DeviceLinks:

@@ -29,7 +29,7 @@ from coopt.verifier.parts.layouts import (
     pod_shapes,
     uplink_menus,
 )
-from coopt.verifier.parts.optics import allowed_ends, fitting_ends, optic_names, optics_named
+from coopt.verifier.parts.optics import ends_of, fitting_ends, optic_names, optics_named
 from coopt.verifier.parts.space import (
     DesignFamily,
     NicAttachment,
@@ -573,7 +573,7 @@ def _optics(
     levels = (
         []
         if attachment is None
-        else [allowed_ends(instance, kind, attachment, level) for level in range(1, len(names) + 1)]
+        else [ends_of(instance, kind, attachment, level) for level in range(1, len(names) + 1)]
     )
     expected = tuple(
         alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none"

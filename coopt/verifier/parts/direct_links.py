@@ -40,7 +40,7 @@ from coopt.verifier.parts.link_demands import (
     shares_sent,
     speeds_on,
 )
-from coopt.verifier.parts.optics import allowed_optics
+from coopt.verifier.parts.optics import optics_of
 from coopt.verifier.parts.part_checks import check_bill
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.workload_checks import (
@@ -279,7 +279,7 @@ def _bill(
     kind = plan.objective.kind
     panel = cheapest_panel(instance, kind)
     name = panel.name if panel else None
-    optics = allowed_optics(instance, kind, nics.nic, 2)
+    optics = optics_of(instance, kind, nics.nic, 2)
     named_optics = [candidate for candidate in optics if candidate.name == claim.optic]
     names = tuple(candidate.name for candidate in optics)
     ledger.holds(

@@ -20,7 +20,7 @@ from coopt.verifier.parts.bills import bill, bill_total, keeps, priced_total, wi
 from coopt.verifier.parts.cable_lengths import Choices, Line, Need, Needs, lengths_needed
 from coopt.verifier.parts.fibres import Bought, fibre_between
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.optics import numbered_optics
+from coopt.verifier.parts.optics import numbered_optics, undominated
 from coopt.verifier.parts.space import DesignFamily, OpticPair
 from coopt.verifier.parts.stages import (
     GrowthStage,
@@ -146,14 +146,7 @@ def _by_worth(
                 row = [ends, *rest]
                 if key not in longer or list(map(_names, row)) < list(map(_names, longer[key])):
                     longer[key] = row
-        chosen = {
-            key: row
-            for key, row in longer.items()
-            if not any(
-                other != key and all(a <= b for a, b in zip(other, key, strict=True))
-                for other in longer
-            )
-        }
+        chosen = undominated(longer)
 
     def worth(key: tuple[Fraction, ...]) -> float:
         return priced_total(float(key[0]), float(key[1]), instance.objective).of(kind)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import product
+from operator import le
 from typing import TypeVar
 
 from coopt.instance.hardware import Nic, Optic, Switch
@@ -51,25 +53,19 @@ def optics_open(instance: Instance, kind: ObjectiveKind) -> bool:
     return kind == "tco" and (len(instance.years) > 1 or uncertain)
 
 
-def fitting_optics(instance: Instance, nic: Nic, level: int) -> list[Optic]:
-    """The listed optics of the rate of a NIC, with the reach of a level (from 1)."""
-    return [optic for optic in _reaching(instance.network, level) if optic.gbit_s == nic.gbit_s]
-
-
 def _reaching(network: Network, level: int) -> list[Optic]:
     return [optic for optic in network.optics if optic.reach_m >= network.needed_reach_m[level - 1]]
 
 
-def allowed_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
-    """The optics that a plan may have on links of the rate of a NIC."""
-    fitting = fitting_optics(instance, nic, level)
-    return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=True)
-
-
-def candidate_optics(instance: Instance, kind: ObjectiveKind, nic: Nic, level: int) -> list[Optic]:
-    """Those of them to go through."""
-    fitting = fitting_optics(instance, nic, level)
-    return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=False)
+def optics_of(
+    instance: Instance, kind: ObjectiveKind, nic: Nic, level: int, *, all_allowed: bool = True
+) -> list[Optic]:
+    """The optics that a plan may have on links of the rate of a NIC, with the reach of a level
+    (from 1), or those of them to go through.
+    """
+    reaching = _reaching(instance.network, level)
+    fitting = [optic for optic in reaching if optic.gbit_s == nic.gbit_s]
+    return single_modules(instance, kind, fitting, lambda _: nic, all_allowed=all_allowed)
 
 
 def fitting_ends(instance: Instance, attachment: NicAttachment, level: int) -> list[OpticPair]:
@@ -126,20 +122,17 @@ def _goes_into(attachment: NicAttachment, optic: Optic, box: Switch | None) -> b
     return links == 1 or (links > 1 and box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s)
 
 
-def allowed_ends(
-    instance: Instance, kind: ObjectiveKind, attachment: NicAttachment, level: int
+def ends_of(
+    instance: Instance,
+    kind: ObjectiveKind,
+    attachment: NicAttachment,
+    level: int,
+    *,
+    all_allowed: bool = True,
 ) -> list[OpticPair]:
-    """The ends a plan may have at a level."""
+    """The ends a plan may have at a level, or those of them to go through."""
     fitting = fitting_ends(instance, attachment, level)
-    return _chosen(instance, kind, fitting, attachment.carried, all_allowed=True)
-
-
-def candidate_ends(
-    instance: Instance, kind: ObjectiveKind, attachment: NicAttachment, level: int
-) -> list[OpticPair]:
-    """The ends of a level to go through."""
-    fitting = fitting_ends(instance, attachment, level)
-    return _chosen(instance, kind, fitting, attachment.carried, all_allowed=False)
+    return _chosen(instance, kind, fitting, attachment.carried, all_allowed=all_allowed)
 
 
 def single_modules(
@@ -161,6 +154,8 @@ def single_modules(
 
 
 Modules = TypeVar("Modules", bound=tuple[Optic, ...])
+Row = TypeVar("Row")
+T = TypeVar("T", int, float, Fraction)
 
 
 def _chosen(
@@ -272,7 +267,10 @@ def optics_choices(
     if family.attachment is None:
         return [()]
     return product(
-        *(candidate_ends(instance, kind, family.attachment, level) for level in range(1, tiers + 1))
+        *(
+            ends_of(instance, kind, family.attachment, level, all_allowed=False)
+            for level in range(1, tiers + 1)
+        )
     )
 
 
@@ -296,48 +294,44 @@ def spares_core(family: DesignFamily, optics: Sequence[OpticPair]) -> bool:
     )
 
 
+def undominated(rows: Mapping[tuple[T, ...], Row]) -> dict[tuple[T, ...], Row]:
+    """Of rows by what they come to those than which no other comes to less, or as much, in all."""
+    front: dict[tuple[T, ...], Row] = {}
+    # what comes to no more in anything has no larger sum, and so stands before
+    for amounts in sorted(rows, key=lambda amounts: (sum(amounts), amounts)):
+        if not any(all(map(le, rival, amounts)) for rival in front):
+            front[amounts] = rows[amounts]
+    return front
+
+
 def least_choices(
     instance: Instance,
     kind: ObjectiveKind,
     attachment: NicAttachment,
     choices: Sequence[tuple[OpticPair, ...]],
     networks: Sequence[Sequence[SwitchLevel]],
-) -> list[tuple[OpticPair, ...]]:
+) -> Collection[tuple[OpticPair, ...]]:
     """Of choices of ends those to go through for some networks: with another one no network costs
     more, or draws more where that counts as well.
     """
     counts_optics = "optics" in instance.objective.include
-    opened, front = (
-        optics_open(instance, kind),
-        list[tuple[tuple[float, ...], tuple[OpticPair, ...]]](),
-    )
-    standing = sorted(_standing_optics(instance))
+    opened, standing = optics_open(instance, kind), sorted(_standing_optics(instance))
+    rows: dict[tuple[float, ...], tuple[OpticPair, ...]] = {}
     for choice in choices:
         sums: list[float] = []
         for levels in networks if counts_optics else ():
-            pairs = list(zip(levels, choice, strict=True))
-            counts = [(level.modules(attachment.carried(ends)), ends) for level, ends in pairs]
             modules = [
-                (n, end) for numbers, ends in counts for n, end in zip(numbers, ends, strict=True)
+                bought
+                for level, ends in zip(levels, choice, strict=True)
+                for bought in zip(level.modules(attachment.carried(ends)), ends, strict=True)
             ]
             # of optics of which some stand fewer cost no more, whatever they cost
             sums += [float(sum(n for n, end in modules if end.name == name)) for name in standing]
             usd = math.fsum(n * end.usd for n, end in modules if end.name not in standing)
-            w = math.fsum(
-                n * end.w for numbers, ends in counts for n, end in zip(numbers, ends, strict=True)
-            )
+            w = math.fsum(n * end.w for n, end in modules)
             sums += [usd, w] if opened else [priced_total(usd, w, instance.objective).of(kind)]
-        choice_sums = tuple(sums)
-        if not any(
-            all(a <= b for a, b in zip(rival, choice_sums, strict=True)) for rival, _ in front
-        ):
-            front = [
-                (rival, rival_choice)
-                for rival, rival_choice in front
-                if any(a < b for a, b in zip(rival, choice_sums, strict=True))
-            ]
-            front.append((choice_sums, choice))
-    return [choice for _, choice in front]
+        rows.setdefault(tuple(sums), choice)
+    return undominated(rows).values()
 
 
 def optic_names(fabric: Fabric) -> tuple[tuple[str, str], ...]:
@@ -355,7 +349,7 @@ def optics_named(
     if standing is not None:
         return standing.optics
     levels = [
-        allowed_ends(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
+        ends_of(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
     ]
     pairs = zip(names, levels, strict=True)
     optics = tuple(

@@ -35,7 +35,7 @@ from coopt.verifier.parts.halls import (
 )
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.optics import allowed_ends, optic_names, optics_named
+from coopt.verifier.parts.optics import ends_of, optic_names, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -115,7 +115,7 @@ def check_part(
         ends = [
             [
                 pair
-                for pair in allowed_ends(question, kind, family.network, level)
+                for pair in ends_of(question, kind, family.network, level)
                 if caged_family.network.carried(pair) == caged_family.network.carried(claimed)
             ]
             for level, claimed in enumerate(optics, start=1)

@@ -18,7 +18,7 @@ from coopt.verifier.couplings.fleet import Fleet, FleetIsland, StandingIsland, f
 from coopt.verifier.couplings.fleet_paths import IslandPath, IslandPaths, NetworkKind
 from coopt.verifier.couplings.prices import ProductKey, UnitCounts
 from coopt.verifier.parts.layouts import ceil_ratio
-from coopt.verifier.parts.optics import candidate_ends
+from coopt.verifier.parts.optics import ends_of
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, in_cages
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.standing import standing_network
@@ -439,7 +439,11 @@ class FloorPrices:
     def __init__(self, paths: IslandPaths) -> None:
         self._fleet, question = paths.fleet, paths.fleet.question
         self._attachments: list[tuple[int, NicAttachment, Sequence[OpticPair]]] = [
-            (id(attachment), attachment, candidate_ends(question, paths.fleet.kind, attachment, 1))
+            (
+                id(attachment),
+                attachment,
+                ends_of(question, paths.fleet.kind, attachment, 1, all_allowed=False),
+            )
             for attachment in paths.attachments
         ]
         stands = question.stands
