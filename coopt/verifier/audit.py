@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from coopt.instance.couplings import LIMITED, limit_check
+from coopt.instance.question import BILLED
 from coopt.instance.schema import (
     Chosen,
     Instance,
@@ -31,7 +32,7 @@ from coopt.verifier.bounds.designs import check_bound, check_rivals
 from coopt.verifier.bounds.fleets import check_fleet_bound
 from coopt.verifier.bounds.links import check_link_bounds
 from coopt.verifier.bounds.sites import check_sites_bound
-from coopt.verifier.bounds.timed import billed, check_timed
+from coopt.verifier.bounds.timed import check_timed
 from coopt.verifier.checks.claims import (
     check_asked,
     check_form,
@@ -174,7 +175,7 @@ def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> P
     figures = (*_of_workloads(checks, labels), *_of_all(checks))
     kind = instance.objective.minimize
     objective = next((check.recomputed for check in checks if check.name == "objective"), None)
-    figure_name = OF_ALL[billed(kind)][0]
+    figure_name = OF_ALL[BILLED[kind]][0]
     cost = next(figure.value for figure in figures if figure.name == figure_name)
     known = objective if isinstance(objective, float) else None
     value, minimized = value_and_objective(instance, known, cost, is_own=is_own)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from coopt.instance.couplings import Site, limit_check
 from coopt.instance.hardware import Optic
-from coopt.instance.question import ObjectiveKind
+from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import alternatives, both, counted
 from coopt.plan.couplings import Part, SitePower, one_network
@@ -32,7 +32,7 @@ from coopt.verifier.bounds.divisibility import (
     share_taken,
 )
 from coopt.verifier.bounds.ties import check_ties
-from coopt.verifier.bounds.timed import billed, check_timed_value
+from coopt.verifier.bounds.timed import check_timed_value
 from coopt.verifier.checks.claims import (
     bought_at_once,
     check_form,
@@ -164,7 +164,7 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     saves is clearly more than what it takes.
     """
     assert plan.cost is not None
-    kind, question = billed(plan.objective.kind), bounded_as(instance, plan)
+    kind, question = BILLED[plan.objective.kind], bounded_as(instance, plan)
     saved = "power" if kind == "power" else "cost"
     title = f"The design for a little more {saved if cliff.buys == 'time' else 'time'}"
     # more time than bounds allow is what may be given
@@ -226,7 +226,9 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
 def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[CountedPart]:
     """Check parts and couplings; the networks of the last phase."""
     assert plan.cost is not None
-    fleet = fleet_of(instance, plan)
+    # at the terms at which the plan is billed, with the optic that its cores have
+    kind = BILLED[plan.objective.kind]
+    fleet = Fleet(question_as_built(certain_question(instance), kind, plan), kind)
     islands, last_parts = map(list, zip(*_check_islands(ledger, fleet, plan), strict=True))
     check_survival(ledger, fleet, plan, islands)
     if fleet.question.sharing.core is not None:
@@ -242,12 +244,6 @@ def _check_built(ledger: Ledger, instance: Instance, plan: Plan) -> list[Counted
     else:
         check_timed_value(ledger, instance, plan, last_parts[0], sums)
     return last_parts
-
-
-def fleet_of(instance: Instance, plan: Plan) -> Fleet:
-    """The terms at which a plan is billed, with the optic that its cores have."""
-    kind = billed(plan.objective.kind)
-    return Fleet(question_as_built(certain_question(instance), kind, plan), kind)
 
 
 def _check_islands(

@@ -32,7 +32,7 @@ from coopt.report.words import rendered
 from coopt.solving.arrays import placement_of
 from coopt.solving.given_mappings import pinned
 from coopt.verifier.checks.verdict import Ledger
-from coopt.verifier.couplings.losses import job_family, reach_of_job
+from coopt.verifier.couplings.losses import reach_of_job
 from coopt.verifier.parts.design_checks import check_design, check_ports
 from coopt.verifier.parts.spans import other_ways
 from coopt.verifier.training.placing import Placement
@@ -456,7 +456,7 @@ def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(
             context = context_left(family, site)
             ways = (("dp", "halving"), ("dp", "trees"))
             r = crossings(context.layout, context.discipline, groups, algorithms=ways).reciprocals(1.0, uplinks)
-            job = job_family(checked, domains * 4, domains)
+            job = checked._replace(gpus=domains * 4, domains=domains)
             place = Placement(tp_in=4, tp_across=1, pp_in=1, pp_across=1, dp_in=1, dp_across=domains)
             counted = other_ways(reach_of_job(checked, ports, job), 4, place, "dp")
             for flows in ("halving", "trees"):

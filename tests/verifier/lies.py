@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from coopt.instance.question import BILLED
 from coopt.instance.schema import Chosen, Instance
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import leaves_tp_open
 from coopt.plan.schema import Plan
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
-from coopt.verifier.bounds.timed import BILL_KINDS, worth
+from coopt.verifier.bounds.timed import worth
 from coopt.verifier.certificates import certify
 from coopt.verifier.checks.verdict import Verdict
 from coopt.verifier.parts.bills import BillTotal
@@ -62,7 +63,7 @@ MAPPED: tuple[tuple[str, list[Any]], ...] = (
 )
 """Splits of a workload that leave less to choose from."""
 BOUNDS = {"max_iteration_time_s": 1, "train_days": 1, "min_tokens_per_s": -1}
-KINDS_OF_OBJECTIVE = ("capex", "power", "tco", *BILL_KINDS)
+KINDS_OF_OBJECTIVE = tuple(BILLED)
 Table = dict[str, Any]
 
 
@@ -265,7 +266,7 @@ def _value(instance: Instance, truth: Plan, plan: Plan) -> float | None:
         return max(0.0, *(one.value - other.best for one, other in pairs))
     if plan.objective.kind == kind:
         return plan.objective.value
-    if kind in BILL_KINDS:
+    if kind != BILLED[kind]:
         return worth(
             instance, kind, BillTotal(cost.capex_usd, cost.power_w, cost.tco_usd), plan.workloads[0].iteration_time_s
         )
@@ -344,7 +345,8 @@ def certified(lie: Lie) -> str:
     is where nothing is feasible."""
     bound, value = lie.plan.objective.bound, lie.truth.objective.value
     true = bound is not None and (lie.truth.status == "infeasible" or (value is not None and bound <= value))
-    if lie.instance.objective.minimize in BILL_KINDS or true:
+    kind = lie.instance.objective.minimize
+    if kind != BILLED[kind] or true:
         return "not asked"
     return "proven" if certify(lie.instance, lie.plan).ok else "not proven"
 

@@ -43,10 +43,9 @@ def check_assumptions(
         if claim.workload in runs:
             part, run = runs[claim.workload]
             ratio = _ratio(question_on(question, part.family.hb.name), claim, part, run)
-        known = claim.time_ratio is not None and ratio is not None
         ledger.holds(
             "assumption",
-            agree(claim.time_ratio or 0.0, ratio or 0.0) if known else claim.time_ratio is ratio,
+            agree(claim.time_ratio, ratio),
             claim.time_ratio,
             ratio,
             f"The plan says that with {claim.key}, workload {claim.workload!r}"

@@ -10,12 +10,11 @@ from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Literal
 
-from coopt.instance.question import ObjectiveKind
+from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted, exact_amount
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.verifier.bounds.timed import (
-    billed,
     timed_designs,
 )
 from coopt.verifier.checks.claims import check_gap, gap_target
@@ -84,9 +83,9 @@ def _cheapest_design(
 
     It is kept for further plans of the instance with the same bound.
     """
-    if kind == billed(kind) and instance.availability is None:
+    if kind == BILLED[kind] and instance.availability is None:
         return cheapest_design(instance, kind, bound, stands(margin), margin)[0]
-    find = designs_below if kind == billed(kind) else timed_designs
+    find = designs_below if kind == BILLED[kind] else timed_designs
     designs = find(instance, kind, bound, margin=margin)
     return min(designs, key=attrgetter("value"), default=None)
 

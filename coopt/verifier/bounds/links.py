@@ -190,21 +190,16 @@ def _priced_by_grid(
     for link_lengths in lengths:
         grid = StageGrid(**link_lengths.model_dump(include=set(StageGrid.model_fields)))
         if not _exists(grid, workload, {place.family for place in places}):
+            joined = "joined" if grid.closed else "not joined"
             raise InstanceError(
                 "link lengths: no mapping of the instance puts its stages and replicas on"
-                f" {_described(grid)}, needs link lengths for the layout of a mapping"
+                f" {grid.stages} x {grid.replicas} HB domains with"
+                f" {counted(grid.inner, 'stage')} in each and the last stage {joined} to the first,"
+                " needs link lengths for the layout of a mapping"
             )
         priced_lengths = priced_links(grid, link_lengths)
         by_grid.setdefault(grid, []).extend([] if priced_lengths is None else [priced_lengths])
     return by_grid
-
-
-def _described(grid: StageGrid) -> str:
-    joined = "joined" if grid.closed else "not joined"
-    return (
-        f"{grid.stages} x {grid.replicas} HB domains with {counted(grid.inner, 'stage')} in each"
-        f" and the last stage {joined} to the first"
-    )
 
 
 def _exists(grid: StageGrid, workload: Workload, families: Iterable[DesignFamily]) -> bool:

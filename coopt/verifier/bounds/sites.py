@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
-from itertools import chain, combinations, pairwise, permutations
+from itertools import chain, combinations, count, pairwise, permutations
 from typing import NamedTuple
 
 from coopt.instance.couplings import Limits, Site, Wan
@@ -54,10 +54,11 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.enumeration import SLACK, design_chains, exact_limit
 from coopt.verifier.parts.layouts import ceil_ratio, leaf_count
+from coopt.verifier.parts.outages import YEAR_S
 from coopt.verifier.parts.space import DesignFamily, core_switch, families
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
-from coopt.verifier.parts.uptime import YEAR_S, interrupted_at
+from coopt.verifier.parts.uptime import interrupted_at
 from coopt.verifier.training.caching import kept
 
 MOST_NETWORKS = 5_000
@@ -98,13 +99,13 @@ class LocalPrices(NamedTuple):
 def rings(instance: Instance) -> Iterator[LinkedSites]:
     """Every site alone, every pair with a link, and every cycle of links once."""
     links = {frozenset(wan.between): wan for wan in instance.wan}
-    for count in range(1, len(instance.site) + 1):
-        for first_site, *other_sites in combinations(instance.site, count):
+    for size in range(1, len(instance.site) + 1):
+        for first_site, *other_sites in combinations(instance.site, size):
             for order in permutations(other_sites):
                 if len(order) > 1 and order[0].name > order[-1].name:
                     continue  # the same cycle, walked the other way
                 sites = (first_site, *order)
-                ends = [*pairwise(sites), *([(sites[-1], first_site)] if count > 2 else [])]
+                ends = [*pairwise(sites), *([(sites[-1], first_site)] if size > 2 else [])]
                 ring_links = [links.get(frozenset((a.name, b.name))) for a, b in ends]
                 links_there = tuple(link for link in ring_links if link is not None)
                 if len(links_there) == len(ring_links):
@@ -121,25 +122,6 @@ def local_prices(instance: Instance, kind: ObjectiveKind, site: Site, margin: fl
     fed_w = feeds_w(site) / decimal(terms.pue) * (1 + (SLACK if margin < 0 else -SLACK))
     of_w = {"capex": Fraction(), "power": Fraction(1), "tco": kwh * decimal(terms.usd_per_kwh)}
     return LocalPrices(owned_share(terms, kind), of_w[kind], fed_w)
-
-
-class WorkLimit:
-    """Networks that were listed or timed, up to as many as are worth the while."""
-
-    def __init__(self, limit: float) -> None:
-        self._most, self._done = limit, 0
-
-    def add(self) -> None:
-        """One more.
-
-        Raises
-        ------
-        TooManyError
-            Where that is too many.
-        """
-        self._done += 1
-        if self._done > self._most:
-            raise TooManyError
 
 
 def most_links(instance: Instance, question: Instance) -> int:
@@ -183,7 +165,7 @@ def link_counts(family: DesignFamily, most: int) -> list[int]:
             *(
                 n
                 for n in range(least + 1, most + 1)
-                if any((n - 1) % count == 0 for count in switches)
+                if any((n - 1) % number == 0 for number in switches)
             ),
         }
     )
@@ -206,9 +188,14 @@ class ShareNetworks:
     """
 
     def __init__(
-        self, instance: Instance, kind: ObjectiveKind, shares: int, work: WorkLimit, margin: float
+        self,
+        instance: Instance,
+        kind: ObjectiveKind,
+        shares: int,
+        note: Callable[[], None],
+        margin: float,
     ) -> None:
-        self._question, self._work = question_of_site(instance, shares), work
+        self._question, self._note = question_of_site(instance, shares), note
         self._most_links = most_links(instance, self._question)
         questions = [self._question]
         if "channel" in instance.losses:
@@ -229,7 +216,7 @@ class ShareNetworks:
             for links in link_counts(bare, self._most_links)
         )
         for row in _distinct(design_chains(question, kind, cored)):
-            self._work.add()
+            self._note()
             lone = row.family.attachment is None
             for nic in (core_nics(question) if lone else ()) or question.network.nics[:1]:
                 joints.append(joint_of(question, kind, row, nic))
@@ -284,10 +271,10 @@ class ShareNetworks:
             if all(a <= b for a, b in zip(shorter, longer, strict=True)):
                 return answer
         row = self._rows[number]
-        self._work.add()
-        count = len(self._question.workload)
+        self._note()
+        each = len(self._question.workload)
         answer = all(
-            trainer.trains(row.family, row.reach(up), waits[n * count : (n + 1) * count])
+            trainer.trains(row.family, row.reach(up), waits[n * each : (n + 1) * each])
             for n, trainer in enumerate(self._trainers)
         )
         answers.append((waits, answer))
@@ -358,8 +345,14 @@ class SitesBound:
         self._instance, self.tried = instance, Counter[str]()
         self.least: Fraction | None = None
         self._most = exact_limit(ceiling)
-        work = WorkLimit(most)
-        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, work, margin))
+        numbers = count(1)
+
+        def note() -> None:
+            """One more network is listed or timed."""
+            if next(numbers) > most:
+                raise TooManyError
+
+        self._networks = cache(lambda shares: ShareNetworks(instance, kind, shares, note, margin))
         self._prices = {
             site.name: local_prices(instance, kind, site, margin) for site in instance.site
         }

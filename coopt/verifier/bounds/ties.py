@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import math
 
+from coopt.instance.question import BILLED
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.variants import within
-from coopt.instance.workload import Workload
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
-from coopt.verifier.bounds.timed import billed
 from coopt.verifier.checks.verdict import STRICT, TOLERANCE, Ledger
 from coopt.verifier.parts.evidence import error_of_kind
 from coopt.verifier.parts.part_checks import CountedPart
@@ -28,7 +27,7 @@ def check_ties(ledger: Ledger, question: Instance, plan: Plan, parts: list[Count
     if not question.tells_ties:
         return
     listed = {run.name: run for run in plan.ties}
-    is_timed = plan.objective.kind != billed(plan.objective.kind)
+    is_timed = plan.objective.kind != BILLED[plan.objective.kind]
     for part in parts:
         for run in part.runs:
             other = listed.pop(run.workload.name, None)
@@ -130,7 +129,9 @@ def _least_s(
     )
     if not batches:
         return math.inf
-    timings = Timings((_with_batches(workload, batches, limit_s),), gpu)
+    limits = workload.mapping.model_copy(update={"micro_batch": batches})
+    bounded = within(workload.model_copy(update={"mapping": limits}), limit_s)
+    timings = Timings((bounded,), gpu)
     reach, least_s = reach_of(family, part.ports), limit_s
     for undisturbed_s, (work, place) in timings.near_works(family, 0, STRICT):
         if undisturbed_s >= least_s:
@@ -138,8 +139,3 @@ def _least_s(
         if error_at(place.ep_across > 1, work.split.micro_batch) < error:
             least_s = min(least_s, slowest_case(family, reach, work, place).seconds)
     return least_s if least_s < limit_s else math.inf
-
-
-def _with_batches(workload: Workload, batches: tuple[int, ...], limit_s: float) -> Workload:
-    limits = workload.mapping.model_copy(update={"micro_batch": batches})
-    return within(workload.model_copy(update={"mapping": limits}), limit_s)

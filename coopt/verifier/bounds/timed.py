@@ -13,8 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from coopt.instance.couplings import BillKind
-from coopt.instance.question import ObjectiveKind
+from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.reserves import Availability
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both
@@ -39,16 +38,9 @@ from coopt.verifier.parts.space import DesignFamily, spare_choices
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.stages import GrowthStage
 from coopt.verifier.parts.timings import Trainer
-from coopt.verifier.parts.uptime import running_of, uptime_of
+from coopt.verifier.parts.uptime import halved, running_of, uptime_of
 
-HALVINGS = 100
 SECONDS_PER_YEAR, JOULES_PER_KWH = 31_536_000.0, 3_600_000.0
-BILL_KINDS: dict[str, BillKind] = {"time": "capex", "usd_per_token": "tco", "carbon": "power"}
-
-
-def billed(kind: ObjectiveKind) -> BillKind:
-    """The sum of a bill that an objective is about; by purchase where it is about time alone."""
-    return kind if kind == "capex" or kind == "power" or kind == "tco" else BILL_KINDS[kind]
 
 
 def worth(instance: Instance, kind: ObjectiveKind, sums: BillTotal, calendar_s: float) -> float:
@@ -85,7 +77,7 @@ def check_timed(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         "a plan without runners-up": not plan.alternatives and not plan.alternatives_stop,
     }
     unmet = tuple(name for name, is_given in terms.items() if not is_given)
-    if kind in BILL_KINDS:
+    if kind != BILLED[kind]:
         return ledger.holds(
             "timed-objective",
             not unmet,
@@ -125,19 +117,20 @@ def on_calendar_s(
     """
     availability = instance.availability
     mean_s = _mean_s(instance, workload, family, switch_levels, iteration_s)
-    if availability is None or not workload.calendar:
+    if availability is None or availability.confidence is None:
         return mean_s
-    if availability.confidence is None or math.isinf(mean_s):
+    if not workload.calendar or math.isinf(mean_s):
         return mean_s
+
     # what is promised takes no less than the mean; doubled until it is kept, then halved
-    low, high = mean_s, mean_s
-    while not _done(availability, workload, family, switch_levels, iteration_s, high):
+    def is_late(calendar_s: float) -> bool:
+        terms = availability, workload, family, switch_levels, iteration_s
+        return not _done(*terms, calendar_s)
+
+    high = mean_s
+    while is_late(high):
         high *= 2
-    for _ in range(HALVINGS):
-        midpoint = (low + high) / 2
-        is_done = _done(availability, workload, family, switch_levels, iteration_s, midpoint)
-        low, high = (low, midpoint) if is_done else (midpoint, high)
-    return high
+    return halved(mean_s, high, is_late)[1]
 
 
 def _mean_s(
@@ -218,7 +211,7 @@ def timed_designs(
     def answers(row: GrowthStage) -> Sequence[int]:
         return list(dict.fromkeys(design.ports.up for design in found(row)))
 
-    for row in design_chains(instance, billed(kind), answers=answers):
+    for row in design_chains(instance, BILLED[kind], answers=answers):
         yield from found(row)
 
 

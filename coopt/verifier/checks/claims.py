@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coopt.instance.catalog import UnknownNameError
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance, overridden
-from coopt.instance.texts import InstanceError, both, exact_amount
+from coopt.instance.texts import InstanceError, both, exact_amount, that_hold
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Couplings
 from coopt.plan.schema import ObjectiveClaim, Plan
@@ -37,18 +37,12 @@ class Place(NamedTuple):
     phase: float | None = None
 
 
-class PlanForm(NamedTuple):
-    """Which sections beside cost and value a plan has, by its question, and which it may have."""
-
-    has: tuple[str, ...]
-    may_have: tuple[str, ...]
-
-
-def form_of(instance: Instance) -> PlanForm:
-    """The sections of an answer to a question; `design` and `workloads` repeat those of the only
-    part.
+def form_of(instance: Instance) -> tuple[list[str], list[str]]:
+    """The sections of an answer to a question beside cost and value, and those that it may have;
+    `design` and `workloads` repeat those of the only part.
     """
     asked = {
+        "parts": True,
         "growth": instance.phase,
         "sites": instance.site,
         "ring": instance.asks("ring"),
@@ -56,6 +50,8 @@ def form_of(instance: Instance) -> PlanForm:
         "rivals": instance.asks("direct"),
     }
     allowed = {
+        "design": True,
+        "workloads": True,
         "cores": instance.sharing.core,
         "losses": instance.losses and not instance.asks("ring"),
         "myopic": grows_alone(instance, instance.objective.minimize),
@@ -67,10 +63,7 @@ def form_of(instance: Instance) -> PlanForm:
         "ties": instance.tells_ties,
         "assumptions": not instance.asks("ring"),
     }
-    sections, further = (
-        tuple(name for name, given in tables.items() if given) for tables in (asked, allowed)
-    )
-    return PlanForm(("parts", *sections), ("design", "workloads", *further))
+    return that_hold(asked), that_hold(allowed)
 
 
 def bought_at_once(instance: Instance) -> bool:
@@ -255,13 +248,13 @@ def check_status(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     )
 
 
-def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
+def _status_fault(plan: Plan, target: float, form: tuple[list[str], list[str]]) -> str:
     """What contradicts the status, as a sentence; empty where nothing does."""
-    objective, sections = plan.objective, (*form.has, *form.may_have)
+    objective, (needed, allowed) = plan.objective, form
     sections_held = [
         name for name in EVERY_SECTION if getattr(plan if name in TOP else plan.couplings, name)
     ]
-    if foreign := [name for name in sections_held if name not in sections]:
+    if foreign := [name for name in sections_held if name not in (*needed, *allowed)]:
         return f"Sections of the plan do not apply to this instance: {', '.join(foreign)}."
     parts: dict[str, object] = {"cost": plan.cost, "objective value": objective.value}
     present = [key for key, part in parts.items() if part is not None]
@@ -277,7 +270,7 @@ def _status_fault(plan: Plan, target: float, form: PlanForm) -> str:
             return "An infeasible instance has no bound, but one is given."
         return ""
     # From here on the plan builds something, so that all that its form has must be there.
-    lacking = [key for key in (*parts, *form.has) if key not in present]
+    lacking = [key for key in (*parts, *needed) if key not in present]
     if lacking:
         return f"Status {plan.status!r} needs a whole plan, but this one lacks {both(lacking)}."
     if plan.status == "optimal":
@@ -349,7 +342,17 @@ def check_form(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         _text(places),
         f"The plan has to have the parts {_text(places)}, but has {_text(claimed_places)}.",
     )
-    strange = tuple(_strange_couplings(plan, claimed_places))
+    # those of a ring of sites alone: all others are compared to what stands where
+    ring, powers = plan.couplings.ring, plan.couplings.sites
+    fed = [Place(claim.site, claim.site, claim.phase) for claim in powers]
+    strange = tuple(
+        that_hold(
+            {
+                "sites": ring and fed != claimed_places,
+                "ring": ring and len(ring.site_shares) != len(ring.sites),
+            }
+        )
+    )
     ledger.holds(
         "coupled",
         not strange,
@@ -409,18 +412,6 @@ def _place_text(place: Place) -> str:
     return f"{place.name}{site}{'' if place.phase is None else f' (phase {place.phase:.10g})'}"
 
 
-def _strange_couplings(plan: Plan, parts: list[Place]) -> Iterator[str]:
-    """Couplings of other parts than a ring of sites has; all others are compared to what stands
-    where.
-    """
-    ring, sites = plan.couplings.ring, plan.couplings.sites
-    if ring is not None:
-        if [Place(claim.site, claim.site, claim.phase) for claim in sites] != parts:
-            yield "sites"
-        if len(ring.site_shares) != len(ring.sites):
-            yield "ring"
-
-
 def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """Each part is one network."""
     has_links = bool(instance.asks("direct"))
@@ -444,12 +435,13 @@ def _check_repeated(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """The top of a plan repeats its only part, and has no design of one among several."""
     only = plan.parts[0] if len(plan.parts) == 1 else None
     # the only network of what is bought at once is all that is bought
-    repeats = {
-        "design": plan.design == (None if only is None else only.design),
-        "workloads": plan.workloads == (() if only is None else only.workloads),
-        "cost": not bought_at_once(instance) or only is None or plan.cost == only.cost,
-    }
-    wrong = [name for name, holds in repeats.items() if not holds]
+    wrong = that_hold(
+        {
+            "design": plan.design != (None if only is None else only.design),
+            "workloads": plan.workloads != (() if only is None else only.workloads),
+            "cost": bought_at_once(instance) and only is not None and plan.cost != only.cost,
+        }
+    )
     duty = "repeat those of its only part" if only else "be empty where it has several parts"
     ledger.holds(
         "repeated",

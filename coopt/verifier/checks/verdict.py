@@ -132,8 +132,10 @@ has rounding in its favour.
 """
 
 
-def agree(claim: float, recomputed: float, tolerance: float = TOLERANCE) -> bool:
-    """Whether two numbers agree up to rounding."""
+def agree(claim: float | None, recomputed: float | None, tolerance: float = TOLERANCE) -> bool:
+    """Whether two numbers agree up to rounding, or both are none."""
+    if claim is None or recomputed is None:
+        return claim is recomputed
     return abs(claim - recomputed) <= tolerance * max(abs(claim), abs(recomputed))
 
 

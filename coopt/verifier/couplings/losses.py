@@ -195,12 +195,7 @@ def _slowed_alike(claim: Survived, family: DesignFamily, ports: Ports) -> bool:
     if claim.part == "domain":
         return claim.slowdown is None
     factor = slowdown(family, ports, claim.part)
-    return claim.slowdown is not None and agree(claim.slowdown, factor) and not claim.workloads
-
-
-def job_family(family: DesignFamily, gpus: int, domains: int) -> DesignFamily:
-    """A job on some GPUs of some domains of a design, as a family of its own: the network stays."""
-    return family._replace(gpus=gpus, domains=domains)
+    return agree(claim.slowdown, factor) and not claim.workloads
 
 
 def reach_of_job(family: DesignFamily, ports: Ports, job: DesignFamily) -> Reach:
@@ -224,7 +219,7 @@ def jobs_without_domain(workload: Workload, family: DesignFamily) -> Iterator[De
         for domains in domain_counts(gpus, family.hb.size):
             # Idle GPUs of the domains that are left may stand in for lost ones.
             if domains <= domains_left:
-                yield job_family(family, gpus, domains)
+                yield family._replace(gpus=gpus, domains=domains)
 
 
 class Restart:
@@ -314,7 +309,7 @@ def _check_job(
         f" {need}. Every domain in use has to train on the same number of its GPUs, more than half"
         " of them where several domains are in use.",
     ):
-        job = job_family(family, claim.gpus, domains)
+        job = family._replace(gpus=claim.gpus, domains=domains)
         run = check_mapping(ledger, workload, claim, job)
         if run is not None:
             check_run(ledger, run, job, reach_of_job(family, ports, job), gpu)

@@ -200,22 +200,15 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
     tco = plan.objective.kind == "tco"
     running = ((step.energy_usd + step.work_usd) * tco for step in claim.steps)
     total_usd = None if stopped else sum(step.capex_usd for step in claim.steps) + sum(running)
-    value, optimum = claim.value, plan.objective.value
-    holds = (value is None) == (total_usd is None) and (
-        value is None or total_usd is None or agree(value, total_usd)
-    )
-    saving = None if total_usd is None or optimum is None else total_usd - optimum
-    if total_usd is not None and optimum is not None and agree(total_usd, optimum):
-        saving = 0.0
-    if saving is None or claim.saving is None:
-        holds = holds and saving is claim.saving
-    else:
-        holds = holds and abs(saving - claim.saving) <= TOLERANCE * max(
-            abs(total_usd or 0.0), abs(optimum or 0.0)
-        )
+    optimum, saving = plan.objective.value, None
+    holds = agree(claim.value, total_usd)
+    if total_usd is not None and optimum is not None:
+        saving = 0.0 if agree(total_usd, optimum) else total_usd - optimum
+        slack = TOLERANCE * max(abs(total_usd), abs(optimum))
+        holds = holds and claim.saving is not None and abs(saving - claim.saving) <= slack
     ledger.holds(
         "myopic-value",
-        holds,
+        holds and (saving is None) == (claim.saving is None),
         claim.value,
         total_usd,
         "Planned one after the other, the phases end before the last one, but the plan states"
@@ -223,6 +216,6 @@ def _check_value(ledger: Ledger, plan: Plan, claim: Myopic, *, stopped: bool) ->
         if total_usd is None
         else f"Planned one after the other, the phases cost {exact_amount('capex', total_usd)},"
         f" and the saving of the plan is {exact_amount('capex', saving)}, but the plan states"
-        f" {exact_amount('capex', value)} and {exact_amount('capex', claim.saving)}.",
+        f" {exact_amount('capex', claim.value)} and {exact_amount('capex', claim.saving)}.",
         TOLERANCE,
     )

@@ -46,6 +46,7 @@ from coopt.verifier.parts.bills import (
 )
 from coopt.verifier.parts.design_checks import check_design
 from coopt.verifier.parts.layouts import ceil_ratio
+from coopt.verifier.parts.outages import HOUR_S, YEAR_S
 from coopt.verifier.parts.part_checks import (
     CountedPart,
     check_bill,
@@ -57,8 +58,6 @@ from coopt.verifier.parts.space import core_links_carried, core_switch, linkable
 from coopt.verifier.parts.spans import reach_of, slowest_case
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.uptime import (
-    HOUR_S,
-    YEAR_S,
     failure_rate,
     interrupted_at,
     running_of,
@@ -531,7 +530,7 @@ def check_exchanges(
             "exchange",
             agree(claim.sent_bytes, sent_bytes)
             and agree(claim.exchange_s, wait_s)
-            and _same_time(claim.without_channel_s, later_s),
+            and agree(claim.without_channel_s, later_s),
             claim.exchange_s,
             wait_s,
             f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s"
@@ -547,12 +546,6 @@ def check_exchanges(
         waits_s[workload.name] = wait_s
         waits_left_s |= {} if later_s is None else {workload.name: later_s}
     return waits_s, waits_left_s
-
-
-def _same_time(claimed_s: float | None, expected_s: float | None) -> bool:
-    if claimed_s is None or expected_s is None:
-        return claimed_s is expected_s
-    return agree(claimed_s, expected_s)
 
 
 def _without_channel(later_s: float | None) -> str:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
-from coopt.instance.hardware import Nic
+from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
 from coopt.instance.network import Network
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
@@ -29,7 +29,7 @@ from coopt.verifier.parts.layouts import (
     pod_shapes,
     uplink_menus,
 )
-from coopt.verifier.parts.optics import ends_of, fitting_ends, optic_names, optics_named
+from coopt.verifier.parts.optics import ends_of, fitting_ends, optics_named
 from coopt.verifier.parts.space import (
     DesignFamily,
     NicAttachment,
@@ -45,13 +45,7 @@ from coopt.verifier.parts.space import (
 from coopt.verifier.parts.spans import reach_of
 from coopt.verifier.parts.standing import check_standing, is_standing, standing_network
 
-
-class _Product(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Product)
+T = TypeVar("T", HbDomain, Nic, Optic, Switch)
 
 
 def check_design(ledger: Ledger, instance: Instance, design: Design) -> DesignFamily:
@@ -92,7 +86,7 @@ def _pick(entries: Iterable[T], name: str) -> T | None:
     return next((entry for entry in entries if entry.name == name), None)
 
 
-def _names(entries: Iterable[_Product]) -> tuple[str, ...]:
+def _names(entries: Iterable[HbDomain | Nic]) -> tuple[str, ...]:
     return tuple(entry.name for entry in entries)
 
 
@@ -445,7 +439,7 @@ def _carried(
         optic = _pick(network.optics, name)
         return (family.attachment.links_of(optic) or 1) if family.attachment and optic else 1
 
-    return tuple((links(tier.optic_below or tier.optic), links(tier.optic)) for tier in tiers)
+    return tuple((links(below), links(above)) for below, above in (tier.ends for tier in tiers))
 
 
 def _ports(
@@ -569,15 +563,14 @@ def _optics(
     """Check that the ends of each level fit, meet and are the cheapest, or are any that do where
     optics are a choice or free.
     """
-    names, attachment = optic_names(fabric), family.attachment
+    names, attachment = [tier.ends for tier in fabric.tier], family.attachment
     levels = (
         []
         if attachment is None
         else [ends_of(instance, kind, attachment, level) for level in range(1, len(names) + 1)]
     )
     expected = tuple(
-        alternatives(_pair_text(ends.below.name, ends.above.name) for ends in pairs) or "none"
-        for pairs in levels
+        alternatives(_pair_text(*ends.names) for ends in pairs) or "none" for pairs in levels
     )
     holds = optics_named(instance, kind, family, names) is not None
     claimed_texts = tuple(_pair_text(*pair) for pair in names)
@@ -588,7 +581,11 @@ def _optics(
     bad_levels = (
         []
         if attachment is None
-        else [n for n, pair in enumerate(names, 1) if not _joins(instance, attachment, n, pair)]
+        else [
+            n
+            for n, pair in enumerate(names, 1)
+            if pair not in [ends.names for ends in fitting_ends(instance, attachment, n)]
+        ]
     )
     if bad_levels:
         levels_text = both(f"level {number}" for number in bad_levels)
@@ -597,16 +594,6 @@ def _optics(
             " reach far enough or do not mate with the other end."
         )
     ledger.holds("optics", holds, claimed_texts, expected, fault)
-
-
-def _joins(
-    instance: Instance, attachment: NicAttachment, level: int, names: tuple[str, str]
-) -> bool:
-    """Whether two products may be the ends of the links of a level, whatever they cost."""
-    return any(
-        (ends.below.name, ends.above.name) == names
-        for ends in fitting_ends(instance, attachment, level)
-    )
 
 
 def _pair_text(lower: str, upper: str) -> str:

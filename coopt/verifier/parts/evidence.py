@@ -203,7 +203,7 @@ def check_evidence(
     error = _error(gpu, workload, own)
     ledger.holds(
         "time-error",
-        claim.error is not None and agree(claim.error, error),
+        agree(claim.error, error),
         "none" if claim.error is None else claim.error,
         error,
         f"The expected error of the time of {subject} is {error:.6g}, but the plan states"

@@ -144,7 +144,7 @@ def _by_worth(
                     ]
                 key = tuple(so_far + more for so_far, more in zip(sums, added, strict=True))
                 row = [ends, *rest]
-                if key not in longer or list(map(_names, row)) < list(map(_names, longer[key])):
+                if key not in longer or _names(row) < _names(longer[key]):
                     longer[key] = row
         chosen = undominated(longer)
 
@@ -175,6 +175,17 @@ def _least_ends(instance: Instance, kind: ObjectiveKind, ends: Sequence[OpticPai
     return OpticPair(min(below, key=worth), min(above, key=worth))
 
 
+def _carrying_alike(
+    family: DesignFamily, choices: Iterable[tuple[OpticPair, ...]]
+) -> Iterator[list[list[OpticPair]]]:
+    """The ends of each level, for each number of links that modules may carry there."""
+    groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
+    for choice in choices:
+        groups[tuple(map(family.network.carried, choice)) if choice else ()].append(choice)
+    for group in groups.values():
+        yield [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
+
+
 def laid_stages(
     instance: Instance,
     kind: ObjectiveKind,
@@ -187,11 +198,7 @@ def laid_stages(
     modules are each the cheapest of its level, as cables by length need no fewer; that network for
     all others.
     """
-    groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
-    for choice in choices:
-        groups[tuple(map(stage.family.network.carried, choice)) if choice else ()].append(choice)
-    for group in groups.values():
-        ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
+    for ends in _carrying_alike(stage.family, choices):
         least = stage._replace(optics=tuple(_least_ends(instance, kind, level) for level in ends))
         ups = [up for up in answers(least) if _may_keep_limits(instance, least, ends, up)]
         others = [up for up in stage.uplinks if up not in ups]
@@ -248,15 +255,12 @@ def laid_each(
     """Networks with each number of uplinks and every choice of cables that others do not beat, in
     each stage of those that can have had so many GPUs earlier.
     """
-    groups = defaultdict[object, list[tuple[OpticPair, ...]]](list)
-    for choice in choices:
-        groups[tuple(map(family.network.carried, choice)) if choice else ()].append(choice)
-    for group, up in product(groups.values(), uplinks):
-        ends = [list(dict.fromkeys(level)) for level in zip(*group, strict=True)]
-        carried = [family.network.carried(pair) for pair in group[0]]
+    for ends, up in product(_carrying_alike(family, choices), uplinks):
+        first = tuple(pairs[0] for pairs in ends)
+        carried = [family.network.carried(pair) for pair in first]
         apart = ports.pod_each > 1 or any(max(links) > 1 for links in carried[1:])
         menu = [one for one in uplinks if one == up or (one < up and not apart)]
-        end = last_stage(family, ports, menu, group[0], core_end)
+        end = last_stage(family, ports, menu, first, core_end)
         line = stages_before(instance, end, earlier)
         if len(line) == len(earlier):
             line.append(end._replace(uplinks=(up,)))
@@ -294,7 +298,7 @@ def named_cables(
             ]
             if not fitting:
                 return None
-            named = (ends for ends in fitting if _names(ends) == names)
+            named = (ends for ends in fitting if ends.names == names)
             chosen[-1].append(next(named, fitting[0]))
     return _kinds(partial(_fibre, instance, family), needs, chosen)
 
@@ -310,13 +314,13 @@ def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
         ()
         if laid is None
         else tuple(
-            _text(level, _names(of.ends), of.links, of.longest_m)
+            _text(level, of.ends.names, of.links, of.longest_m)
             for level, kinds in enumerate(laid, start=1)
             for of in kinds
             if len(kinds) > 1
         )
         + tuple(
-            _text(level, _names(kinds[-1].ends), sum(of.links for of in kinds))
+            _text(level, kinds[-1].ends.names, sum(of.links for of in kinds))
             for level, kinds in enumerate(laid, start=1)
         )
     )
@@ -334,8 +338,8 @@ def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:
     )
 
 
-def _names(ends: OpticPair) -> tuple[str, str]:
-    return ends.below.name, ends.above.name
+def _names(row: Sequence[OpticPair]) -> list[tuple[str, str]]:
+    return [ends.names for ends in row]
 
 
 def _text(level: int, names: tuple[str, str], links: int, longest_m: int | None = None) -> str:
@@ -369,7 +373,7 @@ def _worth(
     w = sum(count * optic.w for count, optic in bought)
     counted = "optics" in instance.objective.include
     value = priced_total(usd, w, instance.objective).of(kind) if counted else 0.0
-    return value, usd, w, ends.below.name != ends.above.name, _names(ends)
+    return value, usd, w, ends.below.name != ends.above.name, ends.names
 
 
 FibreOf = Callable[[Need, OpticPair], tuple[Bought, ...]]

@@ -114,7 +114,7 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
                 length = sum(
                     _length(grid, lengths_of_phase, *ways)
                     for lengths_of_phase in by_phase.values()
-                    for ways in _ways(source, target)
+                    for ways in ((source, target), (target, source))
                 )
                 link = max(link, length + across[source, target] - ends)
     if link <= 0:
@@ -127,10 +127,6 @@ def priced_links(grid: StageGrid, lengths: LinkLengths) -> PricedLinks | None:
         RoundedCut(price * turns, _leaving(grid, members)) for members, price in cuts if price
     )
     return PricedLinks(by_pace, rounded, sum(ports) * turns, link)
-
-
-def _ways(source: int, target: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (source, target), (target, source)
 
 
 def _amount(text: str) -> int:

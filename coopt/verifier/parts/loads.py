@@ -325,11 +325,10 @@ def holdings(layout: LeafLayout, senders: Senders, leaves: int) -> frozenset[tup
             for a, b in ((0, nics), (0, ends), (nics - ends, nics))
         )
 
-    def holding_of(rails: RailRange) -> Holding:
-        low, high, start, end = rails
-        return Holding(start, end, *sending(low, high))
-
-    switches = (map(holding_of, ranges) for ranges in _rail_ranges(layout, nics, leaves))
+    switches = (
+        [Holding(start, end, *sending(low, high)) for low, high, start, end in ranges]
+        for ranges in _rail_ranges(layout, nics, leaves)
+    )
     return frozenset(
         tuple(holding for holding in switch if holding.rails and holding.start < holding.end)
         for switch in switches

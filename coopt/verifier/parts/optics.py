@@ -21,7 +21,6 @@ from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.network import Network
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
-from coopt.plan.parts import Fabric
 from coopt.verifier.parts.bills import SwitchLevel, priced_total
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, held_for_core, planes_on_switch
 from coopt.verifier.parts.space import DesignFamily, NicAttachment, OpticPair, linkable
@@ -334,11 +333,6 @@ def least_choices(
     return undominated(rows).values()
 
 
-def optic_names(fabric: Fabric) -> tuple[tuple[str, str], ...]:
-    """The products that a plan names at the lower and the upper ends of links, level by level."""
-    return tuple((tier.optic_below or tier.optic, tier.optic) for tier in fabric.tier)
-
-
 def optics_named(
     instance: Instance, kind: ObjectiveKind, family: DesignFamily, names: Sequence[tuple[str, str]]
 ) -> tuple[OpticPair, ...] | None:
@@ -352,10 +346,5 @@ def optics_named(
         ends_of(instance, kind, family.attachment, level) for level in range(1, len(names) + 1)
     ]
     pairs = zip(names, levels, strict=True)
-    optics = tuple(
-        ends
-        for pair, level_ends in pairs
-        for ends in level_ends
-        if (ends.below.name, ends.above.name) == pair
-    )
+    optics = tuple(ends for pair, level_ends in pairs for ends in level_ends if ends.names == pair)
     return optics if len(optics) == len(names) and spares_core(family, optics) else None

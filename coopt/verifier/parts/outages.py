@@ -17,7 +17,7 @@ from coopt.verifier.parts.workload_checks import ClaimedRun
 from coopt.verifier.training.placing import Placement
 from coopt.verifier.training.work import Clock, Work
 
-YEAR_S, HOUR_S = 365 * 86400.0, 3600.0
+YEAR_S, DAY_S, HOUR_S = 365 * 86400.0, 86400.0, 3600.0
 
 
 class OutageShares(NamedTuple):

@@ -35,7 +35,7 @@ from coopt.verifier.parts.halls import (
 )
 from coopt.verifier.parts.layouts import Ports, ceil_ratio, core_ports
 from coopt.verifier.parts.network_checks import check_network
-from coopt.verifier.parts.optics import ends_of, optic_names, optics_named
+from coopt.verifier.parts.optics import ends_of, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
@@ -103,7 +103,7 @@ def check_part(
     """
     runs = check_mappings(ledger, workloads, family)
     ports = check_ports(ledger, question, family, design.fabric, kind)
-    optics = optics_named(question, kind, family, optic_names(design.fabric))
+    optics = optics_named(question, kind, family, [tier.ends for tier in design.fabric.tier])
     caged_family = held_in_cages(question.network, family, design.fabric)
     levels = check_network(ledger, caged_family, ports, design.fabric, runs, optics=optics)
     if optics is None:
@@ -336,7 +336,7 @@ def check_worth(ledger: Ledger, plan: Plan, recomputed: float) -> None:
     kind, value = plan.objective.kind, plan.objective.value
     ledger.holds(
         "objective",
-        value is not None and agree(value, recomputed),
+        agree(value, recomputed),
         value,
         recomputed,
         f"The {OBJECTIVES[kind]} of the design is {exact_amount(kind, recomputed)}, but the plan"

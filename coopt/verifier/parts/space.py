@@ -81,6 +81,11 @@ class OpticPair(NamedTuple):
     below: Optic
     above: Optic
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The products, the lower one first."""
+        return self.below.name, self.above.name
+
 
 class NicAttachment(NamedTuple):
     """The products that a network is made of, and its fabric."""

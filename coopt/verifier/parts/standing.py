@@ -314,8 +314,8 @@ def _claims(standing: StandingNetwork, fabric: Fabric) -> dict[str, tuple[object
             tuple(network.at(n + 1).name for n in range(ports.tiers)),
         ),
         "optics": (
-            tuple((tier.optic_below or tier.optic, tier.optic) for tier in tiers),
-            tuple((ends.below.name, ends.above.name) for ends in standing.optics),
+            tuple(tier.ends for tier in tiers),
+            tuple(ends.names for ends in standing.optics),
         ),
         "leaf-domains": (
             fabric.leaf_domains,

@@ -16,10 +16,9 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import LENIENT, STRICT
-from coopt.verifier.parts.outages import ALL_PORTS, OutageShares, mean_iteration_s
+from coopt.verifier.parts.outages import ALL_PORTS, DAY_S, OutageShares, mean_iteration_s
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import Reach, slowest_case
-from coopt.verifier.parts.uptime import DAY_S
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.communication import LayerTraffic, Speeds
 from coopt.verifier.training.gathers import Group, gathers_s, summed_by_replicas

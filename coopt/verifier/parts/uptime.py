@@ -5,7 +5,7 @@ host.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
@@ -15,20 +15,19 @@ from coopt.instance.workload import Workload
 from coopt.plan.parts import Uptime
 from coopt.verifier.checks.verdict import TOLERANCE, Ledger, agree
 from coopt.verifier.parts.bills import SwitchLevel
+from coopt.verifier.parts.outages import DAY_S, HOUR_S, YEAR_S
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.training.mappings import ScalarMapping, ranks_of_expert
 from coopt.verifier.training.memory import WEIGHT_BYTES
 from coopt.verifier.training.placing import held_parameters
 
-YEAR_S = 365 * 86400.0
-HOUR_S, DAY_S = 3600.0, 86400.0
 PANELS = 400
 HOPELESS, NEVER = (
     600.0,
     1e-9,
 )  # failures expected in one attempt, and a share of the time, at which nothing gets done
 NOTHING = 1e-280  # probabilities below do not count
-HALVINGS = 200
+HALVINGS = 100
 ONE_GPU = ScalarMapping(1, 1, 1, 1, 1, 1, 1, "none", False, 0)
 """One GPU that holds a model undivided."""
 
@@ -120,13 +119,16 @@ def _best_interval_s(rate: float, saved_s: float) -> float:
     if rate == 0.0:
         return math.inf
     # with x = rate T the left side minus the right falls in x, above 0 at 0 and below at 1
-    low, high = 0.0, 1.0
+    low, high = halved(0.0, 1.0, lambda x: -math.expm1(-x - rate * saved_s) > x)
+    return (low + high) / 2 / rate
+
+
+def halved(low: float, high: float, holds: Callable[[float], bool]) -> tuple[float, float]:
+    """An interval around the largest number that something holds for, halved until it is narrow."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if -math.expm1(-middle - rate * saved_s) > middle else (low, middle)
-        )
-    return (low + high) / 2 / rate
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low, high
 
 
 def lost_of(availability: Availability, family: DesignFamily) -> float:
@@ -247,15 +249,9 @@ def promised_share(
     )
     mean = 1 / stoppages.trained / running
     rough = deviations * math.sqrt(_interval_spread_s(stoppages) + waits_s * mean) / running
-    low, high = 0.0, span_s / mean * 2
-    for _ in range(HALVINGS):
-        # the mean time of work grows as it, the deviation as its root: the most work that keeps the
-        # days is halved for
-        work_s = (low + high) / 2
-        low, high = (
-            (work_s, high) if mean * work_s + rough * math.sqrt(work_s) <= span_s else (low, work_s)
-        )
-    return low / span_s
+    # the mean time of work grows as it, its deviation as the root: the most that keeps the days
+    most_s, _ = halved(0.0, span_s / mean * 2, lambda s: mean * s + rough * math.sqrt(s) <= span_s)
+    return most_s / span_s
 
 
 @lru_cache(maxsize=4096)
@@ -391,7 +387,7 @@ def check_uptime(
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()
     differing = [
-        key for key, value in claimed_values.items() if not _same_value(value, expected_values[key])
+        key for key, value in claimed_values.items() if not agree(value, expected_values[key])
     ]
     texts = [
         tuple(f"{key} {value}" for key, value in values.items())
@@ -406,9 +402,3 @@ def check_uptime(
         f" {', '.join(differing)}.",
         TOLERANCE,
     )
-
-
-def _same_value(claimed_value: float | None, recomputed: float | None) -> bool:
-    if claimed_value is None or recomputed is None:
-        return claimed_value is recomputed
-    return agree(claimed_value, recomputed)

@@ -368,7 +368,10 @@ def _time(
     differing = [
         key
         for key in {**parts, **claimed_parts}
-        if not _same_part(claimed_parts.get(key), parts.get(key), time_s)
+        # up to their own rounding, or that of the whole time
+        if not agree(claimed_parts.get(key), parts.get(key))
+        and not abs(claimed_parts.get(key, math.inf) - parts.get(key, math.inf))
+        <= 1e-3 * TOLERANCE * time_s
     ]
     ledger.holds(
         "breakdown",
@@ -422,16 +425,6 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
         rate,
         f"W{subject[1:]} trains {rate:,.1f} tokens per second, but the plan says"
         f" {claim.tokens_per_s:,.1f}.",
-    )
-
-
-def _same_part(claimed_part: float | None, recomputed: float | None, time_s: float) -> bool:
-    """Whether two parts of a time agree up to their own rounding or that of the whole time."""
-    if claimed_part is None or recomputed is None:
-        return False
-    return (
-        agree(claimed_part, recomputed)
-        or abs(claimed_part - recomputed) <= 1e-3 * TOLERANCE * time_s
     )
 
 

@@ -20,7 +20,7 @@ from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import SwitchLevel
-from coopt.verifier.parts.outages import pace_of
+from coopt.verifier.parts.outages import DAY_S, HOUR_S, pace_of
 from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.spans import reach_of
@@ -116,7 +116,7 @@ def check_promises(ledger: Ledger, availability: Availability, part: CountedPart
         if pace == 0.0:
             continue  # no run ever ends, and no bound on days is met
         work_s = workload.iterations * run.claim.iteration_time_s / pace
-        span_s, draw = workload.train_days * 86400.0, random.Random(0)
+        span_s, draw = workload.train_days * DAY_S, random.Random(0)
         # a loss and its repair are two
         events = max(work_s * terms.per_s * 2, 1.0)
         count = min(max(int(MOST_EVENTS / events), FEWEST_RUNS), MOST_RUNS)
@@ -145,7 +145,7 @@ def terms_of(
     """What a run of a workload on a design is made of."""
     interruptions = interrupted(availability, workload, family, levels)
     lost_share = lost_of(availability, family)
-    repair_s = availability.repair_hours * 3600.0
+    repair_s = availability.repair_hours * HOUR_S
     loss_per_s = lost_share / (1 - lost_share) / repair_s if repair_s and lost_share < 1 else 0.0
     taken = 1.0
     if loss_per_s and interruptions.per_s:
