@@ -207,7 +207,7 @@ def _rounds(run: ClaimedRun, *, looped: bool) -> dict[Round, list[DomainFlow]]:
     flows_by_kind = domain_flows(run.place, looped=looped, expert_tp=expert_tp)
     if not run.workload.model.tied_embeddings and not run.place.two_way:
         del flows_by_kind["tied"]
-    groups = ring_groups(run.place, expert_tp=expert_tp)
+    groups = ring_groups(run.place, range(run.place.pp_across), expert_tp=expert_tp)
     for kind, way in flows_named(run.claim, run.place).items():
         flows_by_kind[kind] = way_flows(groups[kind], "trees") if way == "trees" else []
     flows_by_round = {Round(kind): flows for kind, flows in flows_by_kind.items() if flows}

@@ -7,9 +7,9 @@ ranks, paths from links.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from typing import NamedTuple
 
 from coopt.verifier.parts.loads import tree_edges
@@ -34,30 +34,70 @@ def domain_flows(place: Placement, *, looped: bool, expert_tp: bool) -> dict[str
     """Who sends to whom, by kind of traffic; `looped` says whether hops lead from the last stage to
     the first.
     """
-    t, c, d, p = place.tp_across, place.cp_across, place.dp_across, place.pp_across
-    flows: dict[str, list[DomainFlow]] = {kind: [] for kind in ("ep", "pp", "tied")}
-    for kind, groups in ring_groups(place, expert_tp=expert_tp).items():
-        # each to the next one, the last to the first
-        rings = (zip(one, [*one[1:], one[0]], strict=True) for one in groups)
-        flows[kind] = [DomainFlow(a, b) for ring in rings for a, b in ring if a != b]
-    for members in _holders(place, expert_tp=expert_tp):
-        for start in range(0, len(members), place.ep_across):
-            group = members[start : start + place.ep_across]
-            flows["ep"] += [DomainFlow(a, b) for a, b in product(group, group) if a != b]
-    last_stage = p * place.pp_in - 1
-    for ranks in product(range(d), range(c), range(t)):
-        pipeline = [_domain(place, e, *ranks) for e in range(p)]
-        for stage in range(last_stage + looped if p > 1 else 0):
-            flows["pp"] += _both_ways(
-                stage, (stage + 1) % (last_stage + 1), place, pipeline.__getitem__
-            )
-        if place.two_way:
-            flows["tied"] += [
-                DomainFlow(pipeline[i], pipeline[p - 1 - i]) for i in range(p) if i != p - 1 - i
-            ]
-        elif p > 1:
-            flows["tied"] += _both_ways(0, last_stage, place, pipeline.__getitem__)
-    return flows
+    blocks, stages = range(place.pp_across), place.pp_across * place.pp_in
+    groups = ring_groups(place, blocks, expert_tp=expert_tp)
+    hops = [(stage, (stage + 1) % stages) for stage in range(stages - 1 + looped)]
+    return {
+        "ep": exchange_flows(place, expert_tp=expert_tp),
+        "pp": [
+            flow for a, b in hops for ends in ((a, b), (b, a)) for flow in stage_flows(place, *ends)
+        ],
+        "tied": tied_flows(place),
+        **{kind: ring_flows(of_kind) for kind, of_kind in groups.items()},
+    }
+
+
+def ring_flows(groups: Iterable[Sequence[int]]) -> list[DomainFlow]:
+    """Each member of a group to the next one, the last to the first."""
+    rings = (zip(one, [*one[1:], one[0]], strict=True) for one in groups)
+    return [DomainFlow(a, b) for ring in rings for a, b in ring if a != b]
+
+
+def exchange_flows(place: Placement, *, expert_tp: bool) -> list[DomainFlow]:
+    """Each member of an expert group to all others."""
+    groups = (
+        members[start : start + place.ep_across]
+        for members in _holders(place, range(place.pp_across), expert_tp=expert_tp)
+        for start in range(0, len(members), place.ep_across)
+    )
+    return [DomainFlow(*ends) for group in groups for ends in permutations(group, 2)]
+
+
+def stage_flows(place: Placement, sender: int, receiver: int) -> list[DomainFlow]:
+    """What GPUs of a stage send those of another in other domains, on the rail of the receiver."""
+    source, target = sender // place.pp_in, receiver // place.pp_in
+    rail = rail_of(place, receiver)
+    return [
+        DomainFlow(_domain(place, source, *ranks), _domain(place, target, *ranks), rail)
+        for ranks in _ranks(place)
+        if source != target
+    ]
+
+
+def tied_flows(place: Placement) -> list[DomainFlow]:
+    """First and last stage to each other; in two directions all stages as far from either end."""
+    if not place.two_way:
+        last = place.pp_across * place.pp_in - 1
+        return [*stage_flows(place, 0, last), *stage_flows(place, last, 0)]
+    twins = [(block, place.pp_across - 1 - block) for block in range(place.pp_across)]
+    return [
+        DomainFlow(_domain(place, a, *ranks), _domain(place, b, *ranks))
+        for a, b in twins
+        for ranks in _ranks(place)
+        if a != b
+    ]
+
+
+def rail_of(place: Placement, stage: int) -> int:
+    """Where in its domain a stage is: stages run through one domain upwards, through the next one
+    downwards.
+    """
+    block, inside = divmod(stage, place.pp_in)
+    return inside if block % 2 == 0 else place.pp_in - 1 - inside
+
+
+def _ranks(place: Placement) -> Iterator[tuple[int, ...]]:
+    return product(range(place.dp_across), range(place.cp_across), range(place.tp_across))
 
 
 def _domain(place: Placement, stage: int, replica: int, context: int, tensor: int) -> int:
@@ -68,24 +108,26 @@ def _domain(place: Placement, stage: int, replica: int, context: int, tensor: in
     return (stage * place.dp_across * place.cp_across + slot) * place.tp_across + tensor
 
 
-def _holders(place: Placement, *, expert_tp: bool) -> Iterator[list[int]]:
+def _holders(place: Placement, blocks: Iterable[int], *, expert_tp: bool) -> Iterator[list[int]]:
     """The domains that divide the experts of a stage, those of each TP rank apart where TP splits
     experts, too.
     """
-    axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
-    for stage in range(place.pp_across):
-        domains = [_domain(place, stage, *ranks) for ranks in product(*axes)]
-        yield from [domains[i :: place.tp_across] for i in axes[2]] if expert_tp else [domains]
+    t = place.tp_across
+    for block in blocks:
+        domains = [_domain(place, block, *ranks) for ranks in _ranks(place)]
+        yield from [domains[i::t] for i in range(t)] if expert_tp else [domains]
 
 
-def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int]]]:
-    """The domains of each group that gathers and scatters, by kind of traffic, in the order of
-    their ring.
+def ring_groups(
+    place: Placement, blocks: Sequence[int], *, expert_tp: bool
+) -> dict[str, list[list[int]]]:
+    """The domains of each group of some blocks of stages that gathers and scatters, by kind of
+    traffic, in the order of their ring.
     """
     axes = range(place.dp_across), range(place.cp_across), range(place.tp_across)
     replicas, contexts, tensors = axes
     groups: dict[str, list[list[int]]] = {kind: [] for kind in ("tp", "cp", "dp", "edp")}
-    for stage in range(place.pp_across):
+    for stage in blocks:
         groups["tp"] += [
             [_domain(place, stage, *ranks, i) for i in tensors]
             for ranks in product(replicas, contexts)
@@ -98,7 +140,7 @@ def ring_groups(place: Placement, *, expert_tp: bool) -> dict[str, list[list[int
             [_domain(place, stage, *ranks, t) for ranks in product(replicas, contexts)]
             for t in tensors
         ]
-    for members in _holders(place, expert_tp=expert_tp):
+    for members in _holders(place, blocks, expert_tp=expert_tp):
         if place.ep_across * place.copies_across == len(members):
             groups["edp"] += [members[i :: place.ep_across] for i in range(place.ep_across)]
     return groups
@@ -118,20 +160,6 @@ def way_flows(groups: Iterable[Sequence[int]], flows: Flows, turn: int = 0) -> l
             to = [(i + distance) % y if y & (y - 1) else i ^ distance for i in range(y)]
             domain_pairs += [DomainFlow(members[i], members[j]) for i, j in enumerate(to)]
     return domain_pairs
-
-
-def _both_ways(
-    a: int, b: int, place: Placement, domain: Callable[[int], int]
-) -> Iterator[DomainFlow]:
-    """What GPUs of two stages send each other across domains, each on the rail of the receiver.
-
-    Stages run through a domain upwards, through the next one downwards.
-    """
-    for sender, receiver in ((a, b), (b, a)):
-        block, inside = divmod(receiver, place.pp_in)
-        if sender // place.pp_in != block:
-            rail = inside if block % 2 == 0 else place.pp_in - 1 - inside
-            yield DomainFlow(domain(sender // place.pp_in), domain(block), rail)
 
 
 class SpreadPaths:

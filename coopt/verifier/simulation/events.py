@@ -72,9 +72,6 @@ class EventClock:
         assert self._rates is not None
         number = self._rates.number[phase]
         assert number not in self._transfers, phase
-        if volume <= 0:
-            self.after(0.0, done)
-            return
         self._transfers[number] = _Transfer(volume, 0.0, self.now, done)
         self._under_way |= 1 << number
         self._is_stale = True

@@ -5,18 +5,28 @@ much of it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from coopt.verifier.parts.layouts import Ports
-from coopt.verifier.parts.link_loads import SpreadPaths
-from coopt.verifier.parts.loads import tree_edges
+from coopt.verifier.parts.link_loads import (
+    DomainFlow,
+    SpreadPaths,
+    exchange_flows,
+    rail_of,
+    ring_flows,
+    ring_groups,
+    stage_flows,
+    tied_flows,
+    way_flows,
+)
 from coopt.verifier.parts.network_checks import GpuPlaces
 from coopt.verifier.parts.space import DesignFamily
 from coopt.verifier.parts.wiring import Node, WiredGraph
 from coopt.verifier.simulation.events import FairRates, Flow, Resource
 from coopt.verifier.simulation.whole_paths import LeafPair, SingleLink, WholePaths
-from coopt.verifier.training.gathers import Flows
+from coopt.verifier.training.gathers import Flows, doublings
 from coopt.verifier.training.placing import Placement
 
 Link = tuple[int, Node, Node]
@@ -116,27 +126,9 @@ def rails_alike(family: DesignFamily, ports: Ports, wiring: WiredGraph | None) -
     return rails_of_leaf == 1 and all(links == first for links in links_up)
 
 
-class FlowGroups(NamedTuple):
-    """Groups of `members` domains, `stride` apart, that tile the domains of a rail."""
-
-    members: int
-    stride: int
-
-    def of(self, domain: int) -> range:
-        """The group that a domain belongs to, in the order of its ring."""
-        start = domain - domain // self.stride % self.members * self.stride
-        return range(start, start + self.members * self.stride, self.stride)
-
-    def successor(self, domain: int, distance: int = 1) -> int:
-        """The next member of the ring, or that so far on, after the last the first."""
-        group = self.of(domain)
-        return group[(group.index(domain) + distance) % self.members]
-
-
 def messages(
     place: Placement,
     by_stage: list[list[Lane]],
-    domains: int,
     *,
     goes_round: bool,
     is_tied: bool,
@@ -144,8 +136,9 @@ def messages(
 ) -> Iterator[Message]:
     """Everything that one domain sends to another in an iteration.
 
-    TP ranks are numbered fastest, then CP, DP, PP, or PP right after TP. Gradients go round CP and
-    DP ranks together, and those of experts from one expert group to the next.
+    Hops pass between the last stage of a domain and the first one of the next, on rails of the
+    receiver, which are the same. Those of the last stage of all and of the first may differ: hops
+    there are passed on inside the sender's domain.
 
     Parameters
     ----------
@@ -157,128 +150,50 @@ def messages(
     ways
         What else than rings TP and gradients may take.
     """
-    q, t, c, step = place.stage_across, place.tp_across * place.step, place.cp_across, place.step
-    all_lanes = [lane for lanes_of_stage in by_stage for lane in lanes_of_stage]
-    yield from _gathers("tp", FlowGroups(place.tp_across, 1), all_lanes, range(domains), ways)
-    yield from _rings("cp", FlowGroups(c, t), all_lanes, range(domains))
-    experts = FlowGroups(place.ep_across, q // (place.copies_across * place.ep_across) * step)
-    yield from _exchanges(experts, all_lanes, domains)
-    data = FlowGroups(c * place.dp_across, t)
-    of_experts = FlowGroups(place.copies_across, q // place.copies_across * step)
-    for stage in range(place.pp_across * place.pp_in):
-        members, senders = _domains(place, stage // place.pp_in), _home(place, by_stage, stage)
-        yield from _gathers(replicas(stage), data, senders, members, ways)
-        yield from _gathers(expert_copies(stage), of_experts, senders, members, ways)
-    if place.pp_across > 1:
-        yield from _hops(place, by_stage, goes_round=goes_round)
-        last_stage = place.pp_across * place.pp_in - 1
-        if is_tied and place.two_way:
-            for block in range(place.pp_across):
-                twin = place.pp_across - 1 - block
-                yield from _between(place, TIED, all_lanes, block, twin) if twin != block else ()
-        elif is_tied:
-            yield from _between(
-                place, TIED, _home(place, by_stage, last_stage), 0, place.pp_across - 1
-            )
-            yield from _between(place, TIED, _home(place, by_stage, 0), place.pp_across - 1, 0)
-
-
-def _home(place: Placement, by_stage: list[list[Lane]], stage: int) -> list[Lane]:
-    """The lanes of a stage: stages run through one domain upwards and through the next one
-    downwards.
-    """
-    block, place_in_block = divmod(stage, place.pp_in)
-    return by_stage[place_in_block if block % 2 == 0 else place.pp_in - 1 - place_in_block]
-
-
-def _hops(place: Placement, by_stage: list[list[Lane]], *, goes_round: bool) -> Iterator[Message]:
-    """Between the last stage of a domain and the first one of the next, on rails of the receiver,
-    which are the same.
-
-    Those of the last stage of all and of the first may differ: hops there are passed on inside the
-    sender's domain.
-    """
-    block_stages, blocks = place.pp_in, place.pp_across
-    for block in range(blocks if goes_round else blocks - 1):
-        next_block = (block + 1) % blocks
-        last_stage, next_stage = block * block_stages + block_stages - 1, next_block * block_stages
-        yield from _between(
-            place, forward(last_stage), _home(place, by_stage, next_stage), block, next_block
-        )
-        yield from _between(
-            place, backward(next_stage), _home(place, by_stage, last_stage), next_block, block
-        )
-
-
-def _between(
-    place: Placement, phase: str, senders: list[Lane], source: int, target: int
-) -> Iterator[Message]:
-    """From every domain of one block of stages to its peer in another."""
-    for sender, receiver in zip(_domains(place, source), _domains(place, target), strict=True):
-        yield from (Message(phase, lane, sender, receiver, 1.0) for lane in senders)
-
-
-def _domains(place: Placement, block: int) -> list[int]:
-    """The domains of a block of stages: one after the other, or a TP block of each pipeline."""
-    t = place.tp_across
-    blocks = range(
-        block * place.hop, block * place.hop + place.stage_across * place.step, t * place.step
-    )
-    return [start + i for start in blocks for i in range(t)]
-
-
-def _rings(
-    phase: str, groups: FlowGroups, senders: list[Lane], domains: Iterable[int]
-) -> Iterator[Message]:
-    """Every member of a ring sends to the next one."""
-    for source in domains if groups.members > 1 else ():
-        target = groups.successor(source)
-        yield from (Message(phase, lane, source, target, 1.0) for lane in senders)
+    # where fewer domains than those of a stage divide its experts, TP splits each of them
+    split_in = {"expert_tp": place.ep_across * place.copies_across < place.stage_across}
+    rings = ring_groups(place, range(place.pp_across), **split_in)
+    yield from _gathers("tp", rings["tp"], by_stage, ways)
+    yield from _gathers("cp", rings["cp"], by_stage, ())
+    share = 1 / max(place.ep_across - 1, 1)
+    yield from _sent("ep", sorted(exchange_flows(place, **split_in)), by_stage, share)
+    stages = place.pp_across * place.pp_in
+    for stage in range(stages):
+        groups, home = ring_groups(place, [stage // place.pp_in], **split_in), rail_of(place, stage)
+        yield from _gathers(replicas(stage), groups["dp"], [by_stage[home]], ways)
+        yield from _gathers(expert_copies(stage), groups["edp"], [by_stage[home]], ways)
+    for stage in range(stages - 1 + goes_round):
+        next_stage = (stage + 1) % stages
+        yield from _sent(forward(stage), stage_flows(place, stage, next_stage), by_stage)
+        yield from _sent(backward(next_stage), stage_flows(place, next_stage, stage), by_stage)
+    if is_tied:
+        yield from _sent(TIED, tied_flows(place), by_stage)
 
 
 def _gathers(
-    phase: str,
-    groups: FlowGroups,
-    senders: list[Lane],
-    domains: Sequence[int],
-    ways: Collection[Flows],
+    phase: str, groups: list[list[int]], by_stage: list[list[Lane]], ways: Collection[Flows]
 ) -> Iterator[Message]:
     """Rings, and what takes their place by other ways, each in phases of its own."""
-    yield from _rings(phase, groups, senders, domains)
-    count, stride = groups
-    for number in range((count - 1).bit_length() if "halving" in ways and count > 2 else 0):
-        distance, paired = 2**number, FlowGroups(2, stride * 2**number)
-        for source in domains:
-            # among 2^i members partners swap; else each sends to the one so far ahead, as in the
-            # gather of Bruck et al.
-            target = (
-                groups.successor(source, distance)
-                if count & (count - 1)
-                else paired.successor(source)
-            )
-            yield from (
-                Message(halving(phase, number), lane, source, target, 1.0) for lane in senders
-            )
+    yield from _sent(phase, sorted(ring_flows(groups)), by_stage)
+    count = max(map(len, groups), default=1)
+    for number in range(doublings(count) if "halving" in ways and count > 2 else 0):
+        # among 2^i members partners swap; else each sends to the one so far ahead, as in the
+        # gather of Bruck et al.
+        flows = sorted(way_flows(groups, "halving", number))
+        yield from _sent(halving(phase, number), flows, by_stage)
     if "trees" in ways and count > 3:
-        firsts = [domain for domain in domains if groups.of(domain)[0] == domain]
-        for members in map(groups.of, firsts):
-            # each of two trees carries half of the data, up and down in the two halves of a sum
-            # together
-            for child, parent in tree_edges(count):
-                ends = members[child], members[parent]
-                for source, target in (ends, ends[::-1]):
-                    yield from (
-                        Message(along_trees(phase), lane, source, target, 1 / 4) for lane in senders
-                    )
+        # each of two trees carries half of the data, up and down in the two halves of a sum
+        # together
+        yield from _sent(along_trees(phase), way_flows(groups, "trees"), by_stage, 1 / 4)
 
 
-def _exchanges(groups: FlowGroups, senders: list[Lane], domains: int) -> Iterator[Message]:
-    """Every member of a group sends to all others alike."""
-    for source in range(domains if groups.members > 1 else 0):
-        for target in groups.of(source):
-            if target != source:
-                share = 1 / (groups.members - 1)
-                yield from (Message("ep", lane, source, target, share) for lane in senders)
+def _sent(
+    phase: str, flows: Iterable[DomainFlow], by_stage: list[list[Lane]], volume: float = 1.0
+) -> Iterator[Message]:
+    """What domains send in a phase, on the lanes of all stages inside or on those of one."""
+    for source, target, rail in flows:
+        for lane in chain(*by_stage) if rail is None else by_stage[rail]:
+            yield Message(phase, lane, source, target, volume)
 
 
 def fabric_rates(

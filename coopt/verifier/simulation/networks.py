@@ -65,11 +65,7 @@ class FabricNetwork(NamedTuple):
             return Carrier(inside_byte_s, 0.0, None)
         by_stage = self._lanes(place)
         ways, loops = WAYS if has_choice else (), split.interleave > 1
-        traffic = list(
-            messages(
-                place, by_stage, self.family.domains, goes_round=loops, is_tied=is_tied, ways=ways
-            )
-        )
+        traffic = list(messages(place, by_stage, goes_round=loops, is_tied=is_tied, ways=ways))
         rates = fabric_rates(self.family, self.ports, self.wiring, traffic, self.sharing)
         nic_byte_s = self.family.nic_byte_s
         return Carrier(inside_byte_s, nic_byte_s, rates, nic_byte_s)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from coopt.instance.couplings import part_of
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance, instance_of, question_on
 from coopt.instance.texts import InstanceError, counted
-from coopt.instance.variants import at_min_efficiency, phases_of
+from coopt.instance.variants import at_min_efficiency, trained_on
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import Part
+from coopt.plan.couplings import network_of as claimed_network
 from coopt.plan.parts import Design, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan
 from coopt.plan.store import check_same_question, plan_of
@@ -106,8 +106,7 @@ def _simulated(
     instance: Instance, plan: Plan, part: Part, trace: list[TraceRecord] | None
 ) -> list[SimulatedWorkload]:
     """The workloads of a part."""
-    network_plan = part.design or part.links
-    assert network_plan is not None, "a part has a design or direct links"
+    network_plan = claimed_network(part)
     network = network_of(instance, part.name, network_plan)
     question = question_on(instance, network_plan.hb_domain.name)
     waits_s, gpu = plan.couplings.waits_s, at_min_efficiency(question).cluster.gpu
@@ -126,8 +125,7 @@ def placed_runs(instance: Instance, part: Part) -> list[ClaimedRun]:
     InstanceError
         When the plan runs others, or one cannot run as the plan says.
     """
-    network_plan = part.design or part.links
-    assert network_plan is not None, "a part has a design or direct links"
+    network_plan = claimed_network(part)
     workloads = workloads_of_part(instance, part, network_plan.gpus)
     choice, rooms = network_plan.hb_domain, None
     if isinstance(network_plan, Design) and network_plan.gpus != choice.active * choice.count:
@@ -151,14 +149,7 @@ def workloads_of_part(
         When the plan runs other workloads there.
     """
     claimed_names = [claim.name for claim in part.workloads]
-    question = dict(zip(instance.years, phases_of(instance), strict=True)).get(part.phase, instance)
-    workloads = question.workload
-    if instance.sharing.mode == "partition":
-        workloads = tuple(workload for workload in workloads if workload.name in claimed_names)
-    all_shares = instance.cluster.shares
-    if all_shares is not None:
-        shares = instance.cluster.shares_of(gpus)
-        workloads = tuple(part_of(workload, shares, all_shares) for workload in workloads)
+    workloads = trained_on(instance, part.phase, claimed_names, gpus)
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(

@@ -56,7 +56,7 @@ def test_stages_run_through_one_domain_upwards_and_through_the_next_downwards(
 ) -> None:
     """Two stages a domain: the hop between domains stays on one rail, the last one takes the receiver's."""
     place, by_stage = placement(pp_in=2, pp_across=outer, dp_across=2), [[Lane(inner, 0, 1)] for inner in (0, 1)]
-    sent = list(messages(place, by_stage, 2 * outer, goes_round=True, is_tied=True))
+    sent = list(messages(place, by_stage, goes_round=True, is_tied=True))
     for phase, rail in rails.items():
         assert {one.lane.plane for one in sent if one.phase == phase} == {rail}
     assert {one.phase for one in sent if one.phase.startswith("forward")} == {
@@ -91,7 +91,7 @@ def test_a_rail_stands_for_all_that_share_no_link_and_are_alike(up: int, simulat
     assert fabric.coverage(place).startswith(("1 of 2 equal rails", "all 2 NICs")[simulated - 1])
     (lanes,) = fabric._lanes(place)
     every_lane = [Lane(0, rail, 1) for rail in (0, 1)]
-    sent = messages(place, [every_lane], 12, goes_round=False, is_tied=False)
+    sent = messages(place, [every_lane], goes_round=False, is_tied=False)
     whole = fabric_rates(fabric.family, fabric.ports, fabric.wiring, list(sent), fabric.sharing)
     rates = fabric.carrier(place, split(), is_tied=False).rates
     assert rates is not None
