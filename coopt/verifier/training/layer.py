@@ -12,6 +12,7 @@ from coopt.instance.mixers import Encoder
 from coopt.instance.workload import Workload
 from coopt.verifier.training.caching import kept
 from coopt.verifier.training.kernels import (
+    Engine,
     Machine,
     MatrixProduct,
     Pass,
@@ -227,37 +228,54 @@ def _shape_of(split: ScalarMapping) -> tuple[int, ...]:
 
 def _own_weights_s(workload: Workload, machine: Machine, split: ScalarMapping) -> float:
     """Seconds that gradients of weights take, of the mean layer of one precision."""
-    model, part = workload.model, busiest_shard(workload, split)
-    software = workload.options.software
-    share, h, cut = layer_shares(model), model.hidden, _cut(workload, split)
-    plain, experts = (graphed(workload, machine, module) for module in ("mlp", "moe"))
+    part, cut = busiest_shard(workload, split), _cut(workload, split)
     own_s = sum(
-        part_of * weight_passes_s(workload, machine, mixer, cut)
-        for part_of, mixer in mixer_shares(model)
+        share * weight_passes_s(workload, machine, mixer, cut)
+        for share, mixer in mixer_shares(workload.model)
     )
-    if not model.experts:
-        dense = feed_forward_shapes(model, h, part.rows, model.ffn // split.tp)
-        own_s += share.plain * weight_gradients_s(plain.layers, dense)
-    else:
-        width = routed_width(model)
-        mixed = feed_forward_shapes(
-            model, width, part.expert_rows, model.ffn // part.expert_cut, part.experts
+    behind = (*_feed_forward(workload, machine, split, part), *_routing(workload, machine, part))
+    return own_s + sum(
+        share * weight_gradients_s(engine, shapes) for share, engine, shapes in behind
+    )
+
+
+SharedProducts = tuple[float, Engine, list[MatrixProduct]]
+"""Products in a share of the layers, and what runs them."""
+
+
+def _feed_forward(
+    workload: Workload, machine: Machine, split: ScalarMapping, part: Shard
+) -> Iterator[SharedProducts]:
+    """The products up and down of dense layers and of experts, in the mean layer."""
+    model, share = workload.model, layer_shares(workload.model)
+    plain, mixing = (graphed(workload, machine, module).layers for module in ("mlp", "moe"))
+    if model.dense_layers or not model.experts:
+        width = (model.dense_ffn if model.experts else model.ffn) // split.tp
+        yield share.plain, plain, feed_forward_shapes(model, model.hidden, part.rows, width)
+    if model.experts:
+        rows, width = part.expert_rows, model.ffn // part.expert_cut
+        shapes = feed_forward_shapes(model, routed_width(model), rows, width, part.experts)
+        yield share.experts, mixing, shapes
+    if model.experts and model.shared_ffn:
+        width = model.shared_ffn // split.tp
+        yield share.experts, mixing, feed_forward_shapes(model, model.hidden, part.rows, width)
+
+
+def _routing(workload: Workload, machine: Machine, part: Shard) -> list[SharedProducts]:
+    """The products that say where each token goes, and that narrow it for its experts."""
+    model, rows = workload.model, part.rows / part.norm_parts
+    routing, mixing = (
+        graphed(workload, machine, *modules) for modules in (("moe", "moe_router"), ("moe",))
+    )
+    latents = mixing.engine(workload.options.software.latent_bits)
+    return [
+        (expert_share(model), engine, shapes)
+        for engine, shapes in (
+            (routing.wide, [router_shape(model, rows)]),
+            (latents, latent_shapes(model, rows)),
         )
-        if model.shared_ffn:
-            mixed += feed_forward_shapes(model, h, part.rows, model.shared_ffn // split.tp)
-        routing, shared_rows = (
-            graphed(workload, machine, "moe", "moe_router"),
-            part.rows / part.norm_parts,
-        )
-        router_s = weight_gradients_s(routing.wide, [router_shape(model, shared_rows)])
-        router_s += weight_gradients_s(
-            experts.engine(software.latent_bits), latent_shapes(model, shared_rows)
-        )
-        own_s += share.experts * (weight_gradients_s(experts.layers, mixed) + router_s)
-        if model.dense_layers:
-            dense = feed_forward_shapes(model, h, part.rows, model.dense_ffn // split.tp)
-            own_s += share.plain * weight_gradients_s(plain.layers, dense)
-    return own_s
+        if model.experts
+    ]
 
 
 def _launches_s(workload: Workload, split: ScalarMapping) -> float:
@@ -339,29 +357,18 @@ def _mean_feed_forward(
     workload: Workload, machine: Machine, split: ScalarMapping, part: Shard
 ) -> Pass:
     """What follows attention, mean over dense layers and layers with experts."""
-    model = workload.model
-    share, h = layer_shares(model), model.hidden
-    plain = graphed(workload, machine, "mlp")
-    if not model.experts:
-        return scaled(
-            _feed_forward(workload, plain, h, part.rows, model.ffn // split.tp), share.plain
-        )
-    mixing, routing = (
-        graphed(workload, machine, *modules) for modules in (("moe",), ("moe", "moe_router"))
-    )
-    router = router_shape(model, part.rows / part.norm_parts)
-    kernels = [_experts(workload, mixing, part), products(routing.wide, [router])]
-    if model.shared_ffn:
-        kernels.append(_feed_forward(workload, mixing, h, part.rows, model.shared_ffn // split.tp))
-    latent = products(
-        mixing.engine(workload.options.software.latent_bits),
-        latent_shapes(model, part.rows / part.norm_parts),
-    )
-    layer = scaled(total([*kernels, latent]), share.experts)
-    if not model.dense_layers:
-        return layer
-    dense = _feed_forward(workload, plain, h, part.rows, model.dense_ffn // split.tp)
-    return total([layer, scaled(dense, share.plain)])
+    layers = list(_feed_forward(workload, machine, split, part))
+    passes = [
+        scaled(products(engine, shapes), share)
+        for share, engine, shapes in (*layers, *_routing(workload, machine, part))
+    ]
+    for share, engine, (_, down) in layers:
+        forward, backward = _activation_bytes(workload, down.batch * down.m * down.k)
+        passes.append(scaled(Pass(moved_s(engine, forward), moved_s(engine, backward)), share))
+    if workload.model.experts:
+        around = _around_experts(workload, graphed(workload, machine, "moe"), part)
+        passes.append(scaled(around, expert_share(workload.model)))
+    return total(passes)
 
 
 def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float]:
@@ -373,32 +380,14 @@ def _activation_bytes(workload: Workload, elements: float) -> tuple[float, float
     return traffic * element_bytes[0], traffic * element_bytes[1]
 
 
-def _feed_forward(
-    workload: Workload, machine: Machine, h: int, rows: float, width: float, batch: int = 1
-) -> Pass:
-    """Products up and down and the activation between them, on rows of width h; `width` is that of
-    one GPU.
-    """
-    shapes = feed_forward_shapes(workload.model, h, rows, width, batch)
-    forward, backward = _activation_bytes(workload, batch * rows * width)
-    moved = Pass(moved_s(machine.layers, forward), moved_s(machine.layers, backward))
-    return total([products(machine.layers, shapes), moved])
-
-
-def _experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
-    """The experts of a GPU with routing, permuting and padding."""
-    model, engine = workload.model, machine.layers
-    width = routed_width(model)
-    feed_forward = _feed_forward(
-        workload, machine, width, part.expert_rows, model.ffn // part.expert_cut, part.experts
-    )
-    moved = part.routed_rows * width
+def _around_experts(workload: Workload, machine: Machine, part: Shard) -> Pass:
+    """Routing, permuting and padding for the experts of a GPU."""
+    engine, moved = machine.layers, part.routed_rows * routed_width(workload.model)
     forward, backward = expert_kernels(workload, machine, part)
-    around = Pass(
+    return Pass(
         moved_s(engine, PERMUTE_FORWARD * moved) + forward * engine.kernel_s,
         moved_s(engine, PERMUTE_BACKWARD * moved) + backward * engine.kernel_s,
     )
-    return total([feed_forward, around])
 
 
 def expert_kernels(workload: Workload, machine: Machine, part: Shard) -> tuple[float, float]:

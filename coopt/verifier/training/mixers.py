@@ -14,6 +14,7 @@ from coopt.verifier.training.kernels import (
     FUSED_BACKWARD,
     FUSED_BLOCK,
     FUSED_FORWARD,
+    Engine,
     FusedWork,
     Machine,
     MatrixProduct,
@@ -171,19 +172,17 @@ def mean_mixer_parameters(model: Transformer, tp: int) -> float:
 def around_core(workload: Workload, machine: Machine, mixer: Mixer, cut: Cut) -> Pass:
     """All kernels of a mixer but the attention core."""
     machine = _in_graph(workload, machine, mixer)
-    software, engine = workload.options.software, machine.layers
+    passes = [products(*part) for part in _products(workload, machine, mixer, cut)]
     if isinstance(mixer, ScanLayers):
-        before = products(engine, before_core(mixer, cut))
-        behind = products(machine.engine(software.mamba_output_bits), behind_core(mixer, cut))
-        return total([before, behind, _scanned(workload, machine, mixer, cut)])
-    shapes = [*before_core(mixer, cut), *behind_core(mixer, cut)]
+        return total([*passes, _scanned(workload, machine, mixer, cut)])
     queries = cut.rows * mixer.heads * core_sizes(mixer)[0] / cut.tp
     gated = mixer.heads * mixer.value_size / cut.tp if mixer.output_gate else 0
     weighed = cut.rows * (gated + pooled_columns(mixer))
     forward = QUERY_FORWARD * queries + WEIGHED_FORWARD * weighed
     backward = QUERY_BACKWARD * queries + WEIGHED_BACKWARD * weighed
-    moved = (moved_s(engine, software.kernel_traffic * way) for way in (forward, backward))
-    return total([products(machine.engine(software.attention_bits), shapes), Pass(*moved)])
+    traffic = workload.options.software.kernel_traffic
+    moved = (moved_s(machine.layers, traffic * way) for way in (forward, backward))
+    return total([*passes, Pass(*moved)])
 
 
 def _in_graph(workload: Workload, machine: Machine, mixer: Mixer) -> Machine:
@@ -199,12 +198,19 @@ def graph_module(mixer: Mixer) -> str:
 def weight_passes_s(workload: Workload, machine: Machine, mixer: Mixer, cut: Cut) -> float:
     """Seconds of the gradients of a mixer's weights."""
     machine = _in_graph(workload, machine, mixer)
-    software, before = workload.options.software, before_core(mixer, cut)
-    is_scan = isinstance(mixer, ScanLayers)
-    attention = machine.engine(software.attention_bits)
-    behind = machine.engine(software.mamba_output_bits) if is_scan else attention
-    before_s = weight_gradients_s(machine.layers if is_scan else attention, before)
-    return before_s + weight_gradients_s(behind, behind_core(mixer, cut))
+    parts = _products(workload, machine, mixer, cut)
+    return sum(weight_gradients_s(engine, shapes) for engine, shapes in parts)
+
+
+def _products(
+    workload: Workload, machine: Machine, mixer: Mixer, cut: Cut
+) -> list[tuple[Engine, list[MatrixProduct]]]:
+    """The products around what mixes tokens, with what runs them."""
+    software, shapes = workload.options.software, [before_core(mixer, cut), behind_core(mixer, cut)]
+    if isinstance(mixer, ScanLayers):
+        engines = machine.layers, machine.engine(software.mamba_output_bits)
+        return list(zip(engines, shapes, strict=True))
+    return [(machine.engine(software.attention_bits), [*shapes[0], *shapes[1]])]
 
 
 def _scanned(workload: Workload, machine: Machine, scan: ScanLayers, cut: Cut) -> Pass:
