@@ -371,19 +371,18 @@ def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:
     """
     is_open, across = leaves_tp_open(instance), plan.tp_across
     inside, over = "inside HB domains", "over several"
-    fits = is_open or not across
-    fault = (
-        "The plan decides that TP groups may span HB domains, but no workload of the instance"
-        " leaves that choice open."
+    must_be_over = is_open and plan.status == "infeasible"
+    ledger.holds(
+        "tp-open",
+        across if must_be_over else is_open or not across,
+        over if across else inside,
+        over if must_be_over else "either" if is_open else inside,
+        "The plan claims that nothing is feasible, but TP groups that span HB domains were not"
+        " tried."
+        if must_be_over
+        else "The plan decides that TP groups may span HB domains, but no workload of the instance"
+        " leaves that choice open.",
     )
-    if is_open and plan.status == "infeasible" and not across:
-        fits = False
-        fault = (
-            "The plan claims that nothing is feasible, but TP groups that span HB domains were not"
-            " tried."
-        )
-    needed = "either" if is_open and plan.status != "infeasible" else over if is_open else inside
-    ledger.holds("tp-open", fits, over if across else inside, needed, fault)
 
 
 def check_none_inside(ledger: Ledger, instance: Instance, plan: Plan) -> None:

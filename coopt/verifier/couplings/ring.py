@@ -423,8 +423,10 @@ def _check_totals(
     """Check the bill of all sites and channels, the limits of the whole, and the objective."""
     assert plan.cost is not None
     lines = [line for site in sites for line in (*site.lines, *site.border.lines)]
-    for link, claim in zip(links, ring.wan, strict=True):
-        lines.append(CountedItem("wan", link.name, claim.channels, link.usd, link.w))
+    lines += [
+        CountedItem("wan", link.name, claim.channels, link.usd, link.w)
+        for link, claim in zip(links, ring.wan, strict=True)
+    ]
     # Electricity has the price and PUE of each site, to which half of each channel counts.
     energy = sum(
         electricity_usd(objective_at(instance, site.site), site.drawn_w(ring)) for site in sites

@@ -370,13 +370,9 @@ def _by_tier(attachment: NicAttachment, network: Network) -> Iterator[NicAttachm
 def linkable(*ends: Nic | Optic | Switch) -> bool:
     """Whether these speak one protocol over lanes of one rate; what is not known is no obstacle."""
     for key in ("protocol", "lane_gbit_s"):
-        open_values: set[object] | None = None
-        for end in ends:
-            value = getattr(end, key, None)
-            able = set(value) if isinstance(value, tuple) else {value} - {None}
-            if able:
-                open_values = able if open_values is None else open_values & able
-        if open_values is not None and not open_values:
+        values = (getattr(end, key, None) for end in ends)
+        known = [{*value} if isinstance(value, tuple) else {value} - {None} for value in values]
+        if (able := list(filter(None, known))) and not set.intersection(*able):
             return False
     return True
 
@@ -387,23 +383,15 @@ def run_for(switch: Switch, nic: Nic, planes: int) -> Switch | None:
 
     Its other modes are kept, so that the rate of its cages stays known.
     """
-    rate_gbit_s = Fraction(nic.gbit_s) / planes
-    if planes not in nic.ports:
+    own = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
+    rate_gbit_s, modes = Fraction(nic.gbit_s) / planes, (*switch.modes, own)
+    fitting = (mode for mode in (own, *switch.modes) if Fraction(mode.port_gbit_s) == rate_gbit_s)
+    mode = next(fitting, None)
+    if mode is None or planes not in nic.ports:
         return None
-    modes = [
-        (switch.radix, switch.port_gbit_s),
-        *((mode.radix, mode.port_gbit_s) for mode in switch.modes),
-    ]
-    fitting = [(radix, rate) for radix, rate in modes if Fraction(rate) == rate_gbit_s]
-    if not fitting:
-        return None
-    own_mode = SwitchMode(radix=switch.radix, port_gbit_s=switch.port_gbit_s)
-    changes = {
-        "radix": fitting[0][0],
-        "port_gbit_s": fitting[0][1],
-        "modes": (*switch.modes, own_mode),
-    }
-    return switch.model_copy(update=changes)
+    return switch.model_copy(
+        update={"radix": mode.radix, "port_gbit_s": mode.port_gbit_s, "modes": modes}
+    )
 
 
 def in_cages(

@@ -183,9 +183,8 @@ def links_in_common(links: int, switches: int, at_random: bool) -> float:
 
 def leaf_span(family: DesignFamily, down: int) -> int:
     """Consecutive domains on a leaf."""
-    if family.network.kind == "clos":
-        return down // family.rails
-    return family.leaf_block(down)[1]
+    is_clos = family.network.kind == "clos"
+    return down // family.rails if is_clos else family.leaf_block(down)[1]
 
 
 def pod_span(family: DesignFamily, ports: Ports) -> int:

@@ -212,14 +212,16 @@ def running_share(lost_share: float, domains: int, spares: int) -> float:
     """
     if lost_share <= 0.0 or lost_share >= 1.0:
         return 1.0 if lost_share <= 0.0 else 0.0
-    all_domains = domains + spares
-    odds = math.log(lost_share) - math.log1p(-lost_share)
+    return min(math.fsum(_lost_chances(lost_share, domains + spares, spares)), 1.0)
+
+
+def _lost_chances(lost_share: float, domains: int, most: int) -> list[float]:
+    """How likely it is that so many of all domains are lost, from none up to the most."""
     # in logarithms, as powers of so many domains fall below what a float holds
-    log_chance, terms = all_domains * math.log1p(-lost_share), []
-    for down in range(spares + 1):
-        terms.append(math.exp(log_chance))
-        log_chance += math.log((all_domains - down) / (down + 1)) + odds
-    return min(math.fsum(terms), 1.0)
+    odds, logs = math.log(lost_share) - math.log1p(-lost_share), [domains * math.log1p(-lost_share)]
+    for down in range(most):
+        logs.append(logs[-1] + math.log((domains - down) / (down + 1)) + odds)
+    return [math.exp(log_chance) for log_chance in logs]
 
 
 def running_of(availability: Availability, family: DesignFamily) -> float:
@@ -307,11 +309,7 @@ def _waiting_spread_s(lost_share: float, domains: int, spares: int, repair_s: fl
     if not 0.0 < lost_share < 1.0 or repair_s <= 0.0:
         return 0.0
     all_domains, rate = domains + spares, lost_share / (1 - lost_share) / repair_s
-    odds = math.log(lost_share) - math.log1p(-lost_share)
-    logs = [all_domains * math.log1p(-lost_share)]
-    for down in range(all_domains):
-        logs.append(logs[-1] + math.log((all_domains - down) / (down + 1)) + odds)
-    chance = [math.exp(log_chance) for log_chance in logs]
+    chance = _lost_chances(lost_share, all_domains, all_domains)
     training, waiting = math.fsum(chance[: spares + 1]), math.fsum(chance[spares + 1 :])
     parts, head = [], 0.0
     for down in range(spares + 1):

@@ -102,13 +102,12 @@ class PassTimes:
         """Layers of a chunk: the last one of all lacks what its stage does, the first one the
         others.
         """
-        split, layers, last_lacks = self._work.split, self._model.layers, self._work.missing_last
-        if self._work.layout:
-            return self._work.layout[chunk * split.pp + stage].layers
+        work, split = self._work, self._work.split
+        if work.layout:
+            return work.layout[chunk * split.pp + stage].layers
         place, end = self._on_model(stage, chunk), (split.pp - 1, split.interleave - 1)
-        first_lacks = split.missing_layers(layers) - last_lacks
-        lacks = first_lacks * (place == (0, 0)) + last_lacks * (place == end)
-        return split.chunk_layers(layers) - lacks
+        lacks = work.missing_first * (place == (0, 0)) + work.missing_last * (place == end)
+        return split.chunk_layers(self._model.layers) - lacks
 
     def parts(self, stage: int, stage_pass: StagePass) -> PassParts:
         """A pass by cause; the logits belong to the last chunk of the last stage."""
