@@ -154,11 +154,11 @@ def _certified(
     """What is proven of a plan whose question says where TP groups may lie."""
     bound = plan.objective.bound
     if plan.objective.kind != kind:
-        return _unproven(
-            plan, f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
+        return _stated(
+            plan, missing=f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
         )
     if bound is None and plan.status != "infeasible":
-        return _without_bound("the plan claims no bound, so there is nothing to prove")
+        return _stated(plan, by="the plan claims no bound, so there is nothing to prove")
     ceiling = math.inf if bound is None else bound
     if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)
@@ -243,12 +243,12 @@ def _of_islands(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certific
     if plan.status == "infeasible" and prove_without_multipliers(instance, kind).least == math.inf:
         of_some = instance.sharing.mode == "partition" and len(instance.workload) > 1
         which = "some workload has none that is" if of_some else "none is"
-        return _without_bound(f"all networks were enumerated: {which} feasible")
+        return _stated(plan, by=f"all networks were enumerated: {which} feasible")
     what = f"no proof is given, and a plan of {_choice_words(instance)} needs one"
-    return _unproven(
+    return _stated(
         plan,
-        f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` looks for it; then give `--proof"
-        " PROOF.json`)",
+        missing=f"{what} (`coopt prove INSTANCE PLAN.json -o PROOF.json` looks for it; then give"
+        " `--proof PROOF.json`)",
     )
 
 
@@ -293,7 +293,8 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     """
     bound, scenarios = plan.objective.bound, scenario_bests(plan)
     if bound is None or [factors for factors, _ in scenarios] != instance.price_scenarios:
-        return _unproven(plan, "the price scenarios of the plan are not those of the instance")
+        missing = "the price scenarios of the plan are not those of the instance"
+        return _stated(plan, missing=missing)
     hopeful = hopeful_question(instance)
     stands = loss_condition(hopeful, LENIENT)
     for factors, best_value in scenarios:
@@ -303,9 +304,9 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
             hopeful, kind, best_value * JUST_ABOVE, stands, LENIENT, value_at
         )
         if design is None or not agree(float(design.value), best_value, ROUNDING):
-            return _unproven(
+            return _stated(
                 plan,
-                "the best design of a price scenario does not have the stated value of"
+                missing="the best design of a price scenario does not have the stated value of"
                 f" {exact_amount(kind, best_value)}",
             )
     question = certain_question(instance)
@@ -323,23 +324,16 @@ def _of_regret(instance: Instance, plan: Plan, kind: ObjectiveKind) -> Certifica
     return _certificate(plan, _value_of(rival), reasons)
 
 
-def _unproven(plan: Plan, missing: str) -> Certificate:
-    bound = plan.objective.bound
+def _stated(plan: Plan, *, by: str = "", missing: str = "") -> Certificate:
+    """What is said of a plan without a bound that is proven."""
     return Certificate(
-        bound_claimed=bound,
+        bound_claimed=plan.objective.bound,
         bound_proven=None,
         exact=None,
-        by="",
+        by=by,
         missing=missing,
         reasons={},
-        ok=False,
-    )
-
-
-def _without_bound(by: str) -> Certificate:
-    """What is proven of a plan that claims no bound."""
-    return Certificate(
-        bound_claimed=None, bound_proven=None, exact=None, by=by, reasons={}, ok=True
+        ok=not missing,
     )
 
 

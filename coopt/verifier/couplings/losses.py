@@ -26,6 +26,7 @@ from coopt.verifier.parts.space import DesignFamily, domain_counts
 from coopt.verifier.parts.spans import Reach, reach_of
 from coopt.verifier.parts.timings import Trainer
 from coopt.verifier.parts.workload_checks import check_mapping, check_run
+from coopt.verifier.training.caching import kept
 from coopt.verifier.training.mappings import mapping_sizes
 
 
@@ -229,29 +230,23 @@ class Restart:
 
     def __init__(self, longer: Instance, margin: float) -> None:
         self._workloads, self._trainer = longer.workload, Trainer(longer, margin)
-        self._answers: dict[object, bool] = {}
 
+    @kept(lambda self, family, ports: _of_jobs(family, ports))
     def stands(self, family: DesignFamily, ports: Ports) -> bool:
         """Whether each workload finds some job that is left on a design."""
-        rate = family.nic_byte_s if family.attachment else 0.0
-        # Designs that differ in price alone run jobs alike.
-        key = (
-            family.gpus,
-            family.domains,
-            family.hb.size,
-            family.hb.rates,
-            rate,
-            reach_of(family, ports),
-        )
-        if key not in self._answers:
-            self._answers[key] = all(
-                any(
-                    self._trainer.runs(job, reach_of_job(family, ports, job), index)
-                    for job in jobs_without_domain(workload, family)
-                )
-                for index, workload in enumerate(self._workloads)
+        return all(
+            any(
+                self._trainer.runs(job, reach_of_job(family, ports, job), index)
+                for job in jobs_without_domain(workload, family)
             )
-        return self._answers[key]
+            for index, workload in enumerate(self._workloads)
+        )
+
+
+def _of_jobs(family: DesignFamily, ports: Ports) -> tuple[object, ...]:
+    """What jobs depend on: designs that differ in price alone run them alike."""
+    rate, hb = family.nic_byte_s if family.attachment else 0.0, family.hb
+    return family.gpus, family.domains, hb.size, hb.rates, rate, reach_of(family, ports)
 
 
 def check_restart(

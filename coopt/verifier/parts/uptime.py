@@ -371,17 +371,16 @@ def check_uptime(
     not ask.
     """
     subject = f"workload {workload.name!r}"
-    if claim is None and expected is None:
-        return
     if claim is None or expected is None:
-        ledger.holds(
-            "uptime",
-            claim is expected,
-            claim is not None,
-            expected is not None,
-            f"The instance has {'no ' if expected is None else ''}[availability], but the plan"
-            f" states {'some' if expected is None else 'no'} interruptions of {subject}.",
-        )
+        if claim is not expected:
+            ledger.holds(
+                "uptime",
+                False,
+                claim is not None,
+                expected is not None,
+                f"The instance has {'no ' if expected is None else ''}[availability], but the plan"
+                f" states {'some' if expected is None else 'no'} interruptions of {subject}.",
+            )
         return
     claimed_values, expected_values = claim.model_dump(), expected.model_dump()
     differing = [

@@ -97,7 +97,7 @@ class Rooms(NamedTuple):
 
 def placements(
     workload: Workload,
-    split: ScalarMapping,
+    split: ScalarMapping | MappingChoice,
     active_gpus: int,
     rooms: Rooms | None = None,
     *,
@@ -162,38 +162,15 @@ def may_turn(workload: Workload, place: Placement) -> bool:
 def placement_of(
     workload: Workload, plan: WorkloadPlan, active_gpus: int, rooms: Rooms | None = None
 ) -> Placement | None:
-    """The placement of a plan whose mapping is sound; None where it does not multiply out."""
-    pairs, mapping = plan.placement, plan.mapping
-    if (
-        set(pairs) != {"tp", "pp", "dp", "cp", "ep"}
-        or min(min(pair) for pair in pairs.values()) < 1
-    ):
+    """The placement of a plan whose mapping is sound; None where there is no such placement."""
+    groups, outermost = ("tp", "pp", "dp", "cp", "ep"), plan.mapping.outermost
+    if set(plan.placement) != set(groups):
         return None
-    degrees = _degrees(workload, mapping)
-    if rooms is not None:
-        if mapping.outermost == "dp":
-            return None
-        parts = tuple(number for key in ("tp", "pp", "dp", "cp", "ep") for number in pairs[key])
-        return next(
-            (
-                place
-                for place in _uneven_placements(degrees, rooms)
-                if place[: len(parts)] == parts and _keeps_part(workload, place)
-            ),
-            None,
-        )
-    if any(inside * across != getattr(mapping, key) for key, (inside, across) in pairs.items()):
-        return None
-    if pairs["tp"][1] > 1 and workload.tp_inside:
-        return None
-    inside = [pairs[key][0] for key in ("tp", "pp", "dp", "cp")]
-    if math.prod(inside) != active_gpus:
-        return None
-    place = _placement(degrees, *inside)._replace(outermost=mapping.outermost)
-    is_turned = mapping.outermost == "dp"
-    if not _keeps_part(workload, place) or (is_turned and not may_turn(workload, place)):
-        return None
-    return place if (place.ep_in, place.ep_across) == tuple(pairs["ep"]) else None
+    claim = tuple(number for group in groups for number in plan.placement[group])
+    for place in placements(workload, plan.mapping, active_gpus, rooms, turned=True):
+        if place.outermost == outermost and place[: len(claim)] == claim:
+            return place
+    return None
 
 
 def _degrees(workload: Workload, mapping: ScalarMapping | MappingChoice) -> _Degrees:
