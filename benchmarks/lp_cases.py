@@ -69,6 +69,7 @@ LARGE = frozenset(
         "fleet-131k-w8",
         "fleet-131k-w8-core",
         "fleet-3-phases-2-sites",
+        "fleet-core-growth",
         "llama3-405b-16k",
         "nextgen-100b",
         "phased-131k-p3",

@@ -26,17 +26,7 @@ from coopt.columns.feasible import (
     saves_needlessly,
 )
 from coopt.columns.flows import NicLayout
-from coopt.columns.grid import (
-    STYLES,
-    Context,
-    DomainSet,
-    context_of,
-    counts_on,
-    degrees,
-    interleaves,
-    mappings,
-    splits,
-)
+from coopt.columns.grid import STYLES, Context, DomainSet, context_of, counts_on, degrees, interleaves, mappings, splits
 from coopt.columns.pools import in_orders, in_time, place, timed
 from coopt.columns.table import full_bandwidth
 from coopt.columns.times import FEW, table_times_s, unbounded, uplinks_by_context

@@ -13,14 +13,11 @@ from tests.conftest import ask, small_model
 
 SIZES = tuple(Transformer.model_validate(small_model(layers=n, name=f"of {n} layers")) for n in (8, 16))
 DAYS = {"workload__0__max_iteration_time_s": None, "workload__0__train_days": 30.0, "workload__0__train_tokens": 1e9}
+DAYS |= {"network__fabrics": "rail-only", "network__hb_domains": "hgx-h100-8"}
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"availability": {"rates": "llama-3", "confidence": 0.9}, "margin": {"time": 0.1}},
-    ],
+    "changes", [{}, {"availability": {"rates": "llama-3", "confidence": 0.9}, "margin": {"time": 0.1}}]
 )
 def test_a_model_is_trained_on_the_tokens_that_are_in_time_and_no_more(changes: dict[str, Any]) -> None:
     instance = ask(**DAYS | changes)

@@ -21,7 +21,7 @@ from coopt.instance.texts import change_text
 from coopt.instance.variants import with_scaled_bounds, with_value
 from coopt.solving.answer import solve
 from coopt.solving.resolves import Resolver, UnprovenError
-from tests.conftest import ask, example_count
+from tests.conftest import ASK_WHY, ask, example_count
 from tests.explain.changed import way_out
 from tests.solving.fleet_oracle import enumerated
 from tests.solving.questions import interrupted
@@ -56,8 +56,8 @@ def test_no_number_of_gpus_is_left_out(instance: Instance) -> None:
     assert most is None or serves(instance, most)
     assert least is None or serves(instance, least)
     last = 2 * top if least is None else min(least, 2 * top)
-    left_out = {*range((most or 0) + 1, top), *range(1, last)} - {*instance.cluster.gpus}
-    assert not any(serves(instance, count) for count in left_out)
+    left_out = sorted({*range((most or 0) + 1, top), *range(1, last)} - {*instance.cluster.gpus})
+    assert not any(serves(instance, count) for count in left_out[:: 1 if ASK_WHY else 4])
 
 
 @pytest.mark.parametrize("tries", [1, 2, 3, 5, 100])

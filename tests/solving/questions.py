@@ -227,7 +227,7 @@ def _all_slow(planes: tuple[int, ...]) -> list[dict[str, Any]]:
 @st.composite
 def capped(draw: st.DrawFn) -> Instance:
     """Random instances with a cap on another measure, which some network in time just meets or just misses."""
-    instance = draw(instances())
+    instance = draw(instances(32))
     kind = draw(st.sampled_from(["capex", "power", "tco"]))
     objective = {"minimize": kind, "include": ("hb", "nic", "switch", "optics")}
     free = instance.model_copy(

@@ -112,8 +112,7 @@ slow = settings(max_examples=example_count(8))
 @given(st.floats(1.0, 40.0), st.sampled_from(["capex", "tco", "power", "time", "usd_per_token"]))
 def test_the_best_plan_is_the_best_of_all_choices_and_the_verifier_agrees(train_days: float, kind: str) -> None:
     terms = {"include": ["gpu", "host", "hb", "nic", "switch", "optics"], "minimize": kind}
-    batches = {"workload__0__global_batch": [64, 128, 192]}
-    instance = left_open(**batches, workload__0__train_days=train_days, objective=terms)
+    instance = left_open(cluster__gpus=64, workload__0__train_days=train_days, objective=terms)
     each = {one.text: value(at_choice(instance, one)) for one in choices_of(instance)}
     plan = accepted(instance)
     least = min(each.values())
@@ -126,9 +125,9 @@ def test_the_best_plan_is_the_best_of_all_choices_and_the_verifier_agrees(train_
 
 
 def test_more_choices_never_cost_more_and_a_smaller_critical_batch_never_less() -> None:
-    costs = [value(left_open(workload__0__global_batch=listed)) for listed in (64, [64, 128], [64, 128, 192])]
+    costs = [value(left_open(workload__0__global_batch=listed)) for listed in (64, [64, 128, 192])]
     assert costs == sorted(costs, reverse=True)
-    tighter = [value(left_open(workload__0__critical_batch_tokens=tokens)) for tokens in (1e9, 2e5, 5e4, 1e3)]
+    tighter = [value(left_open(workload__0__critical_batch_tokens=tokens)) for tokens in (1e9, 2e5, 1e3)]
     assert tighter == sorted(tighter)
     assert tighter[-1] > tighter[0]
 
@@ -143,11 +142,7 @@ REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
     (left_open, {"workload__0__global_batch": {"least": 9, "most": 1, "step": 1}}, "needs most >= least"),
     (ask, {"cluster__generations": GENERATIONS, "cluster__gpu": "gb200"}, "generations: its first value differs"),
     (ask, {"workload__0__batches": [96, 64]}, "batches: its first value differs"),
-    (
-        ask,
-        {"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}},
-        "allowed.dp_mode: its first value differs",
-    ),
+    (ask, {"workload__0__options": {"allowed": {"dp_mode": ["stale-1"]}}}, "allowed.dp_mode: its first value differs"),
     (
         ask,
         {"workload__0__options": {"tp_sync_fraction": [1.0, 0.5]}, "workload__0__mapping": {"sequence_parallel": True}},
@@ -235,7 +230,7 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
         "workload__0__max_iteration_time_s": None,
     }
     network = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
-    instance = ask(**days, **network, workload__0__global_batch=[64, 96], availability=asked)
+    instance = ask(cluster__gpus=16, **days, **network, workload__0__global_batch=[16, 24], availability=asked)
     front = coopt.pareto(instance, points=3)
     assert len(front.points) > 1
     for point in front.points:
@@ -244,7 +239,7 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
 
 
 def test_commands_that_need_one_question_say_so() -> None:
-    instance = left_open(cluster__gpus=64, network__switches=switch(16, 11000))
+    instance = left_open(cluster__gpus=16, workload__0__train_days=80.0, network__switches=switch(16, 11000))
     plan = coopt.solve(instance)
     for ask_of in (
         lambda: coopt.evaluate(instance),
@@ -293,7 +288,7 @@ def test_islands_with_open_batches_are_proven_for_the_choice_of_the_plan() -> No
 
 
 def test_other_gpus_and_batches_are_told_with_what_they_cost() -> None:
-    instance = left_open()
+    instance = left_open(cluster__gpus=64)
     plan, found = coopt.solve(instance), coopt.explain(instance)
     assert (found.status, found.value, found.instance) == ("optimal", plan.objective.value, plan.instance)
     listed = {"cluster.gpu": GENERATIONS, "workload[0].global_batch": ["64", "128"]}
@@ -344,7 +339,7 @@ def test_prices_keep_the_plan_over_all_choices(
         costs = [cost_of(question, *one).capex_usd for one in families_of_design(question, plan.design)]
         return any(math.isclose(cost, best, rel_tol=1e-10) for cost in costs)
 
-    for item in ("h100-sxm", "hgx-h100-8", "own", "own-server", "cx7-400g"):
+    for item in ("h100-sxm", "own", "cx7-400g"):
         low, high = ends[item]
         assert stays(item, low * (1 + 1e-7))
         assert low == 0 or not stays(item, low * 0.999)
@@ -410,7 +405,7 @@ def test_a_choice_that_is_not_proven_says_why(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_front_of_least_time_is_the_envelope_of_those_of_its_choices() -> None:
-    instance = left_open(**NO_BOUND, cluster__gpus=[16, 32], workload__0__global_batch=64, margin={"time": 0.25})
+    instance = left_open(**NO_BOUND, cluster__gpus=16, workload__0__global_batch=64, margin={"time": 0.25})
     front, points = coopt.pareto(instance, points=100), []
     for chosen in choices_of(instance):
         alone = coopt.pareto(at_choice(instance, chosen), points=100)

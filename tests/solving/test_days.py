@@ -323,7 +323,7 @@ def test_the_bill_without_a_plan_has_the_spares_that_are_asked_for() -> None:
 
 def turns(total: float, **changes: Any) -> dict[str, Any]:
     """Two workloads with tokens and no bound of their own, which train in so many days one after the other."""
-    table = question(limits={"train_days_total": total})
+    table = question(limits={"train_days_total": total}, network__fabrics=["rail-only", "clos"])
     (one,) = table["workload"]
     bare = in_days({**one, "train_days": None}, 1.0) | {"train_days": None}
     del bare["max_iteration_time_s"]

@@ -12,9 +12,7 @@ from coopt.report.words import rendered
 BARE: dict[str, Any] = {"schema": 1, "name": "promise", "margin": "none"}
 H200: dict[str, Any] = BARE | {
     "cluster": {"gpu": "h200", "gpus": 2048},
-    "workload": {
-        **{"name": "w", "model": "llama3-70b", "global_batch": 2048, "train_tokens": 10e12, "train_days": 90},
-    },
+    "workload": {**{"name": "w", "model": "llama3-70b", "global_batch": 2048, "train_tokens": 10e12, "train_days": 90}},
     "network": {
         **{"hb_domains": "hgx-h200-8", "fabrics": ["rail-only", "rail-optimized", "clos"], "nics": "cx7-400g"},
         **{"switches": ["64x400g", "qm9700"], "optics": ["400g-sr4", "400g-dr4", "400g-fr4"], "oversubscription": 4.0},

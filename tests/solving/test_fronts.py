@@ -73,7 +73,7 @@ def as_plan(instance: Instance, front: Front, point: FrontPoint) -> tuple[Instan
 
 
 @slow
-@given(instances())
+@given(instances(64))
 def test_a_whole_front_is_that_of_plain_enumeration(instance: Instance) -> None:
     front = coopt.pareto(instance, EVERY)
     expected = enumerated_front(instance)
@@ -111,7 +111,7 @@ def test_a_point_is_an_accepted_plan_that_costs_what_the_search_finds_for_its_bo
     assert just_faster.status == "infeasible"
 
 
-@pytest.mark.parametrize("kind", ["capex", "power", "tco"])
+@pytest.mark.parametrize("kind", ["power", "tco"])
 def test_the_front_of_another_objective_is_that_of_an_instance_that_asks_for_it(kind: str) -> None:
     asked = coopt.pareto(large(), EVERY, objective=kind)  # type: ignore[arg-type]
     own = coopt.pareto(large(objective={"minimize": kind}), EVERY)
@@ -226,16 +226,10 @@ def test_a_traced_front_is_that_of_plain_enumeration(instance: Instance) -> None
         assert not any(a < pace * (1 - 2 * SEARCHED) and b <= value * (1 - 1e-8) for a, b in known)
 
 
-@pytest.fixture(scope="module", params=["partition", "phased", "sites", "worst-case"])
-def traced(request: pytest.FixtureRequest) -> tuple[Instance, Front]:
-    instance = asked(str(request.param))
-    if request.param == "sites":
-        instance = only(instance, "network.hb_domains", "hgx-h100-8")
-    return instance, coopt.pareto(instance, points=3)
-
-
-def test_every_point_is_a_plan_of_its_pace(traced: tuple[Instance, Front]) -> None:
-    instance, front = traced
+@pytest.mark.parametrize("kind", ["partition", "phased", "sites", "worst-case"])
+def test_every_point_is_a_plan_of_its_pace_from_the_fastest_to_the_cheapest(kind: str) -> None:
+    instance = only(asked(kind), "network.hb_domains", "hgx-h100-8") if kind == "sites" else asked(kind)
+    front = coopt.pareto(instance, points=3)
     assert front.complete
     assert front.points
     for point in front.points:
@@ -246,9 +240,6 @@ def test_every_point_is_a_plan_of_its_pace(traced: tuple[Instance, Front]) -> No
         again = coopt.solve(with_scaled_bounds(instance, point.pace), reasons=False)
         assert again.objective.value == pytest.approx(point.cost.of(front.kind), rel=1e-9)
 
-
-def test_points_fall_in_cost_and_end_with_the_fastest_and_the_cheapest(traced: tuple[Instance, Front]) -> None:
-    instance, front = traced
     values = [point.cost.of(front.kind) for point in front.points]
     assert all(after < before for before, after in pairwise(values))
     faster = with_scaled_bounds(instance, front.points[0].pace * (1 - 2 * SEARCHED))

@@ -384,7 +384,7 @@ def _check_days(instance: Instance, front: Front) -> None:
 
 
 def test_days_of_islands_stand_in_columns_of_their_own() -> None:
-    instance = fleet(0.4)
+    instance = fleet(0.4, network__fabrics="rail-only")
     front = coopt.pareto(instance, 3, over=["days"])
     _check_days(instance, front)
     told = rendered(front_report(front, instance))
@@ -433,7 +433,7 @@ def test_a_front_of_islands_with_failures_ends_at_ten_times_the_fastest() -> Non
     """Without spares the rest waits for repairs, ever longer and for ever less."""
     rates = {"name": "often", "gpu": {"per_year": 20.0}}
     asked = {"rates": rates, "repair_hours": 500.0, "restart_s": 0.0, "spare_domains": [0, 1, 2, 4, 8]}
-    table = fleet(100.0).model_dump(by_alias=True) | {"availability": asked}
+    table = fleet(100.0, network__fabrics="rail-only").model_dump(by_alias=True) | {"availability": asked}
     instance = Instance.model_validate(table)
     front = coopt.pareto(instance, 3)
     assert front.points
@@ -459,7 +459,7 @@ def test_a_front_that_ends_before_the_bounds_tells_no_answer_within_them() -> No
     front = coopt.pareto(instance, EVERY, slowest=whole.points[0].pace * 1.001)
     assert (front.explanation, whole.explanation) == ((EARLY,), ())
     assert "of this front" in " ".join(front_notes(front, instance))
-    islands = coopt.pareto(fleet(100.0), 3, slowest=0.5)
+    islands = coopt.pareto(fleet(100.0, network__fabrics="rail-only"), 3, slowest=0.5)
     assert islands.explanation == (EARLY,)
 
 

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from types import SimpleNamespace
@@ -446,7 +447,7 @@ interfaces = pytest.mark.parametrize("name", ["appsi_highs", "highs"])
 
 
 @interfaces
-@pytest.mark.parametrize("question", [ask, teams])
+@pytest.mark.parametrize("question", [ask, partial(teams, network__fabrics="rail-only")], ids=["ask", "teams"])
 def test_a_solver_of_pyomo_answers_as_the_built_in_one(question: Callable[..., Instance], name: str) -> None:
     expected, plan = coopt.solve(question()), coopt.solve(question(), solver=name)
     assert (plan.status, plan.parts, plan.cost) == (expected.status, expected.parts, expected.cost)

@@ -454,7 +454,7 @@ def fullest(graph: nx.Graph, family: Family, tier: int) -> int:
     return most
 
 
-@settings(max_examples=example_count(300, usual=8))
+@settings(max_examples=example_count(300, usual=5))
 @given(wide())
 def test_the_optimum_over_all_fabrics_is_what_enumeration_finds_and_its_parts_are_those_of_the_graph(
     instance: Instance,

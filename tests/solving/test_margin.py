@@ -177,11 +177,7 @@ def test_the_default_that_leaves_no_plan_is_named(bound: float, memory: float, t
 
 @pytest.mark.parametrize(
     ("model", "gpus", "software"),
-    [
-        ("nemotron-3-nano", 16, {"gradient_bytes": 2}),
-        ("nemotron-3-nano", 16, {}),
-        ("qwen3-30b-a3b", 8, {}),
-    ],
+    [("nemotron-3-nano", 16, {"gradient_bytes": 2}), ("nemotron-3-nano", 16, {}), ("qwen3-30b-a3b", 8, {})],
 )
 def test_what_ran_out_of_memory_is_refused(model: str, gpus: int, software: dict[str, Any]) -> None:
     """Runs without recomputation on H100 that are known to have had too little."""
@@ -227,10 +223,9 @@ def test_they_count_in_the_total_cost_alone() -> None:
     assert instance.sha256 != bare.sha256
 
 
-@pytest.mark.parametrize("limits", [{}, {"capex_usd": 4e6}], ids=["free", "capped"])
-def test_a_plan_stays_optimal_within_its_ranges_of_prices_and_not_beyond(limits: dict[str, float]) -> None:
+def test_a_plan_stays_optimal_within_its_ranges_of_prices_and_not_beyond() -> None:
     """Each USD of a price is a USD and 29 cents of total cost; at either end another design takes over."""
-    instance = ask(objective=OWNED, limits=limits)
+    instance = ask(objective=OWNED, limits={"capex_usd": 4e6})
     plan, found = coopt.solve(instance), coopt.explain(instance)
     chosen = plan.design
     for price in found.prices:

@@ -42,6 +42,7 @@ from coopt.verifier.parts.space import NO_CHARGE, DesignFamily, NicAttachment
 from coopt.verifier.training.iteration import model_flop_per_token
 from tests.conftest import FEW_MAPPINGS, ONE_NETWORK, SHIPPED, ask, question, shipped, small_model, switch
 from tests.kinds import QUESTIONS as KINDS
+from tests.kinds import solved
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 WRITERS = {"lp": model_lp, "mps": model_mps}
@@ -211,8 +212,7 @@ def test_an_optic_that_leaves_a_workload_no_option_has_no_program(monkeypatch: p
 def test_the_best_program_of_every_kind_is_worth_what_the_plan_is(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    instance = Instance.model_validate(KINDS[kind])
-    plan, values = coopt.solve(instance), []
+    (instance, plan), values = solved(kind), []
     listed = cache(lambda asked, name: [*programs_of(asked)(name)])  # once for all files
     monkeypatch.setattr(export_files, "programs_of", lambda asked: partial(listed, asked))
     for text in programs(instance, plan):
@@ -281,20 +281,20 @@ PROGRAMS = {"shared": "network", "turns": "network", "sites": "ring", "direct": 
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_no_plan_comes_without_the_optimum_of_a_program(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    solved: list[tuple[str, SolverAnswer]] = []
+    answers: list[tuple[str, SolverAnswer]] = []
     hand_over = Backend.solve
 
     def counted(self: Backend, model: Any, *args: Any, **settings: Any) -> SolverAnswer:
         answer = hand_over(self, model, *args, **settings)
-        solved.append((model.name, answer))
+        answers.append((model.name, answer))
         return answer
 
     monkeypatch.setattr(Backend, "solve", counted)
     plan = coopt.solve(Instance.model_validate(EVERY[kind]))
     assert plan.status == "optimal"
-    outcomes = [answer.outcome for name, answer in solved if name == PROGRAMS.get(kind, "choice")]
-    assert "optimal" in outcomes, [name for name, _ in solved]
-    assert plan.solver.formulation in {name for name, _ in solved} or plan.rivals
+    outcomes = [answer.outcome for name, answer in answers if name == PROGRAMS.get(kind, "choice")]
+    assert "optimal" in outcomes, [name for name, _ in answers]
+    assert plan.solver.formulation in {name for name, _ in answers} or plan.rivals
 
 
 ROOT = Path(__file__).parents[2]

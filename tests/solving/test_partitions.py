@@ -199,8 +199,7 @@ def test_too_few_gpus_are_named() -> None:
     assert any(f"at least {least} " in sentence for sentence in plan.explanation), plan.explanation
 
 
-@pytest.mark.parametrize("margin", ["none", {"time": 0.2}])
-@pytest.mark.parametrize("key", ["max_iteration_time_s", "train_days"])
+@pytest.mark.parametrize(("margin", "key"), [("none", "max_iteration_time_s"), ({"time": 0.2}, "train_days")])
 def test_a_workload_nobody_can_serve_is_named_with_a_bound_that_would_do(margin: Any, key: str) -> None:
     def answered(bound: float) -> Plan:
         table = teams().model_dump(mode="json", by_alias=True) | {"margin": margin}
@@ -465,11 +464,7 @@ def test_a_bound_that_is_too_short_without_any_loss_is_not_blamed_on_losses() ->
 
 @pytest.mark.parametrize(
     ("slower", "note"),
-    [
-        (100.0, ()),
-        ({"nic": 100.0, "leaf": 2.0}, ("Remove robust.slower.leaf as well.",)),
-        ({"nic": 100.0}, ()),
-    ],
+    [(100.0, ()), ({"nic": 100.0, "leaf": 2.0}, ("Remove robust.slower.leaf as well.",)), ({"nic": 100.0}, ())],
 )
 def test_a_loss_that_need_not_be_survived_is_a_way_out(slower: Any, note: tuple[str, ...]) -> None:
     def asked(lost: list[str], slower: Any) -> Instance:

@@ -25,16 +25,10 @@ PHASES: dict[str, tuple[dict[str, Any], str]] = {
     "GPUs that fall": ({"phase": [FIRST | {"gpus": 128}, LAST]}, "previous phase, 128"),
     "an unknown workload": ({"phase": [FIRST | {"workloads": "x"}, LAST]}, "is named 'x', needs one of w"),
     "a workload twice": ({"phase": [FIRST | {"workloads": ["w", "w"]}, LAST]}, "'w' appears more than once"),
-    "two bounds": (
-        {"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]},
-        "needs train_tokens",
-    ),
+    "two bounds": ({"phase": [FIRST | {"workloads": {"name": "w", "train_days": 3.0}}, LAST]}, "needs train_tokens"),
     "other GPUs at the top": ({"phase": [FIRST, LAST], "cluster__gpus": 32}, "cluster.gpus = 32: "),
     "a list of ratios": ({"phase": [FIRST, LAST], "network__oversubscription": [1.0, 2.0]}, "the largest ratio"),
-    "a budget": (
-        {"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}},
-        "limits.capex_usd: ",
-    ),
+    "a budget": ({"phase": [FIRST, LAST], "limits": {"capex_usd": 1e6}}, "limits.capex_usd: "),
     "power": ({"phase": [FIRST, LAST], "objective": {"minimize": "power"}}, "needs 'capex' or 'tco'"),
 }
 
@@ -141,10 +135,7 @@ REFUSED: dict[str, tuple[Callable[..., dict[str, Any]], list[tuple[dict[str, Any
                 {"availability": {"rates": {"extends": "llama-3", "gpu": {"per_year": 9.0}}}},
                 "needs low <= per_year <= high",
             ),
-            (
-                {"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}},
-                r"availability: .* robust\.survive",
-            ),
+            ({"availability": {"rates": "llama-3"}, "robust": {"survive": "nic"}}, r"availability: .* robust\.survive"),
             (
                 {
                     "availability": {"rates": {"extends": "llama-3", "gpus_per_host": 6}},

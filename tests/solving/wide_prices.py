@@ -85,12 +85,7 @@ def campaign(count: int, start: int = 0) -> Counter[str]:
     found: Counter[str] = Counter()
 
     @seed(start)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-    )
+    @settings(max_examples=count, deadline=None, database=None, phases=[Phase.generate])
     @given(questions(), st.randoms(use_true_random=False))
     def compare(asked: Instance, rng: random.Random) -> None:
         plan = solve(asked)

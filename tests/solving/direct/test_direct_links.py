@@ -20,14 +20,7 @@ from tests.changes import with_part
 from tests.conftest import question, small_model, switch
 from tests.solving.direct.oracle import fewest_links
 
-FOUR = {
-    "name": "four",
-    "size": 4,
-    "gbyte_s": 450,
-    "usd_per_gpu": 0,
-    "w_per_gpu": 0,
-    "racks": 1,
-}
+FOUR = {"name": "four", "size": 4, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
 SLOW = {
     "network__nics": [{"name": "slow", "gbit_s": 10, "usd": 300, "w": 5}],
     "network__optics": [{"name": "slow end", "gbit_s": 10, "reach_m": 500, "usd": 40, "w": 1}],
@@ -85,11 +78,11 @@ MAPPINGS: dict[str, tuple[dict[str, Any], tuple[float, ...]]] = {
     "one stage": ({"pp": [1], "interleave": [1, 2]}, (1.8, 4.0)),
     "two stages": ({"pp": [2], "interleave": [1, 2]}, (1.5, 3.0)),
     "four stages": ({"pp": [4], "interleave": [1, 2]}, (1.8, 4.0)),
-    "any stages": ({"pp": [1, 2, 4], "interleave": [1, 2]}, (1.5, 2.3)),
+    "any stages": ({"pp": [1, 2, 4], "interleave": [1, 2]}, (1.5,)),
     "contexts in every domain": ({"tp": [4], "cp": [4], "pp": [1]}, (12.0, 30.0)),
-    "contexts in and across domains": ({"tp": [2], "cp": [4], "pp": [2]}, (12.0, 20.0)),
+    "contexts in and across domains": ({"tp": [2], "cp": [4], "pp": [2]}, (12.0,)),
     "chunks that go round": ({"tp": [4], "cp": [2], "pp": [2], "interleave": [1, 2]}, (20.0,)),
-    "any ring": ({"tp": [2, 4], "cp": [1, 2, 4], "pp": [1, 2, 4]}, (12.0, 20.0)),
+    "any ring": ({"tp": [2, 4], "cp": [1, 2, 4], "pp": [1, 2, 4]}, (12.0,)),
     "contexts beside replicas": ({"tp": [4], "cp": [2], "dp": [2]}, (20.0, 30.0)),
 }
 

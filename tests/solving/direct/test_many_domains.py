@@ -120,9 +120,9 @@ def test_little_traffic_takes_a_tree_as_flat_as_ports_allow(ports: int) -> None:
 
 
 def test_a_plan_on_a_tree_is_accepted() -> None:
-    instance = asked(32, 4000.0)
+    instance = asked(16, 4000.0)
     plan = coopt.solve(instance)
-    assert (plan.parts[0].links.links, plan.parts[0].links.links_bound) == (31, 31)
+    assert (plan.parts[0].links.links, plan.parts[0].links.links_bound) == (15, 15)
     assert coopt.verify(instance, plan).accepted
 
 
@@ -154,7 +154,7 @@ def by_exchange(problem: dict[str, Any], most: int) -> int | None:
     return int(found @ data.pairs)
 
 
-@pytest.mark.parametrize("seed", range(example_count(60, 30)))
+@pytest.mark.parametrize("seed", range(example_count(60, 15)))
 def test_exchanges_find_as_few_links_as_enumeration(seed: int) -> None:
     problem = random_problem(seed)
     expected = enumerated(problem)
@@ -235,16 +235,16 @@ def test_an_interrupt_ends_exchanges_with_the_best_links() -> None:
 
 DEEPSEEK = {
     "cluster.gpu": {"extends": "gb200", "efficiency": PLAIN | {"gemm": 0.5495, "hbm": 0.553, "kernel_s": 5.59e-6}},
-    "cluster.gpus": 1024,
+    "cluster.gpus": 768,
     "workload.0.model": "deepseek-v3",
-    "workload.0.global_batch": 7680,
+    "workload.0.global_batch": 5760,
     "workload.0.max_iteration_time_s": 12.0,
     "workload.0.balance": "forced",
     "workload.0.mapping": {"tp": [2], "pp": [8], "interleave": [2]},
 }
 
 
-@pytest.mark.parametrize(("domains", "links"), [(0, 257), (30, 695)])
+@pytest.mark.parametrize(("domains", "links"), [(0, 232), (30, 695)])
 def test_domains_are_solved_to_the_optimum(domains: int, links: int) -> None:
     """Of each the search of whole links alone ends on more; of 30 domains no two that are far apart are joined."""
     instance = asked(domains, 5.82) if domains else coopt.load(SHIPPED, DEEPSEEK)
