@@ -1,7 +1,5 @@
 """Sieves drop only what something kept beats, islands are listed at once, and columns need the fewest uplinks."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import count

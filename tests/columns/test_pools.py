@@ -1,7 +1,5 @@
 """What is dropped before it is placed or counted could not have met its bound; flows by closed forms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

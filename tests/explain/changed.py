@@ -1,7 +1,5 @@
 """Instances with one price, one list or one limit changed, without the code under test; and single ways out."""
 
-from __future__ import annotations
-
 import copy
 import re
 from typing import Any

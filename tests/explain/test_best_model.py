@@ -1,7 +1,5 @@
 """The model of least loss by a date, against questions with that date and those tokens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Explanations agree with solving what they name; regrets are measured from the costs of the question."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """Other numbers of GPUs, spares and probabilities as ways out: first numbers are found in few tries."""
 
-from __future__ import annotations
-
 import math
 import re
 from typing import Any

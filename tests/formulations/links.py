@@ -1,7 +1,5 @@
 """Direct links by plain enumeration, and small problems to try it on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Small partition problems, and their optimum by plain enumeration with prices looked up unit by unit."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

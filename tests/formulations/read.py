@@ -1,7 +1,5 @@
 """Equations as they read, and optima by HiGHS."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

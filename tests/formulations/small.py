@@ -1,7 +1,5 @@
 """Small shared-network problems, their optimum by plain enumeration, and by HiGHS."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Equations of direct links: each reads as written, binds, and the optimum is that of enumeration."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Every equation of every program reads as written and binds, and optima are those of enumeration, never below what is
 left with fractions."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """How tight every formulation is stays on file, so that none gets weaker unnoticed."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from importlib import import_module

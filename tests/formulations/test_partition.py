@@ -1,7 +1,5 @@
 """Every equation of partitions reads as written, binds, and agrees with enumeration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Every equation reads as written, binds, and agrees with enumeration; a search starts from the best design."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

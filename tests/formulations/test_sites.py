@@ -1,7 +1,5 @@
 """Equations of a cluster at several sites: each reads as written, binds, and the optimum is that of enumeration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -5,8 +5,6 @@ limit. Seconds of the processor after the limit are counted, which a busy machin
 `ALLOWED_S` fail.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Campaigns of random questions: their values, and how one runs by hand."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator

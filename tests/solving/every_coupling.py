@@ -4,8 +4,6 @@
 them with a plan at least, and tells for each how many were right, how many truly had none, and what was wrong.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Networks with every listed optic that fits each of their levels, and random lists in which several do."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

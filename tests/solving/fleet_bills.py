@@ -1,7 +1,5 @@
 """What a small fleet pays, by trying every quantity of every product in every phase (docs/fleets.md, purchases)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property

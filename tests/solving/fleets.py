@@ -1,8 +1,6 @@
 """Random small questions whose networks are coupled: fleets with phases, sites, cores, doubts and losses, islands, one
 network that grows, and wishes for robust plans."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Parts that fail so often that it decides, bounds on days, and what the verifier says can be counted on."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import lru_cache

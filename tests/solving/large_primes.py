@@ -5,8 +5,6 @@ the GPUs idle, at no more money, has to say so: with both numbers and the key; s
 is best is searched here with that key on, over all networks.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Random small instances, and their optimum by trying every network with every mapping."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

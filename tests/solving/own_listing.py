@@ -8,8 +8,6 @@ hold. The verifier's rules say whether a mapping is allowed, and its scalar mode
 dominated.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

@@ -5,8 +5,6 @@ Every fabric, way to fill leaves and pods, number of uplinks and choice of optic
 give all bundles ports. All tiers have one product, links carry one port each, and domains are filled alike.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from decimal import Decimal, localcontext

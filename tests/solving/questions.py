@@ -1,8 +1,6 @@
 """Random small questions about one network: planes, modules of their own at either end, any fabric, dear racks, caps,
 leaves below larger spines, and interruptions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import assume

@@ -6,8 +6,6 @@ No enumeration is needed to know that
 - a workload that trains on the same GPUs in two phases, at the same prices, is bought once, for the same purchase.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

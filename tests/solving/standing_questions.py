@@ -6,8 +6,6 @@ those of islands are certified by proofs, of which none may prove a bound that l
 `coopt explain` says of rivals, bounds and prices is compared with the same enumeration by `reasons COUNT [SEED]`.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

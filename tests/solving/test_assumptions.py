@@ -1,7 +1,5 @@
 """What a plan takes for granted is worth what the question with it otherwise says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Random questions that campaigns go through are answered as enumeration does."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path

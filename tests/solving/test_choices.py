@@ -1,7 +1,5 @@
 """Generations, batches and knobs that are left open: the best of all choices, each of which is a question itself."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

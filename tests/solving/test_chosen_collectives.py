@@ -1,7 +1,5 @@
 """Collectives that choose their way by the size of messages: optimum against enumeration, and what plans name."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """What little money buys and little time saves is what the whole front has nearby."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

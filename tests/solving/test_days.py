@@ -1,7 +1,5 @@
 """Plans that are done in time with their interruptions: one network, fleets, and the one design that is left."""
 
-from __future__ import annotations
-
 import math
 import re
 from datetime import date

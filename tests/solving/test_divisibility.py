@@ -1,7 +1,5 @@
 """Batches within a tolerance and idle GPUs: the optimum is that of every number that may be taken."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

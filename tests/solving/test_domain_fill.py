@@ -1,7 +1,5 @@
 """Domains that are not filled alike: the optimum by enumeration, confirmed, and never dearer than with even fills."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from itertools import product

@@ -1,8 +1,6 @@
 """The answer to random small questions of every kind is that of plain enumeration, and the verifier accepts it; costs
 move one way as questions change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from random import Random

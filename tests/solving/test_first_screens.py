@@ -1,7 +1,5 @@
 """Questions of a planner whose answer was proven and still no promise: what the first screen has to say beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import coopt

@@ -1,7 +1,5 @@
 """Fronts are those of plain enumeration, traced or swept; every point is proven, and knees are where they bend."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cache

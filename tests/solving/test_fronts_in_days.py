@@ -1,7 +1,5 @@
 """Fronts of days and of time, dollars for each token and carbon: by enumeration, within a budget, and doubted."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Solvers as we drive them: every way to stop, told apart; progress, cancellation, solvers of Pyomo and a witness."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """What networks are made of: modules at either end of links, cages, optics under caps, planes, and their bills."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """What plans keep free, and what counts beside purchases: labour, support and hosts."""
 
-from __future__ import annotations
-
 import math
 import re
 import runpy

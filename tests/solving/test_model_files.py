@@ -1,7 +1,5 @@
 """HiGHS reads the programs of plans and finds their optima again; shipped and published networks keep their bounds."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import csv

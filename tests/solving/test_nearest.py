@@ -1,7 +1,5 @@
 """The closest alternative of several networks is the least of all plans in which an island does without something."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import chain

@@ -1,7 +1,5 @@
 """A partition is the cheapest choice of options there is, recomputed from the data, and proven by cases."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """Islands: what they say in numbers that hold, cores between them, what is kept between searches, what is to blame."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Phases that do not go together are refused, and those that nothing meets say which phase and which limit."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

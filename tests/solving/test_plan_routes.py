@@ -1,7 +1,5 @@
 """Routes of plans: loads against the flows they carry, bounds, times, tables of paths, and exact ones."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter, defaultdict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What does not go together is refused before any search, with its key, its value and what is needed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Robust plans: what they cost, stand and say, and what nobody can stand; a lost HB domain leaves whole blocks."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Iterator

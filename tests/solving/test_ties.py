@@ -1,7 +1,5 @@
 """Of mappings that the model cannot tell apart the one nearest to published runs is taken where it costs nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

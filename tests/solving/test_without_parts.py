@@ -1,7 +1,5 @@
 """Iteration times without a part, spares of a plan, and gradients over direct links by hand."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import networkx as nx

@@ -6,8 +6,6 @@ plain enumeration and accepted by the verifier. So every option that dominance h
 is over a limit, in every scenario, phase and site.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

@@ -3,8 +3,6 @@
 `python -m tests.solving.wide_prices COUNT` compares as many random answers with plain enumeration, kind by kind.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import sys

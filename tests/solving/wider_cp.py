@@ -4,8 +4,6 @@ An answer called the fastest is none where a wider list of degrees has a faster 
 of the catalog, with short and long sequences and with more GPUs than sequences of a batch.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Direct links by trying every mapping with every number of links, on domains of few ports."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations, permutations, product

@@ -1,7 +1,5 @@
 """Random questions of few domains on direct links, whose TP, context and expert groups may cross them."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

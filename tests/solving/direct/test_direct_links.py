@@ -1,7 +1,5 @@
 """Direct links between HB domains: as few as enumeration finds, verified, and compared with switches."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """TP, context and expert groups over several HB domains on direct links: what they send, and the links they take."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

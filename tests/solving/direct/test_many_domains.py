@@ -1,7 +1,5 @@
 """Direct links between many domains: exchanges find as few as enumeration, bounds hold for any links."""
 
-from __future__ import annotations
-
 import math
 import random
 import threading

@@ -1,7 +1,5 @@
 """Random small clusters at several sites, and their optimum by trying everything."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

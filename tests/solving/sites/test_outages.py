@@ -1,7 +1,5 @@
 """Failures at several sites: what a run can rely on is that of all parts together, and lost channels slow it."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Clusters at several sites: the optimum is that of enumeration, plans pass the verifier, mutants do not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import cache
