@@ -56,7 +56,7 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         for part in plan.parts
         for run in part.workloads
     }
-    if errors := [*accuracy(instance, plan.runs, on)]:
+    if errors := [*accuracy(instance, plan.runs, on, with_slack=len(plan.parts) > 1)]:
         yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
     for outside in outside_note(plan.runs):
         yield fact("Unmeasured", outside)

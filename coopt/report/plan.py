@@ -553,11 +553,15 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
         shown = [fact for fact in known if fact.group in groups and fact.name in ON_SCREEN]
         order = [run.name for run in sorted(plan.runs, key=lambda run: run.slack)]
     else:
+        titles = _as_they_stand(plan, known)
         ranked = sorted(
-            plan.parts, key=lambda part: min((run.slack for run in part.workloads), default=1.0)
+            (part for part in plan.parts if part.name in titles),
+            key=lambda part: min((run.slack for run in part.workloads), default=1.0),
         )
         nearest = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
         shown, order = [], [part.name for part in (*nearest, *ranked[MOST_LINES:])]
+        known = [replace(fact, of=titles.get(fact.of, fact.of)) for fact in known]
+        order = [titles[name] for name in order]
     rows = [fact for name in order[:MOST_LINES] for fact in of_group(known, "row", name)]
     single, more = len(plan.parts) == 1, words.counted(len(order) - MOST_LINES, "more row")
     column = "Workload" if single else "Part"
@@ -568,6 +572,20 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
         turns_text(instance, plan.runs) if single and not alone else None,
         None if single else _pace(instance, plan),
     )
+
+
+def _as_they_stand(plan: Plan, known: Sequence[PlanFact]) -> dict[str, str]:
+    """Parts by name, those of a network that stands and trains as before as one, with the first
+    name and all years.
+    """
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for part in plan.parts:
+        said = ((fact.name, fact.shown) for fact in of_group(known, "row", part.name))
+        alike.setdefault((part.slot, *said), []).append(part.name)
+    return {
+        first: ", ".join([first, *(name.rpartition(", ")[2] for name in later)])
+        for first, *later in alike.values()
+    }
 
 
 def _pace(instance: Instance, plan: Plan) -> str | None:

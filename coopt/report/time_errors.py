@@ -42,6 +42,8 @@ def accuracy(
     instance: Instance,
     workloads: Sequence[WorkloadPlan],
     on: Mapping[str, Instance] = MappingProxyType({}),
+    *,
+    with_slack: bool = False,
 ) -> Iterator[str]:
     """How far the model is off where that is known, of several workloads from the least to the
     most, and which times exceed their bounds if they are off by as much.
@@ -50,6 +52,8 @@ def accuracy(
     ----------
     on
         The questions for the GPUs that workloads run on, by name, where kinds differ.
+    with_slack
+        Whether the slack of each stands beside, which says the same where no margin is kept.
     """
     # Of several runs of a workload the one with the least slack counts.
     runs = {run.name: run for run in sorted(workloads, key=lambda run: -run.slack)}
@@ -82,7 +86,9 @@ def accuracy(
     basis = f"nearest published run{for_run}: {words.nearest_run(run.nearest[0])}"
     if own_error(gpu, workload) is not None:
         basis = f"{run.name}: " * (least < most) + f"on the runs that {gpu.name} was fitted to"
-    yield f"Time estimates are off by {size} on average ({basis}){_exceeded(known)}."
+    is_told = with_slack and not any(workload.time_margin for workload in workload_of.values())
+    exceeded = "" if is_told else _exceeded(known)
+    yield f"Time estimates are off by {size} on average ({basis}){exceeded}."
 
 
 MOST_EXCEEDED = 3

@@ -270,6 +270,7 @@ class FigureTable:
         """The table; where it is too wide, long keys go on in a second line after a bracket, where
         they read best.
 
+        Compact columns stand a single space apart where that is enough.
         Where words would break even so, the first cell of each row stands in a line above the
         others.
         """
@@ -279,6 +280,10 @@ class FigureTable:
         lines = console.render_lines(self._table(self.rows), unbounded, pad=False)
         if max(map(Segment.get_line_length, lines)) <= options.max_width:
             yield Segments([segment for line in lines for segment in (*line, Segment.line())])
+            return
+        near = self._table(self.rows, near=True)
+        if self.compact and console.measure(near, options=unbounded).maximum <= options.max_width:
+            yield near
             return
         table = self._table([tuple(map(_in_lines, row)) for row in self.rows])
         breaks = console.measure(table, options=unbounded).minimum > options.max_width
@@ -313,14 +318,19 @@ class FigureTable:
         body = [line for cell, under in pairs for line in (Text.assemble("  ", cell), under)]
         return [*lines[:start], *body, *lines[start + len(names) :]]
 
-    def _table(self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0) -> Table:
-        """The table without its first columns, if some are skipped."""
+    def _table(
+        self, rows: Iterable[tuple[Cell, ...]], skipped: int = 0, *, near: bool = False
+    ) -> Table:
+        """The table without its first columns, if some are skipped; near: with less space between
+        columns.
+        """
         table = Table(
             title=None if self.compact else Text(self.title),
             title_justify="left",
             title_style="bold",
             box=None if self.compact else box.SIMPLE_HEAD,
             pad_edge=not self.compact,
+            collapse_padding=near,
             show_footer=self.total is not None,
         )
         for index, header in list(enumerate((*self.words, *self.numbers)))[skipped:]:

@@ -22,8 +22,8 @@ from coopt.report import words
 from coopt.report.building import leaf_notes
 from coopt.report.facts import pace_text
 from coopt.report.notes import numbers_between
-from coopt.report.plan import MOST_LINES, headline, plan_screen
-from coopt.report.words import rendered
+from coopt.report.plan import MOST_LINES, _as_they_stand, headline, plan_screen
+from coopt.report.words import PlanFact, rendered
 from tests.conftest import ask, switch
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
@@ -183,3 +183,21 @@ def test_of_several_parts_each_says_what_it_gets(kind: str) -> None:
         domain, gpus = part.design.hb_domain, words.count(part.design.gpus)
         row = rf"{re.escape(part.name)} +{domain.count} x {re.escape(domain.name)} +[a-z-]+ +{gpus} +[\d.]+ of"
         assert any(re.match(row, line) for line in lines), (part.name, lines)
+
+
+def test_a_network_that_stays_as_it_is_has_one_line_for_all_its_years() -> None:
+    _, plan = solved("phased")
+    names = [part.name for part in plan.parts]
+    slot, years = plan.parts[0].slot, [name.rpartition(", ")[2] for name in names]
+    rows = [PlanFact("row", name, "GPUs", 16) for name in names]
+    assert _as_they_stand(plan, rows) == {names[0]: f"{slot}, {', '.join(years)}"}
+    rows[-1] = PlanFact("row", names[-1], "GPUs", 32)
+    assert names[-1] in _as_they_stand(plan, rows)
+
+
+def test_columns_come_nearer_where_words_would_break() -> None:
+    rows = [(f"part {n}", f"{n:,} x hgx-h100-8 " + "and so on " * 4, "1,234") for n in (1024, 2048)]
+    table = words.figures("", ("part", "domains"), ("count", "of"), [(*row, "56") for row in rows], compact=True)
+    assert max(len(row[1]) for row in rows) > 50
+    text = rendered([table], Terminal())
+    assert len(text.splitlines()) == 3
