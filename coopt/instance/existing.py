@@ -195,13 +195,15 @@ def _products(stands: Existing) -> Iterator[tuple[str, str, Any]]:
             yield f"tiers[{number}].optic_below", "optics", tier.optic_below
 
 
-def _unlisted(stands: Existing, network: Network, *, with_domain: bool) -> Iterator[str]:
+def _unlisted(stands: Existing, network: Network, *, with_servers: bool) -> Iterator[str]:
     """Sentences about products of what stands that are not listed, so that islands that share its
-    units could not buy one more.
+    units could not buy one more; islands of other GPUs need none of its servers and NICs.
     """
-    products = list(_products(stands))
-    if stands.hb_domain is not None and with_domain:
-        products.insert(1, ("hb_domain", "hb_domains", stands.hb_domain))
+    nic, *products = _products(stands)
+    if with_servers:
+        products.insert(0, nic)
+        if stands.hb_domain is not None:
+            products.insert(1, ("hb_domain", "hb_domains", stands.hb_domain))
     for key, listed, entry in products:
         if entry is None:
             yield (
@@ -282,7 +284,7 @@ def existing_complaints(question: Any) -> Iterator[str]:
     gpus = [gpu.name for gpu in question.cluster.kinds]
     if is_parted:
         kept = stands.gpu in (None, *gpus)
-        yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_domain=kept))
+        yield from (f"{row}: {line}" for line in _unlisted(stands, network, with_servers=kept))
     if not is_given:
         yield from (f"{row}: {line}" for line in _of_other_power(stands, network))
     ports = stands.nic_ports // stands.nics_per_gpu

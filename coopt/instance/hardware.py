@@ -146,6 +146,12 @@ class HbDomain(Entry):
         one_or_many,
         Field(description="NICs that its servers come with; not known if left out"),
     ] = ()
+    nics_on_board: Annotated[
+        bool,
+        Field(
+            description="whether they are on its boards, so that what can be built has no others"
+        ),
+    ] = False
     nic_gbyte_s: Annotated[
         Positive | None,
         Field(

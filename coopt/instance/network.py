@@ -18,7 +18,7 @@ from coopt.instance.base import (
     series_of,
 )
 from coopt.instance.catalog import find, named, ports_of_modules
-from coopt.instance.hardware import Cooling, Fibre, HbDomain, Nic, Optic, Panel, Switch
+from coopt.instance.hardware import Cooling, Fibre, HbDomain, Nic, Optic, Panel, Switch, mate
 from coopt.instance.numerics import EQUAL
 from coopt.instance.texts import both, that_hold
 
@@ -553,7 +553,9 @@ class Network(Table):
 
     @model_validator(mode="after")
     def _takes_nics_of_servers(self, info: ValidationInfo) -> Self:
-        """Take the NICs that all servers come with where none are listed."""
+        """Take the NICs that all servers come with where none are listed, and of those that are
+        listed the ones that all servers have on their boards.
+        """
         bare = [domain.name for domain in self.hb_domains if not domain.nics]
         if not self.nics and bare:
             raise ValueError(
@@ -562,7 +564,29 @@ class Network(Table):
         if not self.nics:
             names = dict.fromkeys(name for domain in self.hb_domains for name in domain.nics)
             self.__dict__["nics"] = tuple(find("nic", name, info.context) for name in names)
+        elif self.buildable and all(domain.nics_on_board for domain in self.hb_domains):
+            on_board = {name for domain in self.hb_domains for name in domain.nics}
+            held = tuple(nic for nic in self.nics if nic.name in on_board)
+            if any(self.joints(held)):  # others are noted
+                self.__dict__["nics"] = held
         return self
+
+    def joints(self, nics: Iterable[Nic]) -> Iterator[bool]:
+        """Yield, of each run of these NICs with each switch and optic of its rate, whether a
+        network may have them.
+        """
+        reach_m = self.needed_reach_m[0]
+        for nic, planes, switch, optic in product(
+            nics, self.nic_planes, self.switch_modes, self.optics
+        ):
+            # a module fills a cage, whose planes it breaks out into
+            if (
+                planes in nic.ports
+                and switch.port_gbit_s == nic.gbit_s / planes
+                and optic.reach_m >= reach_m
+                and optic.links_of(nic.gbit_s / planes) == planes // nic.cages
+            ):
+                yield not self.mates or mate(nic, switch, optic)
 
     def is_limited(self, domain: HbDomain) -> bool:
         """Whether GPUs of a domain reach less of some NICs than these send."""

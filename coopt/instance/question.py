@@ -806,7 +806,13 @@ class Question(Table):
             ],
             "nics": ["ethernet_port_gbit_s"],  # which notes are about alone
             # network.nics has those of a domain where they count
-            "hb_domains": ["nics", "cooling", "kg", *["nic_gbyte_s"] * (not limited)],
+            "hb_domains": [
+                "nics",
+                "nics_on_board",
+                "cooling",
+                "kg",
+                *["nic_gbyte_s"] * (not limited),
+            ],
         }
         for key, figures in forgotten.items():
             for product, figure in itertools.product(tables["network"][key], figures):

@@ -157,10 +157,14 @@ def nic_notes(instance: Instance, design: Design) -> Iterator[str]:
 
 def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
     if sold.nics and choice.name not in sold.nics and not instance.network.given:
-        yield (
-            f"{sold.name} comes with {words.alternatives(sold.nics)}, not with {choice.name}: ask"
-            " the vendor whether such servers exist."
-        )
+        own = words.alternatives(sold.nics)
+        if sold.nics_on_board:
+            yield f"{sold.name} has {own} on its boards, and cannot be had with {choice.name}."
+        else:
+            yield (
+                f"{sold.name} comes with {own}, not with {choice.name}: ask the vendor whether such"
+                " servers exist."
+            )
     nic = next(nic for nic in instance.network.nics if nic.name == choice.name)
     sent_gbit_s, reached_gbit_s = (
         nic.gbit_s * choice.per_gpu / choice.shared_by,

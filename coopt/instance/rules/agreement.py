@@ -9,7 +9,7 @@ from itertools import chain, product
 
 from coopt.instance.base import Entry
 from coopt.instance.fibre_lists import missing_fibre
-from coopt.instance.hardware import Nic, mate
+from coopt.instance.hardware import Nic
 from coopt.instance.network import Network
 from coopt.instance.question import Question
 from coopt.instance.rules.couplings import (
@@ -140,17 +140,8 @@ def _ports(instance: Question) -> Iterator[str]:
             f" many ports, needs {alternatives(map(str, port_counts))}"
         )
         return
-    optics_in_reach = [optic for optic in network.optics if optic.reach_m >= reach_m]
-    joints = [
-        (nic, switch, optic)
-        for nic, planes in nic_runs
-        for switch in network.switch_modes
-        if switch.port_gbit_s == (rate := nic.gbit_s / planes)
-        for optic in optics_in_reach
-        if optic.links_of(rate)
-        == planes // nic.cages  # a module fills a cage, whose planes it breaks out into
-    ]
-    if any(not network.mates or mate(*ends) for ends in joints):
+    joints = list(network.joints(network.nics))
+    if any(joints):
         return
     if joints:
         yield (

@@ -336,6 +336,54 @@ def test_islands_keep_the_gpus_that_stand_and_buy_others_beside_them():
     assert coopt.certify(instance, plan, coopt.prove(instance, plan)).ok
 
 
+def test_gpus_whose_nics_are_on_their_board_have_no_others():
+    """64 B300 have 64 ConnectX-8 and 128 ends of links to one box, though the NICs that stand are cheaper."""
+    network = {
+        **ISLANDS["network"],
+        "nics": ["cx7-400g", "cx8-800g"],
+        "switches": ["qm9700", "144x800g"],
+        "optics": ["400g-sr4", "400g-dr4", "800g-dr4"],
+    }
+    instance = coopt.Instance.model_validate({**ISLANDS, "network": network})
+    plan = coopt.solve(instance)
+    built = {part.name: (part.design.fabric.nic.name, part.design.fabric.switch.name) for part in plan.parts}
+    assert built == {"old": ("cx7-400g", "qm9700"), "new": ("cx8-800g", "144x800g")}
+    bought = {item.item: item.count for item in plan.cost.items if item.unit_usd}
+    assert {name: bought.get(name, 0) for name in ("cx7-400g", "cx8-800g", "144x800g", "800g-dr4")} == {
+        "cx7-400g": 0,
+        "cx8-800g": 64,
+        "144x800g": 1,
+        "800g-dr4": 128,
+    }
+    assert coopt.verify(instance, plan).accepted
+    assert coopt.certify(instance, plan, coopt.prove(instance, plan)).ok
+
+
+@pytest.mark.parametrize(
+    ("changes", "nics"),
+    [
+        ({}, ["cx8-800g"]),
+        ({"buildable": False}, ["cx7-400g", "cx8-800g"]),
+        ({"optics": ["400g-sr4", "800g-dr8"]}, ["cx7-400g", "cx8-800g"]),  # of lanes that the box does not have
+        ({"nics": "cx7-400g"}, ["cx7-400g"]),
+    ],
+)
+def test_nics_on_boards_are_chosen_where_listed_parts_join_them(changes, nics):
+    network = {
+        **ISLANDS["network"],
+        "hb_domains": "hgx-b300-8",
+        "nics": ["cx7-400g", "cx8-800g"],
+        "switches": ["qm9700", "144x800g"],
+        "optics": ["400g-sr4", "800g-dr4"],
+    }
+    table = {**ISLANDS, "cluster": {"gpu": "b300", "gpus": 64}, "network": {**network, **changes}}
+    instance = coopt.Instance.model_validate(
+        {key: table[key] for key in ("schema", "name", "cluster", "network", "objective") if key in table}
+        | {"workload": table["workload"][1]}
+    )
+    assert [nic.name for nic in instance.network.nics] == nics
+
+
 def test_hosts_with_faster_nics_are_islands_beside_those_that_stand():
     slow = {"name": "slow", "gbit_s": 200, "ports": [1], "usd": 800.0, "w": 15.0}
     box = {"name": "box", "radix": 64, "port_gbit_s": 200, "usd": 15_000.0, "w": 400.0}
