@@ -93,7 +93,7 @@ def test_tables_become_data_frames(answers: dict[str, Any], library: str, monkey
     assert type(plan.to_frame()).__module__.partition(".")[0] == library
 
 
-@pytest.mark.parametrize("kind", ["turns", "regret", "partition", "phased", "fleet", "sites", "direct"])
+@pytest.mark.parametrize("kind", ["turns", "phased", "fleet", "sites", "direct"])
 def test_every_kind_of_plan_is_shown_and_drawn(kind: str) -> None:
     question, plan = solved(kind)
     assert coopt.draw(question, plan)._repr_html_().startswith("<figure")

@@ -27,7 +27,7 @@ def test_a_bound_is_proven_and_a_higher_one_is_not(kind: str) -> None:
     value = plan.objective.value
     found = certify(instance, plan)
     assert (found.ok, found.bound_claimed, found.bound_proven) == (True, plan.objective.bound, plan.objective.bound)
-    for factor in (1 + 1e-12, 1.01, 100.0):
+    for factor in (1 + 1e-12, 100.0):
         higher = certify(instance, claiming(plan, value * factor))
         assert not higher.ok
         assert higher.bound_proven == pytest.approx(value, rel=1e-14)
