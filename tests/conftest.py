@@ -249,16 +249,9 @@ DISCIPLINES: tuple[dict[str, Any], ...] = (
 def small_model(**changes: Any) -> dict[str, Any]:
     """A transformer that is quick to enumerate."""
     shape = {
-        "name": "small",
-        "layers": 8,
-        "hidden": 4096,
-        "heads": 32,
-        "kv_heads": 32,
-        "head_dim": 128,
-        "ffn": 16384,
-        "vocab": 51200,
-        "seq": 2048,
-    }
+        "name": "small", "layers": 8, "hidden": 4096, "heads": 32, "kv_heads": 32, "head_dim": 128, "ffn": 16384,
+        "vocab": 51200, "seq": 2048,
+    }  # fmt: skip
     return shape | changes
 
 

@@ -13,34 +13,22 @@ import pytest
 ROOT = Path(__file__).parents[1]
 STAIRS = ("instance", "plan", "perf", "network", "traffic", "columns", "solving")
 MAY_IMPORT: dict[str, set[str]] = {
-    "instance": set(),
-    "plan": {"instance"},
-    "perf": {"instance"},
-    "network": {"instance", "plan"},
-    "traffic": {"instance", "plan", "perf", "network"},
-    "columns": {"instance", "plan", "perf", "network"},
+    "instance": set(), "plan": {"instance"}, "perf": {"instance"}, "network": {"instance", "plan"},
+    "traffic": {"instance", "plan", "perf", "network"}, "columns": {"instance", "plan", "perf", "network"},
     "solving": {"instance", "plan", "perf", "network", "traffic", "columns", "formulations"},
-    "explain": {"instance", "plan", "perf", "network", "columns", "solving"},
-    "formulations": set(),
-    "verifier": {"instance", "plan"},
-    "validation": {"instance", "plan", "perf", "columns"},
+    "explain": {"instance", "plan", "perf", "network", "columns", "solving"}, "formulations": set(),
+    "verifier": {"instance", "plan"}, "validation": {"instance", "plan", "perf", "columns"},
     "suite": {"instance", "plan", "network", "solving", "verifier"},
     "report": {"instance", "plan", "network", "traffic", "verifier", "perf", "validation", "suite"},
     "serve": {"instance", "plan", "network", "columns", "solving", "explain", "report", "verifier"},
     "cli": {*STAIRS, "explain", "formulations", "verifier", "validation", "report", "suite", "serve", "coopt"},
     "coopt": {*STAIRS, "explain", "formulations", "verifier", "report"},  # coopt/__init__.py, the public names
-}
+}  # fmt: skip
 ONLY_THESE_PACKAGES = {"formulations": {"numpy", "pyomo"}, "verifier": {"networkx", "pydantic"}}
 ONLY_IN_ROOMS = {
-    "pyomo": {"formulations", "solving", "cli"},
-    "highspy": {"solving", "cli"},
-    "matplotlib": {"report", "plan"},
-    "jinja2": {"report"},
-    "pyarrow": {"suite"},
-    "starlette": {"serve"},
-    "tomlkit": {"serve"},
-    "uvicorn": {"serve"},
-}
+    "pyomo": {"formulations", "solving", "cli"}, "highspy": {"solving", "cli"}, "matplotlib": {"report", "plan"},
+    "jinja2": {"report"}, "pyarrow": {"suite"}, "starlette": {"serve"}, "tomlkit": {"serve"}, "uvicorn": {"serve"},
+}  # fmt: skip
 FREE_FOR_ALL = {"_interpreter", "_version"}
 DOORS = {"__main__": "cli"}  # a file outside the rooms that belongs to one
 

@@ -69,11 +69,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "workload.0.options.software": OFF
     | {
-        "gradient_bytes": 4,
-        "state_bytes": 12,
-        "narrow_inputs": True,
-        "reserve_gib": 1.5,
-        "memory_margin": 0.1,
+        "gradient_bytes": 4, "state_bytes": 12, "narrow_inputs": True, "reserve_gib": 1.5, "memory_margin": 0.1,
         "lacks": (),
     }
     | {"norm_forward_bytes": 18.0, "norm_backward_bytes": 26.0, "loss_bytes": 24.0, "kernel_traffic": 1.0}
@@ -82,10 +78,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "network": {
         **{"nics_per_gpu": (1,), "gpus_per_nic": (1,), "nic_planes": (1,), "pod_bundles": (1,), "panels": ()},
         **{
-            "buildable": True,
-            "tier_switches": "any",
-            "link_ends": "any",
-            "switch_cages": "kept",
+            "buildable": True, "tier_switches": "any", "link_ends": "any", "switch_cages": "kept",
             "oversubscription": 1.0,
         },
         **{"charge": "loads", "routing": "spray", "spray_efficiency": 0.98, "bundles": "even", "leaf_fill": "any"},
@@ -111,7 +104,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     },
     "limits": {"power_mw": None, "capex_usd": None, "racks": None},
     "solver": {"time_limit_s": 300.0, "gap": 0.0, "threads": 1, "seed": 0, "top": 1},
-}
+}  # fmt: skip
 COUPLED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
     "robust": (
         {"robust": {"survive": ["nic"]}},

@@ -93,17 +93,12 @@ ATTENTION = {  # share of peak and slowness of softmax; 0.62 and 1 of cuDNN on a
     **dict.fromkeys(("b300", "gb300"), (0.71, 1.45)),  # the same with exponentials twice as fast
 }
 FITTED = {  # eg, em and seconds between kernels that `coopt calibrate` reports of FITTED_ON, those of AMD eg alone
-    ("ampere", "bf16"): (0.866, 0.70, 0.0),
-    ("hopper", "bf16"): (0.685, 0.604, 5.17e-6),
-    ("hopper", "fp8"): (0.626, 0.588, 7.24e-6),
-    ("blackwell", "bf16"): (0.557, 0.556, 5.48e-6),
-    ("blackwell", "fp8"): (0.584, 0.639, 8.10e-6),
-    ("blackwell", "fp4"): (0.5608, 0.628, 8.38e-6),
-    ("cdna3", "bf16"): (0.557, 0.604, 5.17e-6),
-    ("cdna3", "fp8"): (0.438, 0.604, 5.17e-6),
-    ("cdna4", "bf16"): (0.557, 0.604, 5.17e-6),
-    ("cdna4", "fp8"): (0.464, 0.604, 5.17e-6),
-}
+    ("ampere", "bf16"): (0.866, 0.70, 0.0), ("hopper", "bf16"): (0.685, 0.604, 5.17e-6),
+    ("hopper", "fp8"): (0.626, 0.588, 7.24e-6), ("blackwell", "bf16"): (0.557, 0.556, 5.48e-6),
+    ("blackwell", "fp8"): (0.584, 0.639, 8.10e-6), ("blackwell", "fp4"): (0.5608, 0.628, 8.38e-6),
+    ("cdna3", "bf16"): (0.557, 0.604, 5.17e-6), ("cdna3", "fp8"): (0.438, 0.604, 5.17e-6),
+    ("cdna4", "bf16"): (0.557, 0.604, 5.17e-6), ("cdna4", "fp8"): (0.464, 0.604, 5.17e-6),
+}  # fmt: skip
 FITTED_ON = {"blackwell": "gb200", "cdna3": "mi325x", "cdna4": "mi355x"}
 MEASURED_LIKE = {"cdna3": "hopper", "cdna4": "hopper", "rubin": "blackwell"}  # of links, carried over
 

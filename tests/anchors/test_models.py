@@ -66,15 +66,10 @@ SHAPES = {  # layers, hidden, heads, key and value heads, size of a head, feed-f
 EXPERTS = {  # experts, of which a token visits, width of the shared ones, groups, of which it may visit
     "mixtral-8x7b": (8, 2, 0, 0, 0),
     "deepseek-v3": (256, 8, 2048, 8, 4),  # arXiv 2412.19437: at most 4 of 8 nodes
-    "kimi-k2": (384, 8, 2048, 0, 0),
-    "qwen3-30b-a3b": (128, 8, 0, 0, 0),
-    "qwen3-235b-a22b": (128, 8, 0, 0, 0),
-    "gpt-oss-120b": (128, 4, 0, 0, 0),
-    "grok1-314b": (8, 2, 0, 0, 0),
-    "nemotron-3-nano": (128, 6, 2 * 1856, 0, 0),
-    "nemotron-3-super": (512, 22, 2 * 2688, 0, 0),
-    "nemotron-3-ultra": (512, 22, 2 * 5120, 0, 0),
-}
+    "kimi-k2": (384, 8, 2048, 0, 0), "qwen3-30b-a3b": (128, 8, 0, 0, 0), "qwen3-235b-a22b": (128, 8, 0, 0, 0),
+    "gpt-oss-120b": (128, 4, 0, 0, 0), "grok1-314b": (8, 2, 0, 0, 0), "nemotron-3-nano": (128, 6, 2 * 1856, 0, 0),
+    "nemotron-3-super": (512, 22, 2 * 2688, 0, 0), "nemotron-3-ultra": (512, 22, 2 * 5120, 0, 0),
+}  # fmt: skip
 HYBRIDS = {  # layers of Mamba-2, of attention and of feed-forward; heads of 64, in 8 groups; state; latent width
     "nemotron-h-56b": (54, 10, 54, 256, 256, 0),
     "nemotron-3-nano": (23, 6, 23, 64, 128, 0),

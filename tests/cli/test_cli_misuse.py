@@ -48,10 +48,8 @@ REFUSED = [  # files, names and places that are not there
     (["solve", "INSTANCE", "--solver", "magic"], "solver.name = 'magic'"),
     (["pareto", "INSTANCE", "-o", "INSTANCE"], "is not a folder"),
     (["pareto", "INSTANCE", "-o", "INSTANCE/below"], "is not a folder"),
-    (["pareto", "INSTANCE", "-o", ""], "name is empty"),
-    (["suite", "run", "SUITE", "-o", ""], "name is empty"),
-    (["suite", "run", "gone.toml"], "gone.toml: no such file"),
-    (["suite", "report", "gone"], "`coopt suite run`"),
+    (["pareto", "INSTANCE", "-o", ""], "name is empty"), (["suite", "run", "SUITE", "-o", ""], "name is empty"),
+    (["suite", "run", "gone.toml"], "gone.toml: no such file"), (["suite", "report", "gone"], "`coopt suite run`"),
     (["export", "INSTANCE", "PLAN", "--format", "graphml", "-o", "x.dot"], "x.dot: is no file name"),
     (["export", "INSTANCE", "PLAN", "--format", "dot", "-o", "x"], ".dot or .gv"),
     (["export", "INSTANCE", "PLAN", "--format", "dot", "-o", "/nowhere/x.dot"], "/nowhere/x.dot: cannot be written"),
@@ -69,10 +67,7 @@ REFUSED = [  # files, names and places that are not there
     *(
         ([command, "INSTANCE", "PLAN", option, file], "needs another name")
         for command, option in {
-            "route": "--links",
-            "traffic": "--matrix",
-            "simulate": "--trace",
-            "report": "-o",
+            "route": "--links", "traffic": "--matrix", "simulate": "--trace", "report": "-o",
         }.items()
         for file in ("INSTANCE", "PLAN")
     ),
@@ -85,12 +80,10 @@ REFUSED = [  # files, names and places that are not there
     (["collective", "ring:6", "--optic", "800g-dr8"], "400 Gbit/s, but '800g-dr8' at 800"),
     (["collective", "ring:6", "--export", "x.png"], "x.png: ends in '.png'"),
     (["collective", "ring:6", "--schedule", "/nowhere/x.json"], "/nowhere/x.json: cannot be written"),
-    (["validate", "none.csv"], "no such file"),
-    (["calibrate", "none.csv"], "no such file"),
+    (["validate", "none.csv"], "no such file"), (["calibrate", "none.csv"], "no such file"),
     (["calibrate", "none.csv", "--generation", "pascal"], "--generation = 'pascal'"),
-    (["new", "FOLDER/none/mine.toml"], "cannot be written"),
-    (["catalog", "show", "h100-smx"], "closest: h100-sxm"),
-]
+    (["new", "FOLDER/none/mine.toml"], "cannot be written"), (["catalog", "show", "h100-smx"], "closest: h100-sxm"),
+]  # fmt: skip
 SETTINGS = {
     "network.fabrics.kind=clos": "tiny.toml: override network.fabrics.kind: ",
     "network.fabricz=clos": "tiny.toml with overrides: network.fabricz: unknown key",

@@ -15,7 +15,7 @@ from coopt.plan.networks import NetworksBill
 from coopt.plan.store import read_plan
 from coopt.report.networks import bill_report
 from coopt.report.words import rendered
-from tests.cli.conftest import Coopt, Solved, Written
+from tests.cli.conftest import Coopt, Solved
 
 INSTANCES = Path(__file__).parents[2] / "instances"
 DESIGNS = INSTANCES / "designs"
@@ -223,9 +223,7 @@ def test_every_network_of_a_plan_is_compared(coopt: Coopt, against: Path, shippe
     assert [f"Designs beside {name}" in said for name in joined] == [True] * len(joined)
 
 
-def test_designs_without_a_network_to_compare_with_are_refused(
-    coopt: Coopt, written: Written, against: Path, shipped_plan: Shipped
-) -> None:
+def test_designs_without_a_network_to_compare_with_are_refused(coopt, written, against, shipped_plan):
     tiny = shipped_plan(INSTANCES / "tiny-64.toml")
     for source, told in (
         (

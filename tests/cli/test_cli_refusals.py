@@ -44,9 +44,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "fabric": ('["rail-only", "clos"]', '"torus"', "network.fabrics[0] = 'torus': needs one of 'rail-only'"),
     "fat tree": ('["rail-only", "clos"]', '"fat-tree"', "network.fabrics[0] = 'fat-tree': needs 'clos'"),
     "negative-rate": (
-        '"cx7-400g"',
-        '{ name = "x", gbit_s = -4, usd = 1, w = 1 }',
-        "gbit_s = -4: needs a number above 0",
+        '"cx7-400g"', '{ name = "x", gbit_s = -4, usd = 1, w = 1 }', "gbit_s = -4: needs a number above 0",
     ),
     "half-an-entry": ('"cx7-400g"', '{ name = "x", gbit_s = 400 }', "usd: is missing, needs a value, or extends"),
     "name-twice": ('"cx7-400g"', '["cx7-400g", "cx7-400g"]', "network.nics: name 'cx7-400g' appears more than once"),
@@ -63,14 +61,11 @@ CHANGES = {  # what is replaced, by what, and what is said of it
         "limits.racks: HB domain 'mine' ",
     ),
     "word-or-number": (
-        'margin = "none"',
-        'margin = { time = "15%" }',
-        "margin.time = '15%': needs 'model' or a number",
+        'margin = "none"', 'margin = { time = "15%" }', "margin.time = '15%': needs 'model' or a number",
     ),
     "margin-number": ('margin = "none"', "margin = 3", "margin = 3: needs 'none' or a table"),
     "no-mixer": (
-        'model = "gpt-22b"',
-        'model = { extends = "gpt-22b", mixers = [{ kind = "rwkv", layers = 4 }] }',
+        'model = "gpt-22b"', 'model = { extends = "gpt-22b", mixers = [{ kind = "rwkv", layers = 4 }] }',
         "model.mixers[0] = a table: needs in 'kind' one of 'attention', 'mamba-2'",
     ),
     "more-mixers-than-layers": (
@@ -82,7 +77,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "margin-word": ('margin = "none"', 'margin = "nothing"', "margin = 'nothing': needs 'none' or a table"),
     "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "line 6: a number of 5,000 digits"),
     "deep": ("gpus = 64", f"gpus = {'[' * 100_000}", "nested too deeply"),
-}
+}  # fmt: skip
 IN_WORKLOAD = {  # keys in place of the bound, or after it where they begin with a line of their own
     "two-bounds": ("\nmin_tokens_per_s = 5", "max_iteration_time_s and min_tokens_per_s are given, needs exactly one"),
     "days-alone": ("train_days = 3", "workload[0]: train_days: "),

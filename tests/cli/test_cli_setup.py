@@ -64,9 +64,7 @@ def test_defaults_come_before_those_of_coopt_and_after_what_is_typed(coopt: Coop
         ("[", 1, "coopt.toml: not TOML"),
     ],
 )
-def test_a_default_that_is_none_is_refused_with_its_file(
-    coopt: Coopt, home: Path, text: str, code: int, says: str
-) -> None:
+def test_a_default_that_is_none_is_refused_with_its_file(coopt, home, text, code, says):
     (home / "tiny.toml").write_text(TINY, "utf-8")
     (home / "config" / "coopt.toml").write_text(text, "utf-8")
     run = coopt("solve", home / "tiny.toml")

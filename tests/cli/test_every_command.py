@@ -103,9 +103,7 @@ def test_every_part_of_every_plan_is_exported(case: Case) -> None:
             assert (done.exit_code, bool(done.stdout.strip())) == (0, True), (command, done.stderr)
 
 
-def test_a_part_on_which_nothing_trains_is_answered_in_a_sentence_and_has_no_files(
-    coopt: Coopt, tmp_path: Path
-) -> None:
+def test_a_part_on_which_nothing_trains_is_answered_in_a_sentence_and_has_no_files(coopt, tmp_path):
     case = Case(coopt, "fleet everywhere", tmp_path)
     (idle,) = [part.name for part in case.plan.parts if not part.workloads]
     for command in ("traffic", "faults", "simulate"):

@@ -252,9 +252,7 @@ def test_worst_prices_are_said_to_be_no_list_prices(coopt: Coopt, solved: Solved
 
 
 @pytest.mark.parametrize("objective", ["capex", "tco", "power"])
-def test_a_plan_that_has_to_stand_losses_alone_is_at_list_prices(
-    objective: str, coopt: Coopt, solved: Solved, tmp_path: Path
-) -> None:
+def test_a_plan_that_has_to_stand_losses_alone_is_at_list_prices(objective, coopt, solved, tmp_path):
     """The plan alone says so, and is compared with designs, unless it minimises what no price changes."""
     doubt = f'[robust]\nsurvive = "nic"\nslower = 3\n\n[objective]\nminimize = "{objective}"\n\n[network]'
     (question, plan), file = solved(("[network]", doubt)), tmp_path / "beside.toml"

@@ -35,29 +35,24 @@ def question(seed, **network):
     ]
     return coopt.Instance.model_validate(
         {
-            "schema": 1,
-            "name": "cables",
-            "cluster": {"gpu": "h100-sxm", "gpus": 8 * draw.choice([2, 3, 4, 8])},
+            "schema": 1, "name": "cables", "cluster": {"gpu": "h100-sxm", "gpus": 8 * draw.choice([2, 3, 4, 8])},
             "workload": {"name": "w", "model": "gpt-22b", "global_batch": 192, "max_iteration_time_s": 100.0}
             | {"mapping": FEW_MAPPINGS, "allow_tp_across": False},
             "network": {
-                "hb_domains": "hgx-h100-8",
-                "fabrics": ["rail-only", "clos", "rail-optimized"],
+                "hb_domains": "hgx-h100-8", "fabrics": ["rail-only", "clos", "rail-optimized"],
                 "nics": {"name": "nic", "gbit_s": 400.0, "ports": [1, 2], "usd": 900.0, "w": 20.0},
-                "nic_planes": planes,
-                "switches": switches,
+                "nic_planes": planes, "switches": switches,
                 "optics": [
                     {"name": "single", "gbit_s": 400.0 / planes, **OPTIC},
                     {"name": "twin", "gbit_s": 800.0 / planes, "breakout": [2], **OPTIC},
                 ],
-                "oversubscription": 2.0,
-                "bundles": draw.choice(["even", "any"]),
+                "oversubscription": 2.0, "bundles": draw.choice(["even", "any"]),
                 "tier_switches": draw.choice(["same", "any"]),
                 **network,
             },
             "objective": {"minimize": "power"},
         }
-    )
+    )  # fmt: skip
 
 
 def check_list(family, uplinks, rows):

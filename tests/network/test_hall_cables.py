@@ -445,16 +445,11 @@ def test_modules_that_are_not_full_count_where_ends_are_compared():
     optics = [
         {
             "name": f"{name}-{side}",
-            "gbit_s": rate,
-            "breakout": breakout,
-            "fibre": fibre,
-            "usd": usd,
-            "w": 1.0,
-            "reach_m": 99.0,
+            "gbit_s": rate, "breakout": breakout, "fibre": fibre, "usd": usd, "w": 1.0, "reach_m": 99.0,
         }
         for name, fibre, below, above in ends
         for side, rate, breakout, usd in (("nic", 400.0, [], below), ("leaf", 800.0, [2], above))
-    ]
+    ]  # fmt: skip
     boxes = {"name": "box", "radix": 64, "port_gbit_s": 400.0, "cages": 32, "usd": 9.0, "w": 50.0}
     domain = {"name": "own", "size": 1, "gbyte_s": 450.0, "usd_per_gpu": 9.0, "w_per_gpu": 1.0, "racks": 0.25}
     asked = {"nic_planes": 1, "fabrics": ["clos"], "switches": boxes, "optics": optics, "hb_domains": domain}

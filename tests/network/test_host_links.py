@@ -38,9 +38,7 @@ def asked(rate: float, per_gpu: int, host_gbyte_s: float, server: dict[str, Any]
         (110, {}, 2, 880),
     ],
 )
-def test_nics_give_what_gpus_reach(
-    host_gbyte_s: float, server: dict[str, Any], per_gpu: int, reached_gbit_s: float
-) -> None:
+def test_nics_give_what_gpus_reach(host_gbyte_s, server, per_gpu, reached_gbit_s):
     """A plan takes as long as one whose NICs have no more, as simulated too."""
     behind = asked(800, per_gpu, host_gbyte_s, server)
     alone = asked(reached_gbit_s / per_gpu, per_gpu, 1000, {})

@@ -92,9 +92,7 @@ MEASURED = replace(
         (2, 2**29, 1038.6e-6, None),
     ],
 )
-def test_nccl_takes_what_nvidia_measured(
-    ranks: int, data_bytes: int, gathered_s: float, reduced_s: float | None
-) -> None:
+def test_nccl_takes_what_nvidia_measured(ranks, data_bytes, gathered_s, reduced_s):
     """NCCL 2.29.2 on H100 (aiconfigurator-core 0.12.0): one start, copies of a rank's own, and two protocols."""
     once = gather(MEASURED, data_bytes, ranks, 1, "dp")
     assert float(once.fixed) == pytest.approx(gathered_s, rel=0.13)

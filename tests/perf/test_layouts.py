@@ -78,9 +78,7 @@ def test_layouts_are_met_by_the_schedules_within_a_thousandth(pipeline: tuple[La
 
 @settings(max_examples=example_count(300, 20))
 @given(pipelines(), st.integers(0, 2**32 - 1))
-def test_chains_are_as_long_as_the_pipeline_wherever_its_parts_add_up_from_terms(
-    pipeline: tuple[LayoutRows, int, LayoutParts], seed: int
-) -> None:
+def test_chains_are_as_long_as_the_pipeline_wherever_its_parts_add_up_from_terms(pipeline, seed):
     """Terms such as those of two mappings, and of traffic: within a third of each other, and hops alone."""
     (text, p, v), m, parts = pipeline
     random, count = np.random.default_rng(seed), 200
@@ -116,9 +114,7 @@ def test_the_search_has_the_times_of_layouts_to_the_last_digit(routing: str) -> 
         (4, "Et*5|t*4|t*5|t|tt|t*4|t*4|ttL", 0.0),
     ],
 )
-def test_periods_that_repeat_end_when_each_of_them_does(
-    p: int, layout: str, hop: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_periods_that_repeat_end_when_each_of_them_does(p, layout, hop, monkeypatch):
     m, rows = np.array([60 * p]), LayoutRows(layout, np.array([p]), np.array([len(layout_of(layout)) // p]))
     parts = LayoutParts(*(np.array([number]) for number in (1.0, 2.0, 0.0, 0.7, hop)))
     walked: list[int] = []

@@ -76,9 +76,7 @@ def chains(pipeline: Pipeline) -> tuple[PassChain, ...]:
 
 @settings(max_examples=example_count(450))
 @given(pipelines(), st.none() | st.integers(1, 4), st.floats(0.0, 3.0))
-def test_pipelines_with_few_micro_batches_or_many_are_exact_without_hops(
-    pipeline: Pipeline, few: int | None, logits: float
-) -> None:
+def test_pipelines_with_few_micro_batches_or_many_are_exact_without_hops(pipeline, few, logits):
     """The last stage sets the pace where logits are heavy."""
     m = pipeline.m if few is None else few * pipeline.p if pipeline.v > 1 else few
     heavy = replace(pipeline, m=m, logits=logits * pipeline.forward)

@@ -11,35 +11,23 @@ from coopt.plan.parts import Cost
 from coopt.plan.schema import Plan
 
 INSTANCE: dict[str, Any] = {
-    "schema": 1,
-    "margin": "none",
-    "name": "by hand",
-    "cluster": {"gpu": "h100-sxm", "gpus": 32768},
+    "schema": 1, "margin": "none", "name": "by hand", "cluster": {"gpu": "h100-sxm", "gpus": 32768},
     "workload": {"name": "pre-training", "model": "gpt-1t", "global_batch": 4096, "max_iteration_time_s": 12.0},
     "network": {
-        "hb_domains": "gh200-256",
-        "fabrics": "rail-only",
-        "nics": "cx7-400g",
-        "switches": "64x400g",
+        "hb_domains": "gh200-256", "fabrics": "rail-only", "nics": "cx7-400g", "switches": "64x400g",
         "optics": "400g-199",
     },
     "limits": {"power_mw": 4.0, "capex_usd": 200e6, "racks": 10_000},
-}
+}  # fmt: skip
 
 FABRIC: dict[str, Any] = {
-    "kind": "rail-only",
-    "tiers": 2,
-    "planes": 256,
-    "oversubscription": 1.0,
-    "nic": {"name": "cx7-400g", "per_gpu": 1},
-    "switch": {"name": "64x400g"},
-    "switch_count": 1536,
-    "transceiver_count": 131072,
+    "kind": "rail-only", "tiers": 2, "planes": 256, "oversubscription": 1.0, "nic": {"name": "cx7-400g", "per_gpu": 1},
+    "switch": {"name": "64x400g"}, "switch_count": 1536, "transceiver_count": 131072,
     "tier": [
         {"level": 1, "switches": 1024, "down_ports": 32, "uplinks_per_switch": 32, "links": 32768, "optic": "400g-199"},
         {"level": 2, "switches": 512, "down_ports": 64, "uplinks_per_switch": 0, "links": 32768, "optic": "400g-199"},
     ],
-}
+}  # fmt: skip
 SWITCHES = {"kind": "switch", "count": 1536, "unit_usd": 44416.0, "usd": 68222976.0, "unit_w": 747.0, "w": 1147392.0}
 OPTICS = {"kind": "optics", "count": 131072, "unit_usd": 199.0, "usd": 26083328.0, "unit_w": 9.0, "w": 1179648.0}
 MAPPING = {"tp": 8, "pp": 64, "dp": 64, "cp": 1, "ep": 1, "micro_batch": 1, "interleave": 2, "recompute": "none"}

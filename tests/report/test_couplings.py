@@ -26,19 +26,13 @@ WORKLOADS = [
     for name, bound_s in (("first", 0.3), ("second", 0.4))
 ]
 FLEET: dict[str, Any] = {
-    "cluster__gpus": 32,
-    "workload": WORKLOADS,
-    "network__hb_domains": "hgx-h100-8",
-    "network__fabrics": "rail-only",
+    "cluster__gpus": 32, "workload": WORKLOADS, "network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only",
     "objective": {"minimize": "tco", "include": ["hb", "nic", "switch", "optics", "gpu"]},
     "sharing": {
-        "mode": "partition",
-        "core": {"switch": "16-port", "gbit_s_per_gpu": 400},
-        "most_products": {"hb": 1},
+        "mode": "partition", "core": {"switch": "16-port", "gbit_s_per_gpu": 400}, "most_products": {"hb": 1},
         "discount": [{"kind": "nic", "item": "cx7-400g", "from": [8], "off": [0.1], "applies": "incremental"}],
     },
-    "limits": {"power_mw": 1.0},
-    "network__nics_per_gpu": 1,
+    "limits": {"power_mw": 1.0}, "network__nics_per_gpu": 1,
     "site": [
         {"name": "east", "power_mw": 0.1, "usd_per_kwh": 0.10, "pue": 1.2},
         {"name": "west", "power_mw": 0.1, "usd_per_kwh": 0.05, "pue": 1.1},
@@ -48,7 +42,7 @@ FLEET: dict[str, Any] = {
         {"year": 2028, "gpus": 32, "price": {"nic": 0.5}},
     ],
     "robust": {"survive": "nic", "slower": 3.0, "prices": {"switch": [0.5, 2.0]}},
-}
+}  # fmt: skip
 
 
 @cache

@@ -5,7 +5,6 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.text import Text
@@ -64,9 +63,7 @@ def front(study: Instance) -> Front:
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_no_number_is_cut_and_no_line_is_too_long(
-    front: Front, study: Instance, monkeypatch: pytest.MonkeyPatch, width: int
-) -> None:
+def test_no_number_is_cut_and_no_line_is_too_long(front, study, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("TERM", "xterm")
     text = Text.from_ansi(rendered(front_report(front, study), Terminal())).plain
@@ -102,9 +99,7 @@ def test_the_cost_of_the_bound_is_what_solve_finds(front: Front, study: Instance
         (1, {"stop_reason": "interrupted", "complete": False}, "(interrupted), 1 point"),
     ],
 )
-def test_an_end_without_all_points_says_so(
-    front: Front, study: Instance, points: int, change: dict[str, Any], said: str
-) -> None:
+def test_an_end_without_all_points_says_so(front, study, points, change, said):
     changed = front.model_copy(update={**change, "points": front.points[:points]})
     assert said in front_headline(changed, study)
     assert points > 1 or "Going" not in front_headline(changed, study)
@@ -199,9 +194,7 @@ def test_dollars_and_names_in_a_picture_are_no_mathematics(front: Front, study: 
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 
-def test_a_package_or_a_folder_that_is_missing_is_named(
-    front: Front, study: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_or_a_folder_that_is_missing_is_named(front, study, tmp_path, monkeypatch):
     check_packages("-o")
     monkeypatch.setattr("coopt.report.fronts.files.find_spec", lambda name: None if name == "jinja2" else object())
     with pytest.raises(InstanceError, match=r"^-o: jinja2 .*`pip install 'coopt\[report\]'`$"):

@@ -7,16 +7,13 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from coopt.suite.folder import read_results
 from tests.suite.conftest import Ran, Written
 from tests.suite.processes import CASES, GRID, SOON, alive, journal, rows_without_times, started, until
 
 
-def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(
-    written: Written, ran: Ran, rows_of_grid: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_a_run_that_is_killed_again_and_again_ends_like_one_that_was_not(written, ran, rows_of_grid, tmp_path):
     """First the driver alone, then all of its workers with it."""
     suite, folder = written(GRID), tmp_path / "killed"
     for more, kill in ((1, os.kill), (6, os.killpg)):

@@ -18,15 +18,10 @@ from tests.conftest import ask, small_model
 
 METADATA = {1: ("version", "string")}
 NODE = {
-    1: ("id", "uint64"),
-    2: ("name", "string"),
-    3: ("type", "enum"),
-    4: ("ctrl_deps", "packed"),
-    5: ("data_deps", "packed"),
-    6: ("start_time_micros", "uint64"),
-    7: ("duration_micros", "uint64"),
+    1: ("id", "uint64"), 2: ("name", "string"), 3: ("type", "enum"), 4: ("ctrl_deps", "packed"),
+    5: ("data_deps", "packed"), 6: ("start_time_micros", "uint64"), 7: ("duration_micros", "uint64"),
     10: ("attr", "attribute"),
-}
+}  # fmt: skip
 ATTRIBUTE = {1: ("name", "string"), 7: ("value", "int32"), 9: ("value", "int64"), 27: ("value", "bool")}
 """Fields of https://github.com/mlcommons/chakra, schema/protobuf/et_def.proto (6dc63e1), by number: name and type."""
 READ_AS = {"is_cpu_op": "bool", "comm_src": "int32", "comm_dst": "int32", "comm_tag": "int32", "comm_size": "int64"}

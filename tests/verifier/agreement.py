@@ -17,15 +17,10 @@ from coopt.verifier.training.placing import Placement, placements
 from tests.verifier.cases import EFFICIENCY, GPU, ask, switch, workload
 
 CHARGES: list[dict[str, Any]] = [
-    {},
-    {"network__spray_efficiency": 0.6},
-    {"network__routing": "pinned"},
-    {"network__routing": "ecmp"},
-    {"network__routing": 1.5},
-    {"network__charge": "ratio", "network__routing": 1.2},
-    {"network__bundles": "any"},
+    {}, {"network__spray_efficiency": 0.6}, {"network__routing": "pinned"}, {"network__routing": "ecmp"},
+    {"network__routing": 1.5}, {"network__charge": "ratio", "network__routing": 1.2}, {"network__bundles": "any"},
     {"network__bundles": "any", "network__routing": "ecmp"},
-]
+]  # fmt: skip
 GPUS = {16: (8, 16), 24: (6, 12), 32: (8, 16), 48: (6, 12, 16), 64: (8, 16), 96: (8, 12)}
 """GPUs that train, and how many of them an HB domain may hold."""
 

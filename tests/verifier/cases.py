@@ -8,27 +8,13 @@ from coopt.verifier.training.mappings import ScalarMapping
 from tests.conftest import FEW_MAPPINGS, small_model
 
 EFFICIENCY = {
-    "gemm": 0.8,
-    "gemm_k0": 96,
-    "hbm": 0.85,
-    "attention": 0.6,
-    "hb": 0.78,
-    "rail": 0.5,
-    "send": 0.37,
-    "latency_s": 15e-6,
-    "step_s": 1e-6,
-}
+    "gemm": 0.8, "gemm_k0": 96, "hbm": 0.85, "attention": 0.6, "hb": 0.78, "rail": 0.5, "send": 0.37,
+    "latency_s": 15e-6, "step_s": 1e-6,
+}  # fmt: skip
 GPU = {
-    "name": "gpu",
-    "bf16_tflop_s": 300,
-    "hbm_gb": 40,
-    "hbm_gbyte_s": 2000,
-    "host_gbyte_s": 60,
-    "sm_count": 100,
-    "usd": 20_000,
-    "w": 500,
-    "efficiency": EFFICIENCY,
-}
+    "name": "gpu", "bf16_tflop_s": 300, "hbm_gb": 40, "hbm_gbyte_s": 2000, "host_gbyte_s": 60, "sm_count": 100,
+    "usd": 20_000, "w": 500, "efficiency": EFFICIENCY,
+}  # fmt: skip
 MODEL = small_model(name="model")
 SOFTWARE = {
     "name": "plain",

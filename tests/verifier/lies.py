@@ -39,17 +39,10 @@ LISTS: dict[str, tuple[str, ...]] = {
     "cluster": ("gpus", "generations"),
 }
 NARROWER: tuple[tuple[str, Any], ...] = (
-    ("leaf_fill", "ratio"),
-    ("bundles", "even"),
-    ("pod_uplinks", "ratio"),
-    ("tier_switches", "same"),
-    ("domain_fill", "even"),
-    ("link_ends", "same"),
-    ("max_tiers", 2),
-    ("max_tiers", 1),
-    ("oversubscription", 1.0),
+    ("leaf_fill", "ratio"), ("bundles", "even"), ("pod_uplinks", "ratio"), ("tier_switches", "same"),
+    ("domain_fill", "even"), ("link_ends", "same"), ("max_tiers", 2), ("max_tiers", 1), ("oversubscription", 1.0),
     ("oversubscription", [1.0, 2.0]),
-)
+)  # fmt: skip
 """Keys of the network and values that leave less to choose from, where others stand."""
 MAPPED: tuple[tuple[str, list[Any]], ...] = (
     *(("tp", [one]) for one in (1, 2, 4, 8)),

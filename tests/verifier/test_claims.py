@@ -94,9 +94,7 @@ def test_that_no_direct_links_are_feasible_is_taken_on_trust_and_said_to_be() ->
     assert SOLVERS_WORD in checks["bound-source"]
 
 
-def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_be(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_bound_of_sites_with_too_many_networks_is_taken_on_trust_and_said_to_be(monkeypatch):
     instance, plan = solved("sites")
     monkeypatch.setattr("coopt.verifier.bounds.sites.MOST_NETWORKS", 3)
     verdict = verify(instance, plan)
@@ -149,9 +147,7 @@ def test_no_section_of_another_plan_stands_in_this_one(kind: str) -> None:
     ("power_mw", "hb_w", "nic_w", "switch_w", "optic_w"),
     [(0.0062391999999999994, 27.0, 25.7, 254.3, (12.4, 5.7, 6.5)), (0.005608, 22.6, 17.6, 209.8, (15.1, 10.6, 11.6))],
 )
-def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(
-    power_mw: float, hb_w: float, nic_w: float, switch_w: float, optic_w: tuple[float, ...]
-) -> None:
+def test_a_limit_at_what_a_plan_takes_lets_no_infeasibility_pass(power_mw, hb_w, nic_w, switch_w, optic_w):
     names = zip(("cheap", "cool", "mid"), (100, 300, 180), optic_w, strict=True)
     work = {"name": "a", "model": "gpt-22b", "global_batch": 64, "mapping": {"micro_batch": [1]}}
     domain = {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 100, "w_per_gpu": hb_w, "racks": 1}
@@ -229,9 +225,7 @@ def test_values_that_were_set_are_those_of_the_instance_however_it_keeps_them(va
 
 
 @pytest.mark.parametrize(("held", "said"), NEVER_SET)
-def test_values_that_were_not_set_are_told_by_the_values_that_the_instance_has(
-    held: dict[str, Any], said: dict[str, Any]
-) -> None:
+def test_values_that_were_not_set_are_told_by_the_values_that_the_instance_has(held, said):
     assert _told(held, said) == ["replaced"]
 
 

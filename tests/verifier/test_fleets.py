@@ -3,7 +3,6 @@
 import math
 from itertools import product
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -40,9 +39,7 @@ BUNDLES = PLANES | {
 @pytest.mark.parametrize(
     ("network", "gpus", "tiers", "planes", "each"), [(PLANES, (16, 64), (2, 3), 2, 1), (BUNDLES, (8, 32), (3, 3), 1, 2)]
 )
-def test_planes_and_bundles_grow_with_whole_modules(
-    network: dict[str, Any], gpus: tuple[int, int], tiers: tuple[int, int], planes: int, each: int
-) -> None:
+def test_planes_and_bundles_grow_with_whole_modules(network, gpus, tiers, planes, each):
     phases = [{"gpus": n, "year": 2 * t, "retrofit_usd_per_link": 10} for t, n in enumerate(gpus)]
     workload = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 2.0, "name": "w"}
     table = question(cluster__gpus=gpus[-1], workload=[workload], phase=phases)
@@ -96,9 +93,7 @@ prices = st.lists(st.integers(0, 9), min_size=3, max_size=3).map(lambda row: sor
     st.lists(st.tuples(steps, prices, st.booleans()), min_size=1, max_size=3),
     st.lists(st.integers(0, 5), min_size=3, max_size=3),
 )
-def test_orders_cost_what_all_orders_together_find(
-    phases: list[tuple[list[int], list[int], bool]], rises: list[int]
-) -> None:
+def test_orders_cost_what_all_orders_together_find(phases, rises):
     tariffs = tuple(Tariff(tuple(zip([0, *begins], usd, strict=False)), whole) for begins, usd, whole in phases)
     needed = tuple(sum(rises[: t + 1]) for t in range(len(tariffs)))
     every = product(range(max(needed[-1], 9) + 1), repeat=len(tariffs))
@@ -108,9 +103,7 @@ def test_orders_cost_what_all_orders_together_find(
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
-def test_a_list_without_the_networks_of_the_plan_proves_nothing(
-    monkeypatch: pytest.MonkeyPatch, is_whole: bool
-) -> None:
+def test_a_list_without_the_networks_of_the_plan_proves_nothing(monkeypatch, is_whole):
     instance, plan = solved("partition")
     if not is_whole:
         empty = SimpleNamespace(least_value=lambda *_: math.inf)

@@ -12,17 +12,11 @@ from tests.conftest import example_count
 from tests.verifier.cases import EXPERTS, split, workload
 
 EVERY: dict[str, tuple[Any, ...]] = {
-    "tp": (1, 2, 3, 4, 8, 16),
-    "pp": (1, 2, 3, 4, 6, 7, 8, 12),
-    "dp": (1, 2, 3, 4, 6, 8, 12, 16, 24, 48),
-    "cp": (1, 2, 3, 4, 8, 16),
-    "ep": (1, 3, 4, 16),
-    "micro_batch": (1, 2, 3),
-    "interleave": (1, 2, 4),
-    "recompute": ("none", "selective", "norm+act", "norm+ffn", "full", "act"),
-    "sequence_parallel": (False, True),
+    "tp": (1, 2, 3, 4, 8, 16), "pp": (1, 2, 3, 4, 6, 7, 8, 12), "dp": (1, 2, 3, 4, 6, 8, 12, 16, 24, 48),
+    "cp": (1, 2, 3, 4, 8, 16), "ep": (1, 3, 4, 16), "micro_batch": (1, 2, 3), "interleave": (1, 2, 4),
+    "recompute": ("none", "selective", "norm+act", "norm+ffn", "full", "act"), "sequence_parallel": (False, True),
     "zero": (0, 1, 2, 3),
-}
+}  # fmt: skip
 OPEN = {"micro_batch": [1, 2], "interleave": [1, 2, 4], "ep": [1, 4, 16]}
 """Lists that all cases have but where they say other, none longer than what is gone through here."""
 CASES: dict[str, dict[str, Any]] = {
@@ -135,9 +129,7 @@ MAMBA = {"mamba_state": 16, "mamba_heads": 16, "mamba_head_dim": 32, "mamba_grou
         ({"mapping": {"pipeline_layout": "Ett|tL"}, "model": {"layers": 3}}, {"interleave": 2}, "but pp = 1"),
     ],
 )
-def test_sequences_and_schedules_that_do_not_split_are_told(
-    asked: dict[str, Any], changes: dict[str, Any], words: str
-) -> None:
+def test_sequences_and_schedules_that_do_not_split_are_told(asked, changes, words):
     here, degrees = workload(**asked), {"dp": 8 // (changes.get("cp", 1) * changes.get("pp", 1))}
     choice = MappingChoice.model_validate(split()._asdict() | degrees | changes)
     assert words in mapping_fault(here, 8, choice)

@@ -108,9 +108,7 @@ def test_more_units_are_bought_where_all_of_them_cost_less() -> None:
         ("all-units", [0.3], ["short", "long"]),
     ],
 )
-def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(
-    applies: str, off: list[float], kept: list[str]
-) -> None:
+def test_optics_are_gone_through_that_a_discount_may_make_the_cheaper_ones(applies, off, kept):
     optics = [
         {"name": name, "gbit_s": 400, "reach_m": reach_m, "usd": usd, "w": w}
         for name, reach_m, usd, w in (("long", 2000, 200, 9), ("short", 600, 100, 8))

@@ -54,15 +54,9 @@ def charged(table: Table, rng: random.Random) -> None:
 def filled(table: Table, rng: random.Random) -> None:
     """Domains, leaves and bundles filled in other ways, and GPUs that fill no whole number of domains."""
     choices: list[Table] = [
-        {"domain_fill": "any"},
-        {"domain_fill": "fewest"},
-        {"bundles": "any"},
-        {"leaf_fill": "ratio"},
-        {"pod_uplinks": "any"},
-        {"pod_bundles": [1, 2]},
-        {"oversubscription": [1.0, 2.0]},
-        {"max_tiers": 2},
-    ]
+        {"domain_fill": "any"}, {"domain_fill": "fewest"}, {"bundles": "any"}, {"leaf_fill": "ratio"},
+        {"pod_uplinks": "any"}, {"pod_bundles": [1, 2]}, {"oversubscription": [1.0, 2.0]}, {"max_tiers": 2},
+    ]  # fmt: skip
     for one in rng.sample(choices, 2):
         table["network"] |= one
     table["cluster"]["gpus"] = rng.choice([48, 56, 60, 64])

@@ -42,16 +42,11 @@ def drawn(seed):
         "id": "drawn",
         "hb_domain": {"name": "domain", "size": gpus_per_domain, "gbyte_s": 450.0, "usd_per_gpu": 0.0}
         | {"w_per_gpu": 0.0, "racks": 0.25},
-        "gpus_per_domain": gpus_per_domain,
-        "domains": domains,
-        "nics_per_gpu": per_gpu,
-        "nic_ports": in_plane * planes,
-        "planes": planes,
-        "fabric": fabric,
-        "bundles": draw.choice(["even", "any"]),
+        "gpus_per_domain": gpus_per_domain, "domains": domains, "nics_per_gpu": per_gpu, "nic_ports": in_plane * planes,
+        "planes": planes, "fabric": fabric, "bundles": draw.choice(["even", "any"]),
         "nic": {"name": "nic", "gbit_s": port * each * planes, "ports": [planes * each], "cages": cages, **product},
         "tiers": tiers,
-    }
+    }  # fmt: skip
     if draw.random() < 0.5:
         row["rails"] = gpus_per_domain * in_plane
         if fabric == "clos":  # ports take turns in leaves

@@ -19,14 +19,9 @@ from tests.network.designs.oracle import tables
 from tests.network.hall_oracle import amid
 
 PLAIN: dict[str, Any] = {
-    "id": "plain",
-    "domains": 128,
-    "gpus_per_domain": 8,
-    "unit_domains": 32,
-    "fabric": "rail-optimized",
-    "tiers": [{"ports": 64}, {"ports": 64}],
-    "hall": {"racks_per_domain": 0.25, "racks_per_row": 16},
-}
+    "id": "plain", "domains": 128, "gpus_per_domain": 8, "unit_domains": 32, "fabric": "rail-optimized",
+    "tiers": [{"ports": 64}, {"ports": 64}], "hall": {"racks_per_domain": 0.25, "racks_per_row": 16},
+}  # fmt: skip
 
 
 def design(**changes: Any) -> PublishedDesign:

@@ -46,9 +46,7 @@ def opened(text: str) -> nx.Graph:
 
 
 @pytest.mark.parametrize(("fabric", "radix", "tiers"), FABRICS)
-def test_graphml_opens_in_networkx_as_the_same_graph_and_dot_holds_its_nodes_and_links(
-    fabric: str, radix: int, tiers: int
-) -> None:
+def test_graphml_opens_in_networkx_as_the_same_graph_and_dot_holds_its_nodes_and_links(fabric, radix, tiers):
     asked = solved(fabric, radix, tiers)
     for one_plane in (False, True):
         graph = network_graph(*asked, one_plane=one_plane)

@@ -104,9 +104,7 @@ def mean_alpha(name: str, hosts: int, failed: int = 0) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("hosts", "hashed", "greedy", "best"), [(16, 4.4, 1, (1, 1)), (32, 6.0, 2, (1, 1)), (64, 8.6, 3, (2, 2))]
 )
-def test_alpha_of_hashing_of_greed_and_of_the_optimum(
-    hosts: int, hashed: float, greedy: int, best: tuple[float, float]
-) -> None:
+def test_alpha_of_hashing_of_greed_and_of_the_optimum(hosts, hashed, greedy, best):
     assert mean_alpha("ecmp", hosts)[0] == pytest.approx(hashed, abs=0.8)
     assert mean_alpha("greedy", hosts)[0] <= greedy
     assert mean_alpha("colouring", hosts) == best

@@ -51,9 +51,7 @@ def test_hops_of_both_ways_share_nics_of_middle_stages() -> None:
         (3, {"forward 1": 1, "forward 3": 0, "backward 4": 0, "forward 5": 0, "backward 0": 1, "dp 4": 0, "dp 5": 1}),
     ],
 )
-def test_stages_run_through_one_domain_upwards_and_through_the_next_downwards(
-    outer: int, rails: dict[str, int]
-) -> None:
+def test_stages_run_through_one_domain_upwards_and_through_the_next_downwards(outer, rails):
     """Two stages a domain: the hop between domains stays on one rail, the last one takes the receiver's."""
     place, by_stage = placement(pp_in=2, pp_across=outer, dp_across=2), [[Lane(inner, 0, 1)] for inner in (0, 1)]
     sent = list(messages(place, by_stage, goes_round=True, is_tied=True))

@@ -129,9 +129,7 @@ def test_schedules_that_split_the_backward_pass_are_those_of_another_simulation(
 @pytest.mark.parametrize(
     ("logits", "hop", "off"), [(0.0, 0.05, 0.008), (1.0, 0.2, 0.03), (0.0, 0.5, 0.06), (1.0, 1.0, 0.1)]
 )
-def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(
-    logits: float, hop: float, off: float
-) -> None:
+def test_interleaved_pipelines_are_charged_what_they_take_but_for_who_sends_first(logits, hop, off):
     """Of the sends of a ring that meet at a port one is drawn, which is worth the more the longer they take."""
     for p, (v, rounds) in product(STAGES, ((2, 2), (2, 4), (3, 3))):
         slow = Pipeline(p=p, v=v, m=rounds * p, forward=1.0, backward=2.0, logits=logits, hop=hop)
