@@ -243,7 +243,8 @@ def test_what_megatron_has_no_argument_for_is_said(options: dict[str, Any], says
 
 def test_what_is_left_open_of_a_model_is_said() -> None:
     """As layers and products in more bits are, and expert groups of other GPUs."""
-    base = {"name": "w", "global_batch": 32, "max_iteration_time_s": 1.0}
+    base: dict[str, Any] = {"name": "w", "global_batch": 32, "max_iteration_time_s": 1.0}
+    base["mapping"] = {"cp": 1, "micro_batch": 1, "zero": 1, "recompute": "none"}
 
     def said(**changes: Any) -> list[str]:
         asked = Workload.model_validate(base | {"model": small_model()} | changes)

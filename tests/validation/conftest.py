@@ -10,7 +10,7 @@ import pytest
 
 from coopt.validation.comparison import Comparison, comparison_of
 from coopt.validation.published import Measurement, read_measurements
-from coopt.validation.runs import MeasuredRun, run_of
+from coopt.validation.runs import MeasuredRun, SkippedRow, outcome_of, run_of
 
 PUBLISHED = Path(__file__).parents[2] / "benchmarks" / "published.csv"
 
@@ -64,6 +64,12 @@ def table(tmp_path: Path) -> Table:
 def published() -> list[Measurement]:
     """The measurements that ship with the project."""
     return read_measurements(PUBLISHED)
+
+
+@pytest.fixture(scope="session")
+def outcomes(published: list[Measurement]) -> list[tuple[Measurement, MeasuredRun | SkippedRow]]:
+    """Each with its run, or why it is none."""
+    return [(row, outcome_of(row)) for row in published]
 
 
 @pytest.fixture(scope="session")

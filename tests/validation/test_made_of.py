@@ -34,9 +34,8 @@ def test_no_name_address_or_note_changes_a_prediction_of_a_published_row(publish
     assert [run.split for run in before] == [run.split for run in after]
 
 
-def test_an_instance_with_these_keys_asks_what_the_row_ran(published):
-    for row in published:
-        run = outcome_of(row)
+def test_an_instance_with_these_keys_asks_what_the_row_ran(outcomes):
+    for row, run in outcomes:
         if not isinstance(run, MeasuredRun):
             continue
         workload = run.workload

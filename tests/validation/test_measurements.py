@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coopt.validation.published import UnusableError, flop_per_token
-from coopt.validation.runs import MeasuredRun, outcome_of
+from coopt.validation.runs import MeasuredRun
 from coopt.validation.shapes import transformer_of
 
 
@@ -31,8 +31,8 @@ def test_utilisation_gives_the_time_as_a_share_of_the_peak_of_the_precision(run,
         assert any("time is derived from the MFU" in text and "model-fullattn" in text for text in made.assumptions)
 
 
-def test_no_published_row_is_faster_than_its_hardware(published):
-    whys = [outcome.why for row in published if not isinstance(outcome := outcome_of(row), MeasuredRun)]
+def test_no_published_row_is_faster_than_its_hardware(outcomes):
+    whys = [outcome.why for _, outcome in outcomes if not isinstance(outcome, MeasuredRun)]
     assert not [why for why in whys if "the peak" in why or "model chunks" in why or "dense" in why]
 
 
@@ -58,10 +58,9 @@ def test_counts_are_the_published_formulas(row):
     assert flop_per_token(model, "model-fullattn-GQA-ignored") == pytest.approx(rest + attention + ignored)
 
 
-def test_counts_agree_with_the_time_of_every_dense_row_that_publishes_both(published):
+def test_counts_agree_with_the_time_of_every_dense_row_that_publishes_both(outcomes):
     checked = 0
-    for row in published:
-        outcome = outcome_of(row)
+    for row, outcome in outcomes:
         if not isinstance(outcome, MeasuredRun) or "flop_conv=" not in row.notes or not row.flop_count:
             continue
         tokens = outcome.workload.tokens_per_iteration

@@ -100,7 +100,7 @@ def test_another_question_or_objective_is_not_proven() -> None:
     assert not certify(instance, swapped).ok
 
 
-@settings(max_examples=example_count(40, usual=3))
+@settings(max_examples=example_count(40, usual=2))
 @given(instance=instances())
 def test_no_more_is_proven_of_sites_than_the_optimum(instance: Instance) -> None:
     """Limits of all sites together are not counted; without any the whole bound is proven."""

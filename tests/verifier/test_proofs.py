@@ -87,7 +87,7 @@ OWNED = fleets(phases=(1, 2, 2), sites=(0, 2), cores=True, doubts=True).map(owne
 TWIN_PORTED = fleets(phases=(1, 1, 2), cores=True, many_sided=CORE_ENDS)
 
 
-@settings(max_examples=example_count(22, usual=4))
+@settings(max_examples=example_count(22, usual=3))
 @given(st.one_of(RANDOM, OWNED, TWIN_PORTED))
 def test_random_fleets_are_proven(instance: Instance) -> None:
     """A higher bound is refused with the same proof."""

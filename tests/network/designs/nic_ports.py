@@ -17,6 +17,7 @@ from coopt.network.design_bills import design_bill
 from coopt.network.plan_networks import design_of
 from coopt.network.space import Space
 from coopt.network.standing import standing_family
+from tests.conftest import FEW_MAPPINGS
 from tests.network.designs.test_existing import GIVEN
 from tests.network.test_cabling import check_list
 
@@ -58,7 +59,7 @@ def drawn(seed):
     return {
         **GIVEN,
         "cluster": {"gpu": "h100-sxm", "gpus": gpus_per_domain * domains},
-        "workload": {**GIVEN["workload"], "model": "gpt-22b", "global_batch": 192, "mapping": {}}
+        "workload": {**GIVEN["workload"], "model": "gpt-22b", "global_batch": 192, "mapping": FEW_MAPPINGS}
         | (days if seed % 2 else {}),
         "existing": row,
     } | ({"availability": failures} if seed % 2 else {})
