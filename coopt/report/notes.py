@@ -333,11 +333,15 @@ def counting_sentence(instance: Instance) -> str:
     included += that_hold(
         {
             "panel ports": instance.network.panels and "switch" in include,
+            "fibre": instance.network.fibre and "optics" in include,
             "labour for retrofits": any(phase.retrofit_usd_per_link for phase in instance.phase),
             "wide-area channels": instance.wan,
         }
     )
-    excluded = [text for kind, text in COUNTED.items() if kind not in include] + NEVER_COUNTED
+    excluded = [text for kind, text in COUNTED.items() if kind not in include]
+    is_joined = any(optic.pairs_of(optic.gbit_s) for optic in instance.network.optics)
+    excluded += ["fibre between modules"] * (is_joined and not instance.network.fibre)
+    excluded += NEVER_COUNTED
     standing = " What stands counts with its power, not its price." if instance.stands else ""
     return (
         f"The bill counts {', '.join(included)}. It does not count {', '.join(excluded)}.{standing}"

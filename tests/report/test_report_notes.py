@@ -87,6 +87,20 @@ def test_labour_for_retrofits_is_told_of_the_bill() -> None:
     assert "What stands" not in counting_sentence(ask())
 
 
+@pytest.mark.parametrize(
+    ("network", "counted"),
+    [
+        ({"network__optics": "400g-sr4"}, False),
+        ({"network__optics": "400g-sr4", "network__fibre": "om4-mtp-8"}, True),
+        ({"network__optics": "400g-199"}, None),  # with half a cable in its price
+    ],
+)
+def test_fibre_between_modules_is_counted_or_left_out(network: dict[str, Any], counted: bool | None) -> None:
+    sentence = counting_sentence(ask(**network))
+    held, left_out = sentence.split(". It does not count ")
+    assert ("fibre" in held, "fibre between modules" in left_out) == (counted is True, counted is False)
+
+
 def test_what_stands_counts_with_its_power_alone() -> None:
     instance = coopt.load("instances/questions/given.toml")
     plan = coopt.solve(instance)
