@@ -613,7 +613,10 @@ class Software(Entry):
     whole_gradients: Annotated[
         bool,
         Field(
-            description="pipelines keep gradients whole with any ZeRO, without `shards_in_rounds`"
+            description=(
+                "pipelines hold gradients and parameters whole with any ZeRO, without"
+                " `shards_in_rounds`"
+            )
         ),
     ] = False
     overhead: Annotated[

@@ -371,13 +371,15 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         options.software.state_bytes,
     )
     # ZeRO 3 shards parameters, gradients and optimizer states over the replicas, ZeRO 2 the latter
-    # two, ZeRO 1 the last
+    # two, ZeRO 1 the last; pipelines of FSDP2 keep parameters gathered, and gradients whole
     software = options.software
     are_whole = (m.pp > 1) & (software.whole_gradients and not software.shards_in_rounds)
     spread_bytes: Any = sum(
         size * is_shared
         for size, is_shared in zip(
-            sizes, (stage >= 3, (stage >= 2) & ~are_whole, stage >= 1), strict=True
+            sizes,
+            ((stage >= 3) & ~are_whole, (stage >= 2) & ~are_whole, stage >= 1),
+            strict=True,
         )
     )
     whole_bytes = sum(sizes) - spread_bytes
@@ -396,7 +398,7 @@ def state_bytes(workload: Workload, mappings: Mappings) -> tuple[Floats, Floats,
         )
         gathered_parameters = gathered_parameters + experts
     # ZeRO 3 gathers the current layer and the next one
-    at_once = 2.0 * options.software.parameter_bytes * (stage == 3)
+    at_once = 2.0 * options.software.parameter_bytes * ((stage == 3) & ~are_whole)
     if options.software.shards_in_rounds:  # whole chunks, and the gradients of one
         largest = max((chunk.all_layers for chunk in workload.layout), default=0)
         chunk = np.where(m.interleave > 1, largest or chunk_layers(model.layers, m), 1)

@@ -89,6 +89,15 @@ def test_zero_spreads_states_over_data_and_context_ranks_under_a_pipeline_too(p,
     assert float(gathered[0]) == (2 * 2 * LAYER if stage == 3 else 0)
 
 
+@pytest.mark.parametrize(("p", "whole", "spread", "at_once"), [(1, 0, 18, 4), (2, 6, 12, 0)])
+def test_pipelines_of_fsdp2_hold_all_but_moments_whole(p: int, whole: float, spread: float, at_once: float) -> None:
+    """As PyTorch 2.13 does (`findings/torch_pipeline_gathers_what_fsdp2_shards.sh`)."""
+    asked = training(small_model(), software={"name": "s", "whole_gradients": True})
+    of_layer, _, gathered = state_bytes(asked, one(dp=8, pp=p, zero=3))
+    assert float(of_layer[0]) == (whole + spread / 8) * LAYER
+    assert float(gathered[0]) == at_once * LAYER
+
+
 def test_experts_are_spread_over_their_own_copies() -> None:
     """16 ranks, expert groups of 4: each GPU holds 2 of 8 experts, and 4 GPUs hold the same ones."""
     workload = training(small_model(experts=8, top_k=2, ffn=4096))

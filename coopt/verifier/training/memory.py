@@ -270,13 +270,20 @@ def stage_parameters(
     return HeldParameters(layer, expert_layer, common, experts)
 
 
+def are_whole(workload: Workload, split: ScalarMapping) -> bool:
+    """Whether a pipeline holds all its gradients and parameters whole, as FSDP2 does."""
+    software = workload.options.software
+    return software.whole_gradients and split.pp > 1 and not software.shards_in_rounds
+
+
 def gathered_bytes(workload: Workload, fullest: HeldParameters, split: ScalarMapping) -> float:
     """The two layers that ZeRO 3 has whole at a time; or two chunks, and the gradients of one under
     ZeRO 2 as well.
     """
     layer_size = fullest.layer + fullest.expert_layer
     weight_bytes = workload.options.software.parameter_bytes
-    parameters = 2 * weight_bytes * layer_size if split.zero == 3 else 0.0
+    one_by_one = split.zero == 3 and not are_whole(workload, split)
+    parameters = 2 * weight_bytes * layer_size if one_by_one else 0.0
     if split.zero < 2 or not chunks_are_whole(workload, split):
         return parameters
     gradients = workload.options.software.gradient_bytes * layer_size
@@ -322,11 +329,11 @@ def states_bytes(workload: Workload, parameters: HeldParameters, split: ScalarMa
             + software.state_bytes * stage_size
         )
     shard_size = sharded_parameters(workload, parameters, split) / stage_copies(workload, split)
-    weights = software.parameter_bytes * (shard_size if split.zero >= 3 else stage_size)
-    in_pipeline = software.whole_gradients and split.pp > 1 and not software.shards_in_rounds
+    sharded_to = 1 if are_whole(workload, split) else split.zero
+    weights = software.parameter_bytes * (shard_size if sharded_to >= 3 else stage_size)
     return (
         weights
-        + gradient_bytes * (shard_size if split.zero >= 2 and not in_pipeline else stage_size)
+        + gradient_bytes * (shard_size if sharded_to >= 2 else stage_size)
         + software.state_bytes * shard_size
     )
 
