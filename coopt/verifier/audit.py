@@ -362,7 +362,7 @@ def _check(ledger: Ledger, questions: Sequence[Instance], plan: Plan) -> None:
         count_before = len(ledger.checks)
         for choice in questions:
             check_claim(ledger, choice, _as_claim_on(choice, question, plan))
-        ledger.say_once(count_before)
+        ledger.checks[count_before:] = dict.fromkeys(ledger.checks[count_before:])
 
 
 def check_tp_is_open(ledger: Ledger, instance: Instance, plan: Plan) -> None:

@@ -518,8 +518,7 @@ def _check_limits(
         states = [state for island in islands if (state := island.phases[t]) is not None]
         check_gpus(ledger, trained_gpus(islands, t), fleet.gpus(t))
         for cap, _ in fleet.caps:
-            taken = fleet.sum_of_cap(cap, units_by_place, t)
-            check_limit(ledger, fleet.question, cap.key, taken)
+            check_limit(ledger, fleet.question, cap.key, fleet.sum_of_cap(cap, units_by_place, t))
         check_limit(ledger, fleet.question, "racks", sum(state.racks for state in states))
     ledger.turn_to()
     check_limit(ledger, fleet.question, "capex_usd", capex_usd)

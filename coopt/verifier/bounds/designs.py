@@ -86,8 +86,7 @@ def _cheapest_design(
     if kind == BILLED[kind] and instance.availability is None:
         return cheapest_design(instance, kind, bound, stands(margin), margin)[0]
     find = designs_below if kind == BILLED[kind] else timed_designs
-    designs = find(instance, kind, bound, margin=margin)
-    return min(designs, key=attrgetter("value"), default=None)
+    return min(find(instance, kind, bound, margin=margin), key=attrgetter("value"), default=None)
 
 
 @lru_cache(maxsize=4)

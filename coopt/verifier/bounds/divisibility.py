@@ -33,8 +33,7 @@ def check_better_numbers(ledger: Ledger, instance: Instance, plan: Plan, part: C
         if other.name in runs and other.iteration_time_s < runs[other.name].iteration_time_s:
             runs[other.name] = other
     for claim in plan.better_numbers:
-        faults = _faults(instance, claim, runs.get(claim.workload), part)
-        fault = next(faults, None)
+        fault = next(_faults(instance, claim, runs.get(claim.workload), part), None)
         ledger.holds(
             "better-number",
             fault is None,

@@ -450,8 +450,7 @@ class Search:
 
         def deeper(islands: tuple[FleetIsland, ...], so_far: tuple[float, ...]) -> Iterator[float]:
             nonlocal least_value
-            least_rest = self._rest[len(islands)]
-            floor = max(map(sub, map(add, so_far, least_rest), self._best))
+            floor = max(map(sub, map(add, so_far, self._rest[len(islands)]), self._best))
             may_be_less = math.isfinite(floor) and (floor < least_value or math.isinf(least_value))
             if not (may_be_less and has_room(self._fleet, islands)):
                 return

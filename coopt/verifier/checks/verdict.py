@@ -226,12 +226,6 @@ class Ledger:
                 check.name, check.ok, check.claimed, check.recomputed, check.why, check.tolerance
             )
 
-    def say_once(self, since: int) -> None:
-        """Leave out checks since a number of them that repeat each other, as those of bounds on
-        several choices do.
-        """
-        self.checks[since:] = dict.fromkeys(self.checks[since:])
-
     def note_rival(self, value: float, bound: float | None) -> None:
         """Note what an undecided rival may be worth, as a share of the bound where there is one:
         questions that a plan chose among have bounds of their own.

@@ -288,8 +288,7 @@ def fast_enough(
     """
 
     def trains(up: int) -> bool:
-        is_fast = trainer.trains(row.family, row.reach(up))
-        return is_fast and stands(row.family, row.with_up(up))
+        return trainer.trains(row.family, row.reach(up)) and stands(row.family, row.with_up(up))
 
     return ups[bisect_left(ups, True, key=trains) :] if ups and trains(ups[-1]) else ()
 

@@ -128,8 +128,7 @@ def _error(gpu: Gpu, workload: Workload, own: Run) -> float:
     table = _table()
     kinds = own[0], own[1], f"{own[1]} {own[2]}"
     harder = math.fsum(table["harder"].get(kind, 0.0) for kind in kinds)
-    nearest = min(one.away for one in _compared(own))
-    by_law = table["base"] * math.exp(harder + nearest)
+    by_law = table["base"] * math.exp(harder + min(one.away for one in _compared(own)))
     if any(one.run[3] == own[3] for one in _compared(own)):
         return float(by_law)
     known = {

@@ -216,10 +216,6 @@ def _like_part(pattern: Pattern, start: int, end: int) -> tuple[int, int]:
 def _out_of_block(pattern: Pattern, start: int, end: int) -> RailValues[int]:
     """What a part of a block sends to the rest of it."""
     stride = pattern.stride
-    if pattern.shape == "ring" and pattern.far == 1:
-        # Of each ring it holds an arc, out of which one member sends, or all members.
-        whole_rings = max(0, end - start - (pattern.block - stride))
-        return RailValues(min(stride, end - start) - whole_rings, 0, 0, 0, 0)
     if pattern.shape == "exchange":
         inside = [len(range(start + i, end, stride)) for i in range(min(stride, end - start))]
         return RailValues(sum(m * (pattern.members - m) for m in inside), 0, 0, 0, 0)

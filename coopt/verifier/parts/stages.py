@@ -475,8 +475,7 @@ def graph_of_stage(stage: GrowthStage, uplinks: int) -> WiredGraph:
         return wire(stage.family, ports)
     # Pods are drawn below cores only, so that these are drawn first and then taken away.
     network = wire(stage.family, ports._replace(tiers=3))
-    cores = [node for node in network.graph if node[0] == 3]
-    network.graph.remove_nodes_from(cores)
+    network.graph.remove_nodes_from([node for node in network.graph if node[0] == 3])
     return network
 
 

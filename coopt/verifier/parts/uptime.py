@@ -226,8 +226,7 @@ def _lost_chances(lost_share: float, domains: int, most: int) -> list[float]:
 
 def running_of(availability: Availability, family: DesignFamily) -> float:
     """Share of the time in which domains enough of a design are whole."""
-    lost_share = lost_of(availability, family)
-    return running_share(lost_share, family.domains, family.spares)
+    return running_share(lost_of(availability, family), family.domains, family.spares)
 
 
 def promised_share(

@@ -233,9 +233,7 @@ def count_levels(wiring: WiredGraph, family: DesignFamily, ports: Ports) -> tupl
         )
         up_ports = max(switch.up for switch in switches)
         counts.append(LevelCount(len(switches) * copies, links, max(down_ports), up_ports, *ends))
-    if ports.tiers == 1:
-        return (_one_tier(wiring, family, counts[0]),)
-    return tuple(counts)
+    return (_one_tier(wiring, family, counts[0]),) if ports.tiers == 1 else tuple(counts)
 
 
 def _device_links(ends: Counter[int]) -> tuple[tuple[int, int], ...]:
