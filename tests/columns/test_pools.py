@@ -58,18 +58,13 @@ def questions(draw: st.DrawFn) -> tuple[Workload, Gpu, int]:
     }
     mapping = {"micro_batch": [1, 2], "cp": [1, 2, 4], "zero": [0, 1, 2, 3]}
     instance = ask(
-        workload__0__model=small_model(**shape),
-        workload__0__global_batch=gpus,
-        workload__0__options=options,
-        workload__0__mapping=mapping,
-        network__switches=[switch(8, 5000) | {"reduces": True}],
-    )
+        workload__0__model=small_model(**shape), workload__0__global_batch=gpus, workload__0__options=options,
+        workload__0__mapping=mapping, network__switches=[switch(8, 5000) | {"reduces": True}],
+    )  # fmt: skip
     device = gpu(
-        step_s=draw(st.sampled_from([0.0, 1e-6, 1e-4, 1e-2])),
-        hb_reduce=draw(st.sampled_from([None, 0.97])),
-        latency_s=draw(st.sampled_from([0.0, 15e-6])),
-        send_s=draw(st.sampled_from([0.0, 1e-4])),
-    )
+        step_s=draw(st.sampled_from([0.0, 1e-6, 1e-4, 1e-2])), hb_reduce=draw(st.sampled_from([None, 0.97])),
+        latency_s=draw(st.sampled_from([0.0, 15e-6])), send_s=draw(st.sampled_from([0.0, 1e-4])),
+    )  # fmt: skip
     return instance.workload[0], device, gpus
 
 
@@ -120,11 +115,9 @@ def test_mappings_stand_in_the_order_of_a_product_of_what_the_user_lists() -> No
 def test_combinations_that_do_not_divide_evenly_are_counted(schedule: str, shape: dict[str, Any]) -> None:
     micro_batches = [1, 2, 3, 8]
     instance = ask(
-        workload__0__model=small_model(**shape),
-        workload__0__global_batch=96,
-        workload__0__options={"schedule": schedule},
-        workload__0__mapping={"micro_batch": micro_batches, "zero": 0},
-    )
+        workload__0__model=small_model(**shape), workload__0__global_batch=96,
+        workload__0__options={"schedule": schedule}, workload__0__mapping={"micro_batch": micro_batches, "zero": 0},
+    )  # fmt: skip
     (workload,) = instance.workload
     whole, uneven = mappings(workload, 64)
     listed = Counter(zip(*(getattr(whole, name).tolist() for name in DEGREES), strict=True))
@@ -273,14 +266,11 @@ def pipelines(draw: st.DrawFn) -> tuple[Workload, Gpu, Mappings]:
         **experts, layers=draw(st.sampled_from([5, 8, 9, 11, 13])), vocab=draw(st.sampled_from([1024, 51200]))
     )
     software = {
-        "name": "drawn",
-        "host_s": draw(st.sampled_from([0.0, 37e-6, 1e-3])),
-        "kernel_s": draw(st.sampled_from([None, 0.0, 37e-6])),
-        "grouped_experts": draw(st.booleans()),
-        "fused_accumulation": draw(st.booleans()),
-        "recompute_modules": True,
+        "name": "drawn", "host_s": draw(st.sampled_from([0.0, 37e-6, 1e-3])),
+        "kernel_s": draw(st.sampled_from([None, 0.0, 37e-6])), "grouped_experts": draw(st.booleans()),
+        "fused_accumulation": draw(st.booleans()), "recompute_modules": True,
         "overhead": draw(st.sampled_from([1.0, 1.16])),
-    }
+    }  # fmt: skip
     options = {
         "dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"])),
         "attention": draw(st.sampled_from(["flash", "unfused"])),

@@ -170,12 +170,8 @@ def test_a_limit_binds_alone_only_where_no_other_has_to_give_as_well() -> None:
     domains = [("cool", 700, 3), ("hot", 1200, 1)]
     rates = [(400, 10_000), (64, 1000)]
     table = question(
-        cluster__gpus=16,
-        workload__0__mapping=mapping,
-        workload__0__global_batch=96,
-        workload__0__gpus=[16, 24],
-        workload__0__max_iteration_time_s=0.48,
-        network__fabrics="rail-only",
+        cluster__gpus=16, workload__0__mapping=mapping, workload__0__global_batch=96, workload__0__gpus=[16, 24],
+        workload__0__max_iteration_time_s=0.48, network__fabrics="rail-only",
         network__hb_domains=[
             {"name": name, "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": w, "racks": racks}
             for name, w, racks in domains
@@ -193,7 +189,7 @@ def test_a_limit_binds_alone_only_where_no_other_has_to_give_as_well() -> None:
             {"year": 2028, "gpus": 16, "price": {"nic": 0.5}},
         ],
         limits={"power_mw": 0.022, "racks": 7},
-    )
+    )  # fmt: skip
     found = coopt.explain(Instance.model_validate(table))
     binds = {bound.limit: bound.binds for bound in found.bounds}
     for key, ample in {"limits.power_mw": 1.0, "limits.racks": 1000}.items():

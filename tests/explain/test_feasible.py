@@ -112,16 +112,11 @@ def test_a_plan_is_found_among_designs_whose_uplinks_modules_of_two_links_part()
         cluster__gpus=48,
         network={
             "hb_domains": {"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 10},
-            "fabrics": "rail-only",
-            "nics": {"name": "nic", "gbit_s": 400, "usd": 0, "w": 20},
+            "fabrics": "rail-only", "nics": {"name": "nic", "gbit_s": 400, "usd": 0, "w": 20},
             "switches": {"name": "4-port", "radix": 4, "port_gbit_s": 400, "cages": 2, "usd": 0, "w": 90},
-            "optics": optics,
-            "oversubscription": 2.0,
-            "charge": "ratio",
-            "routing": 1.0,
-            "link_reach_m": [40, 40, 40],
+            "optics": optics, "oversubscription": 2.0, "charge": "ratio", "routing": 1.0, "link_reach_m": [40, 40, 40],
         },
-    )
+    )  # fmt: skip
     found = explain(instance)
     assert [tier.ends for tier in found.design.fabric.tier] == [("cable", "cable"), ("twin", "twin")]
 
@@ -178,11 +173,9 @@ def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
 
 def test_a_fabric_that_no_optic_reaches_says_so() -> None:
     near = {
-        "network.optics": "400g-dac",
-        "network.link_reach_m": [3, 60, 300],
-        "catalog.files": [],
+        "network.optics": "400g-dac", "network.link_reach_m": [3, 60, 300], "catalog.files": [],
         "network.switches": "64x400g",
-    }
+    }  # fmt: skip
     found = coopt.explain(load(QUESTIONS / "own-gpu.toml", near))
     (rival,) = (one for one in found.rivals if one.choice == "rail-optimized" and not one.excluded)
     assert rival.value is None

@@ -353,18 +353,13 @@ def lacking(kind: str, **changes: Any) -> Instance:
     sizes = {"gpus": [128]} if "sharing" in own else {}
     return ask(
         **{
-            "cluster__gpus": 256 if sizes else 128,
-            "workload": [workload | sizes for workload in TWO],
-            "network__fabrics": "clos",
-            "network__hb_domains": "hgx-h100-8",
-            "network__nics": "cx7-400g",
-            "network__switches": [WIDE],
-            "network__optics": [SHORT, TWIN],
-            "network__oversubscription": 4.0,
+            "cluster__gpus": 256 if sizes else 128, "workload": [workload | sizes for workload in TWO],
+            "network__fabrics": "clos", "network__hb_domains": "hgx-h100-8", "network__nics": "cx7-400g",
+            "network__switches": [WIDE], "network__optics": [SHORT, TWIN], "network__oversubscription": 4.0,
             **own,
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", OPTICS_SHORT)
@@ -398,14 +393,10 @@ def of_200g(capex_usd: float | None = None, **parts: Any) -> Instance:
     """A question that NICs of 200 Gbit/s answer; the cheapest switch for them is one with which they do not mate."""
     listed = {"nics": "cx6-200g", "switches": ["40x200g"], "optics": ["200g-aoc"]} | parts
     return ask(
-        cluster__gpus=256,
-        workload__0__global_batch=256,
-        workload__0__max_iteration_time_s=30,
-        network__hb_domains="hgx-h100-8",
-        network__fabrics=["rail-only"],
-        limits={"capex_usd": capex_usd},
+        cluster__gpus=256, workload__0__global_batch=256, workload__0__max_iteration_time_s=30,
+        network__hb_domains="hgx-h100-8", network__fabrics=["rail-only"], limits={"capex_usd": capex_usd},
         **{f"network__{key}": value for key, value in listed.items()},
-    )
+    )  # fmt: skip
 
 
 def test_no_switch_is_a_way_out_with_which_nothing_listed_mates() -> None:

@@ -26,9 +26,7 @@ def standing(units: int) -> Product:
 def two_workloads(**changes: Any) -> ChoiceData:
     """Two workloads, each with an option on product 0 (discounted from 4 units on) and one on product 1 (one price)."""
     data = ChoiceData(
-        workloads=2,
-        workload=np.array([0, 0, 1, 1]),
-        usd=np.array([1.0, 2.0, 3.0, 4.0]),
+        workloads=2, workload=np.array([0, 0, 1, 1]), usd=np.array([1.0, 2.0, 3.0, 4.0]),
         opex=np.array([0.0, 1.0, 0.0, 1.0]),
         quantity=np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0], [0.0, 3.0]]),
         products=(Product(name="a", start=np.array([0.0, 4.0]), usd=np.array([10.0, 6.0])), flat("b", 9.0)),
@@ -36,7 +34,7 @@ def two_workloads(**changes: Any) -> ChoiceData:
         limits=(LimitedUse(name="gpus", key="gpus", use=np.array([4.0, 3.0, 6.0, 5.0]), cap=20.0, core=(1.0,)),),
         budget=100.0,
         cores=(CoreLayer(product=1, ports=4, up=np.array([0.0, 3.0, 0.0, 2.0]), opex=5.0),),
-    )
+    )  # fmt: skip
     return replace(data, **changes)
 
 
@@ -178,36 +176,25 @@ def problems(draw: st.DrawFn) -> ChoiceData:
     cores: tuple[CoreLayer, ...] = ()
     if draw(st.booleans()):
         core = CoreLayer(
-            product=draw(st.integers(0, goods - 1)),
-            ports=draw(st.integers(2, 6)),
-            up=_whole(draw, (n,), 5),
-            opex=float(draw(st.integers(0, 9))),
-            quantity=float(draw(st.integers(1, 2))),
-        )
+            product=draw(st.integers(0, goods - 1)), ports=draw(st.integers(2, 6)), up=_whole(draw, (n,), 5),
+            opex=float(draw(st.integers(0, 9))), quantity=float(draw(st.integers(1, 2))),
+        )  # fmt: skip
         cores = (core,)
     limits = tuple(
         LimitedUse(
-            name=name,
-            key=name,
-            use=_whole(draw, (n,), 9),
-            cap=float(draw(st.integers(3, 40))),
+            name=name, key=name, use=_whole(draw, (n,), 9), cap=float(draw(st.integers(3, 40))),
             core=tuple(float(draw(st.integers(0, 3))) for _ in cores),
         )
         for name in draw(st.sampled_from([(), ("gpus",), ("gpus", "watts")]))
-    )
+    )  # fmt: skip
     return ChoiceData(
-        workloads=workloads,
-        workload=np.repeat(np.arange(workloads), counts),
-        usd=_whole(draw, (n,), 40),
+        workloads=workloads, workload=np.repeat(np.arange(workloads), counts), usd=_whole(draw, (n,), 40),
         opex=_whole(draw, (n,), 40),
         quantity=_whole(draw, (n, goods), 6) * _whole(draw, (n, goods), 1),
-        products=tuple(_product(draw, f"p{i}") for i in range(goods)),
-        kinds=kinds,
-        limits=limits,
+        products=tuple(_product(draw, f"p{i}") for i in range(goods)), kinds=kinds, limits=limits,
         budget=draw(st.one_of(st.none(), st.integers(30, 400).map(float))),
-        weight=float(draw(st.sampled_from([0, 1, 2]))),
-        cores=cores,
-    )
+        weight=float(draw(st.sampled_from([0, 1, 2]))), cores=cores,
+    )  # fmt: skip
 
 
 @st.composite
@@ -233,14 +220,12 @@ def growing_problems(draw: st.DrawFn) -> ChoiceData:
     later = (phases - 1) * goods
     return replace(
         first,
-        quantity=np.hstack(quantity),
-        products=tuple(products),
-        cores=tuple(cores),
+        quantity=np.hstack(quantity), products=tuple(products), cores=tuple(cores),
         kinds=tuple(replace(kind, products=kind.products + later) for kind in first.kinds),
         limits=tuple(
             replace(limit, core=tuple(float(draw(st.integers(0, 3))) for _ in cores)) for limit in first.limits
         ),
-    )
+    )  # fmt: skip
 
 
 @st.composite
@@ -253,11 +238,9 @@ def doubtful_problems(draw: st.DrawFn) -> ChoiceData:
         factors = [draw(st.sampled_from([0.5, 1.0, 3.0])) for _ in range(goods)]
         scenarios.append(
             ScenarioCosts(
-                usd=data.usd,
-                opex=data.opex,
+                usd=data.usd, opex=data.opex,
                 prices=tuple(product.usd * factors[p % goods] for p, product in enumerate(data.products)),
-                core=tuple(core.opex for core in data.cores),
-                min_value=float(draw(st.integers(0, 50))),
+                core=tuple(core.opex for core in data.cores), min_value=float(draw(st.integers(0, 50))),
             )
-        )
+        )  # fmt: skip
     return replace(data, scenarios=tuple(scenarios))

@@ -14,20 +14,11 @@ from tests.formulations import read
 def two_families(**changes: Any) -> NetworkData:
     """A tapered family of eight down-ports and a flat one without uplinks; one workload with a column on each."""
     data = NetworkData(
-        workloads=1,
-        contexts=2,
-        fixed=np.array([10.0, 30.0]),
-        uplink=np.array([2.0, 0.0]),
-        spine=np.array([1.0, 0.0]),
-        min_uplinks=np.array([2, 0]),
-        max_uplinks=np.array([8, 0]),
-        leaves=np.array([4, 0]),
-        radix=np.array([16, 16]),
-        context=np.array([0, 1]),
-        column_workload=np.array([0, 0]),
-        column_context=np.array([0, 1]),
+        workloads=1, contexts=2, fixed=np.array([10.0, 30.0]), uplink=np.array([2.0, 0.0]), spine=np.array([1.0, 0.0]),
+        min_uplinks=np.array([2, 0]), max_uplinks=np.array([8, 0]), leaves=np.array([4, 0]), radix=np.array([16, 16]),
+        context=np.array([0, 1]), column_workload=np.array([0, 0]), column_context=np.array([0, 1]),
         need=np.array([5, 0]),
-    )
+    )  # fmt: skip
     return replace(data, **changes)
 
 
@@ -82,18 +73,10 @@ def problems(draw: st.DrawFn) -> NetworkData:
             Resource(name="w", fixed=prices(), uplink=prices(), spine=prices(), cap=float(draw(st.integers(50, 300)))),
         )
     return NetworkData(
-        workloads=workloads,
-        contexts=contexts,
-        fixed=prices(),
-        uplink=prices(),
-        spine=prices(),
-        min_uplinks=least,
+        workloads=workloads, contexts=contexts, fixed=prices(), uplink=prices(), spine=prices(), min_uplinks=least,
         max_uplinks=most,
         leaves=np.array([draw(st.integers(0, 6)) if d else 0 for d in down]),
-        radix=np.array([draw(st.integers(4, 16)) for _ in range(n)]),
-        context=np.array(context),
+        radix=np.array([draw(st.integers(4, 16)) for _ in range(n)]), context=np.array(context),
         column_workload=np.array([w for w, _ in pairs], dtype=np.int64),
-        column_context=np.array([k for _, k in pairs], dtype=np.int64),
-        need=need,
-        resources=resources,
-    )
+        column_context=np.array([k for _, k in pairs], dtype=np.int64), need=need, resources=resources,
+    )  # fmt: skip

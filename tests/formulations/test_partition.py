@@ -27,27 +27,20 @@ def apart(**changes: object) -> ChoiceData:
 def growing(**changes: object) -> ChoiceData:
     """One workload with two options over two phases, on a product that gets cheaper and a core that grows."""
     data = ChoiceData(
-        workloads=1,
-        workload=np.array([0, 0]),
-        usd=np.array([1.0, 2.0]),
-        opex=np.array([0.0, 0.0]),
-        quantity=np.array([[3.0, 2.0], [2.0, 2.0]]),
-        products=(A, replace(A, usd=A.usd / 2, predecessor=0)),
+        workloads=1, workload=np.array([0, 0]), usd=np.array([1.0, 2.0]), opex=np.array([0.0, 0.0]),
+        quantity=np.array([[3.0, 2.0], [2.0, 2.0]]), products=(A, replace(A, usd=A.usd / 2, predecessor=0)),
         cores=(
             CoreLayer(product=0, ports=2, up=np.array([2.0, 4.0])),
             CoreLayer(product=1, ports=2, up=np.array([4.0, 4.0]), predecessor=0),
         ),
-    )
+    )  # fmt: skip
     return replace(data, **changes)
 
 
 DEAR = ScenarioCosts(
-    usd=np.array([1.0, 2.0]),
-    opex=np.array([0.0, 1.0]),
-    prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
-    core=(1.0, 2.0),
-    min_value=7.0,
-)
+    usd=np.array([1.0, 2.0]), opex=np.array([0.0, 1.0]), prices=(np.array([20.0, 12.0]), np.array([10.0, 6.0])),
+    core=(1.0, 2.0), min_value=7.0,
+)  # fmt: skip
 SPENT = "z[0] + 20.0*z[1] + 3.0*z[2] + 31.0*z[3] + 0.0*v[0,0] + 10.0*x[0,0] + 0.0*v[0,1] + 6.0*x[0,1] + 9.0*n[0]"
 READS: list[tuple[choice.Equation, ChoiceData, dict[str, str]]] = [
     (choice.add_cost, two_workloads(weight=1.0), {"cost": f"{SPENT} + 0.0*z[0] + z[1] + 0.0*z[2] + z[3] + 5.0*n[0]"}),

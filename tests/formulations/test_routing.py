@@ -15,13 +15,9 @@ from tests.formulations import read
 def crossing(**changes: Any) -> routing.RoutingData:
     """Leaves 0 and 1 send one flow each to leaf 2; core 0 has a link to every leaf, core 1 two, none to leaf 1."""
     data = routing.RoutingData(
-        src=np.array([0, 1]),
-        dst=np.array([2, 2]),
-        flows=np.array([1, 1]),
-        step=np.array([[2, 1], [2, 0], [2, 1]]),
-        min_load=1,
-        max_load=9,
-    )
+        src=np.array([0, 1]), dst=np.array([2, 2]), flows=np.array([1, 1]), step=np.array([[2, 1], [2, 0], [2, 1]]),
+        min_load=1, max_load=9,
+    )  # fmt: skip
     return replace(data, **changes)
 
 

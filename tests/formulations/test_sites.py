@@ -17,30 +17,20 @@ from tests.formulations import read
 def two_sites(**changes: Any) -> ring.RingData:
     """Two sites, each with one share, two shares, or none of its options cheap; one link."""
     values: dict[str, Any] = {
-        "sites": 2,
-        "shares": 3,
-        "site": np.array([0, 0, 1, 1]),
-        "share": np.array([1, 2, 1, 2]),
-        "cost": np.array([10.0, 25.0, 12.0, 20.0]),
-        "need": np.array([[4], [2], [3], [1]]),
-        "channel": np.array([2.0]),
+        "sites": 2, "shares": 3, "site": np.array([0, 0, 1, 1]), "share": np.array([1, 2, 1, 2]),
+        "cost": np.array([10.0, 25.0, 12.0, 20.0]), "need": np.array([[4], [2], [3], [1]]), "channel": np.array([2.0]),
         "max_channels": np.array([5]),
         "limits": (ring.SiteLimit(name="power", use=np.array([1.0, 2.0, 1.0, 2.0]), channel=np.array([0.5]), cap=4.6),),
-    }
+    }  # fmt: skip
     return ring.RingData(**(values | changes))
 
 
 def bordered(**changes: Any) -> ring.RingData:
     """The two sites, each with a border of switches with four ports."""
     values: dict[str, Any] = {
-        "radix": 4,
-        "cost": np.array([3.0, 1.0]),
-        "ports": np.array([2, 4, 2, 6]),
-        "links": np.array([2, 4, 3, 6]),
-        "channel_ports": np.array([2]),
-        "modules": np.array([1]),
-        "ends": np.array([[True], [True]]),
-    }
+        "radix": 4, "cost": np.array([3.0, 1.0]), "ports": np.array([2, 4, 2, 6]), "links": np.array([2, 4, 3, 6]),
+        "channel_ports": np.array([2]), "modules": np.array([1]), "ends": np.array([[True], [True]]),
+    }  # fmt: skip
     use = {"use": np.array([1.0, 2.0, 1.0, 2.0]), "channel": np.array([0.5]), "switch": np.array([0.25, 0.0])}
     borders, limits = ring.Borders(**(values | changes)), (ring.SiteLimit(name="power", cap=9.0, **use),)
     return two_sites(borders=borders, limits=limits)
@@ -113,33 +103,22 @@ def problems(draw: st.DrawFn) -> ring.RingData:
     n = sum(counts)
     numbers = lambda low, high, k: np.array([draw(st.integers(low, high)) for _ in range(k)], dtype=np.int64)  # noqa: E731
     data = ring.RingData(
-        sites=sites,
-        shares=draw(st.integers(1, 6)),
-        site=np.repeat(np.arange(sites), counts),
-        share=numbers(1, 4, n),
-        cost=numbers(0, 50, n).astype(float),
-        need=numbers(1, 8, n * links).reshape(n, links),
-        channel=numbers(0, 9, links).astype(float),
-        max_channels=numbers(2, 9, links),
+        sites=sites, shares=draw(st.integers(1, 6)), site=np.repeat(np.arange(sites), counts), share=numbers(1, 4, n),
+        cost=numbers(0, 50, n).astype(float), need=numbers(1, 8, n * links).reshape(n, links),
+        channel=numbers(0, 9, links).astype(float), max_channels=numbers(2, 9, links),
         limits=(
             ring.SiteLimit(
-                name="power",
-                use=numbers(0, 9, n).astype(float),
-                channel=numbers(0, 3, links).astype(float),
+                name="power", use=numbers(0, 9, n).astype(float), channel=numbers(0, 3, links).astype(float),
                 cap=float(draw(st.integers(5, 60))),
             ),
         ),
-    )
+    )  # fmt: skip
     if draw(st.booleans()):
         return data
     (limit,), around = data.limits, [[0, links - 1], [0, 1], [1, 2]][: sites if links else 0]
     borders = ring.Borders(
-        radix=draw(st.integers(2, 9)),
-        cost=numbers(0, 9, sites).astype(float),
-        ports=numbers(1, 9, n),
-        links=numbers(2, 20, n),
-        channel_ports=numbers(1, 3, links),
-        modules=numbers(1, 2, links),
+        radix=draw(st.integers(2, 9)), cost=numbers(0, 9, sites).astype(float), ports=numbers(1, 9, n),
+        links=numbers(2, 20, n), channel_ports=numbers(1, 3, links), modules=numbers(1, 2, links),
         ends=np.array([[e in ends for e in range(links)] for ends in around or [[]] * sites], dtype=bool),
-    )
+    )  # fmt: skip
     return replace(data, borders=borders, limits=(replace(limit, switch=numbers(0, 4, sites).astype(float)),))

@@ -85,12 +85,10 @@ def optics(draw: st.DrawFn, rates: list[int], counts: tuple[int, ...] = (1, 1, 1
     """One to three optics of each rate: the first reaches everywhere, the others may be dearer, hungrier or shorter."""
     return [
         {
-            "name": f"o{rate}-{n}" if n else f"o{rate}",
-            "gbit_s": rate,
-            "reach_m": draw(st.sampled_from([60, 150, 600])) if n else 500,
-            "usd": draw(st.integers(0, 3000)),
+            "name": f"o{rate}-{n}" if n else f"o{rate}", "gbit_s": rate,
+            "reach_m": draw(st.sampled_from([60, 150, 600])) if n else 500, "usd": draw(st.integers(0, 3000)),
             "w": draw(st.integers(0, 30)),
         }
         for rate in rates
         for n in range(draw(st.sampled_from(counts)))
-    ]
+    ]  # fmt: skip

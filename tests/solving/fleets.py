@@ -189,16 +189,13 @@ def _many_sided(draw: st.DrawFn, network: dict[str, Any], sides: list[str]) -> d
             *(optic | {"breakout": draw(st.sampled_from([[2], [2, 4]]))} for optic in network["optics"]),
             *(
                 {
-                    "name": f"half{nic['gbit_s']}",
-                    "gbit_s": nic["gbit_s"] / 2,
-                    "reach_m": 500,
-                    "usd": draw(money),
+                    "name": f"half{nic['gbit_s']}", "gbit_s": nic["gbit_s"] / 2, "reach_m": 500, "usd": draw(money),
                     "w": 5,
                 }
                 for nic in network["nics"]
                 if draw(st.booleans())
             ),
-        ]
+        ]  # fmt: skip
     if kind == "joined":
         (first, *_) = network["hb_domains"]
         found["hb_domains"] = [first | {"name": f"hb{size}", "size": size, "racks": 1} for size in (1, 2)]
@@ -254,14 +251,11 @@ def _workload(draw: st.DrawFn, w: int, gpus: int, *, few: bool) -> dict[str, Any
     batch = draw(st.sampled_from([8, 12, 24]))
     sizes = [[4, 8], [4, 8, 12], [8, 16], [2, 6, 12], [6, 12]]
     return {
-        "name": f"w{w}",
-        "model": SHAPE,
-        "global_batch": batch,
-        "allow_tp_across": True,
+        "name": f"w{w}", "model": SHAPE, "global_batch": batch, "allow_tp_across": True,
         "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.3)),
         "gpus": draw(st.sampled_from(sizes if few or gpus > 16 else [None, *sizes])),
         "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
-    }
+    }  # fmt: skip
 
 
 def _owned(draw: st.DrawFn) -> dict[str, float]:
@@ -294,12 +288,10 @@ def _phase(draw: st.DrawFn, t: int, gpus: list[int], workloads: int, count: int)
     named = [_asked(draw, w) for w in (range(workloads) if t == count - 1 and draw(st.booleans()) else some)]
     everybody = draw(st.integers(0, 2)) == 0 or (t == count - 1 and len(named) < workloads)
     return {
-        "year": float(2 * t),
-        "gpus": gpus[t],
-        "workloads": [] if everybody else named,
+        "year": float(2 * t), "gpus": gpus[t], "workloads": [] if everybody else named,
         "price": {kind: draw(factors) for kind in (*KINDS, "gpu", "energy")},
         "retrofit_usd_per_link": float(draw(st.sampled_from([0, 0, 100, 5000]))),
-    }
+    }  # fmt: skip
 
 
 def _asked(draw: st.DrawFn, w: int) -> dict[str, Any] | str:
@@ -396,15 +388,12 @@ def _team(draw: st.DrawFn, w: int) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         shape |= {"experts": 4, "top_k": 2, "ffn": 4096}
     return {
-        "name": f"w{w}",
-        "model": shape,
-        "global_batch": batch,
-        "allow_tp_across": True,
+        "name": f"w{w}", "model": shape, "global_batch": batch, "allow_tp_across": True,
         "max_iteration_time_s": batch / 8 * draw(st.floats(0.02, 0.2)),
         "gpus": draw(st.sampled_from([None, None, [4, 8, 12]])),
         "options": {"collectives": draw(st.sampled_from(["levels", "fastest", "in-network"]))},
         "mapping": {"micro_batch": [1, 2], "recompute": "none", "zero": 0, "sequence_parallel": [True, False]},
-    }
+    }  # fmt: skip
 
 
 def discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus: int) -> Iterator[dict[str, Any]]:
@@ -415,12 +404,10 @@ def discounts(draw: st.DrawFn, network: dict[str, Any], include: list[str], gpus
             if draw(st.booleans()):
                 first = draw(st.integers(1, gpus if kind != "switch" else 6))
                 yield {
-                    "kind": kind,
-                    "item": item,
-                    "from": [first, first + draw(st.integers(1, gpus))],
+                    "kind": kind, "item": item, "from": [first, first + draw(st.integers(1, gpus))],
                     "off": draw(st.sampled_from([[0.1, 0.3], [0.5, 0.5], [0.02, 0.4]])),
                     "applies": draw(st.sampled_from(["all-units", "incremental"])),
-                }
+                }  # fmt: skip
 
 
 @st.composite
@@ -476,14 +463,10 @@ def _attained(draw: st.DrawFn, instance: Instance, phases: list[dict[str, Any]])
 
 def _turn(draw: st.DrawFn, w: int) -> dict[str, Any]:
     return {
-        "name": f"w{w}",
-        "model": small_model(gated=draw(st.booleans()), kv_heads=8),
-        "global_batch": 288,
-        "allow_tp_across": True,
-        "max_iteration_time_s": 2.0,
-        "mapping": {"micro_batch": [1, 3], "sequence_parallel": True, "zero": 1},
-        "options": {"attention": "flash"},
-    }
+        "name": f"w{w}", "model": small_model(gated=draw(st.booleans()), kv_heads=8), "global_batch": 288,
+        "allow_tp_across": True, "max_iteration_time_s": 2.0,
+        "mapping": {"micro_batch": [1, 3], "sequence_parallel": True, "zero": 1}, "options": {"attention": "flash"},
+    }  # fmt: skip
 
 
 def _stage(draw: st.DrawFn, t: int, gpus: int, last: int) -> dict[str, Any]:
@@ -511,13 +494,11 @@ def wishes(draw: st.DrawFn) -> Robust:
     by_part = st.fixed_dictionaries({part: st.sampled_from([1.0, 1.1, 1.5, 2.5]) for part in survive})
     return Robust.model_validate(
         {
-            "survive": survive,
-            "slower": draw(st.sampled_from([1.0, 1.2, 2.0]) | by_part),
-            "prices": prices,
+            "survive": survive, "slower": draw(st.sampled_from([1.0, 1.2, 2.0]) | by_part), "prices": prices,
             "efficiency": draw(st.sampled_from([(1.0, 1.0), (0.8, 1.0), (0.9, 1.2)])),
             "aim": draw(st.sampled_from(["worst-case", "regret"])),
         }
-    )
+    )  # fmt: skip
 
 
 @st.composite
@@ -537,10 +518,8 @@ GPU_FACTORS = [(0.1, 1.0), (0.2, 1.1), (0.5, 3.0), (2.0, 3.0), (0.1, 0.4)]
 
 DOMAINS = st.lists(
     st.tuples(st.sampled_from([1, 2, 4, 8]), st.sampled_from([0.0, 400.0, 3_000.0])),
-    min_size=2,
-    max_size=3,
-    unique=True,
-)
+    min_size=2, max_size=3, unique=True,
+)  # fmt: skip
 
 
 FACTORS = [(0.3, 1.0), (0.5, 2.0), (2.0, 3.0)]

@@ -40,20 +40,15 @@ def questions(seed: int, *, small: bool) -> Iterator[Instance]:
         gpus = size * random.choice(PRIMES) * 2 ** random.randrange(1 if small else 5 if size == 8 else 2)
         batch = random.choice(PRIMES) * 2 ** max(0, (gpus // 16).bit_length() + random.randrange(-2, 2))
         workload = {
-            "name": "w",
-            "model": random.choice(MODELS[: 1 if small else None]),
-            "precision": random.choice(("bf16", "fp8")),
-            "global_batch": batch,
-            "train_tokens": 1e13,
-        }
+            "name": "w", "model": random.choice(MODELS[: 1 if small else None]),
+            "precision": random.choice(("bf16", "fp8")), "global_batch": batch, "train_tokens": 1e13,
+        }  # fmt: skip
         network = {
             "hb_domains": hb,
             "fabrics": random.choice((["rail-only"], ["rail-only", "clos"], ["rail-optimized", "rail-only"])),
-            "nics": "cx7-400g",
-            "switches": random.choice((["qm9700"], ["64x400g", "qm9700"])),
-            "optics": ["400g-sr4", "400g-dr4", "400g-fr4"],
-            "oversubscription": random.choice((1.0, 2.0, 4.0)),
-        }
+            "nics": "cx7-400g", "switches": random.choice((["qm9700"], ["64x400g", "qm9700"])),
+            "optics": ["400g-sr4", "400g-dr4", "400g-fr4"], "oversubscription": random.choice((1.0, 2.0, 4.0)),
+        }  # fmt: skip
         table: dict[str, Any] = {"schema": 1, "name": "primes", "cluster": {"gpu": gpu, "gpus": gpus}}
         table |= {"workload": [workload], "network": network, "objective": {"minimize": "time"}}
         fastest, room = Instance.model_validate(table), random.choice((None, 1.02, 1.1, 1.5))

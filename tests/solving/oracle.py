@@ -32,15 +32,11 @@ def instances(draw: st.DrawFn, most: int = 128) -> Instance:
     sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8, 12, 16]), min_size=1, max_size=3, unique=True))
     domains = [
         {
-            "name": f"hb{n}",
-            "size": n,
-            "gbyte_s": 450,
-            "usd_per_gpu": draw(money),
-            "w_per_gpu": draw(money),
+            "name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": draw(money),
             "racks": n / 8,
         }
         for n in sizes
-    ]
+    ]  # fmt: skip
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12, 16, 32]), min_size=1, max_size=2, unique=True))
     rates = draw(st.lists(st.sampled_from([100, 400]), min_size=1, max_size=2, unique=True))
     table = question(
@@ -110,16 +106,12 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
     if draw(st.integers(0, 3)) == 0:
         shape |= {"experts": 8, "top_k": 2, "ffn": 4096}
     return {
-        "name": f"w{w}",
-        "model": shape,
-        "global_batch": batches * gpus,
-        "allow_tp_across": True,
+        "name": f"w{w}", "model": shape, "global_batch": batches * gpus, "allow_tp_across": True,
         "max_iteration_time_s": batches * draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
         "mapping": {
             "micro_batch": [1, 4],
             "sequence_parallel": draw(st.sampled_from([True, [True, False]])),
-            "cp": draw(st.sampled_from([1, 1, [1, 2]])),
-            "zero": draw(st.sampled_from([[0, 1], [1, 2, 3]])),
+            "cp": draw(st.sampled_from([1, 1, [1, 2]])), "zero": draw(st.sampled_from([[0, 1], [1, 2, 3]])),
         },
         "options": {
             "attention": draw(st.sampled_from(["flash", "unfused"])),
@@ -127,7 +119,7 @@ def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
             "software": draw(st.sampled_from(["megatron-core", "megatron-2021"])),
             "collectives": draw(st.sampled_from(["levels", "fastest", "in-network"])),
         },
-    }
+    }  # fmt: skip
 
 
 def enumerated(instance: Instance) -> float:

@@ -25,21 +25,18 @@ def planar(draw: st.DrawFn) -> Instance:
     money = st.integers(0, 3000)
     sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=2, unique=True))
     table = question(
-        cluster__gpus=gpus,
-        workload=[one_workload(draw, gpus)],
+        cluster__gpus=gpus, workload=[one_workload(draw, gpus)],
         network={
             **domains_and_fabrics(draw, sizes, money),
-            "nics": _nics(draw, money),
-            "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
+            "nics": _nics(draw, money), "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
             "nic_planes": draw(st.sampled_from([[1, 2, 4], [1, 2], [1, 4]])),
-            "switches": [_box(draw, radix, money) for radix in draw(_radices())],
-            "optics": _optics(draw, money),
+            "switches": [_box(draw, radix, money) for radix in draw(_radices())], "optics": _optics(draw, money),
             "oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
             **disciplined(draw),
         },
         objective={"minimize": draw(st.sampled_from(["capex", "power", "tco"]))},
         limits=draw(st.sampled_from([{}, {}, {"power_mw": gpus / 5000}, {"capex_usd": 9000.0 * gpus}])),
-    )
+    )  # fmt: skip
     return Instance.model_validate(table)
 
 
@@ -65,14 +62,11 @@ def _optics(draw: st.DrawFn, money: st.SearchStrategy[int]) -> list[dict[str, An
     wide = {"name": "wide", "gbit_s": RATE, "breakout": breakouts, "reach_m": 500, "usd": draw(money), "w": 17}
     others = [
         {
-            "name": f"plain-{rate:g}",
-            "gbit_s": rate,
-            "reach_m": draw(st.sampled_from([60, 500])),
-            "usd": draw(money),
+            "name": f"plain-{rate:g}", "gbit_s": rate, "reach_m": draw(st.sampled_from([60, 500])), "usd": draw(money),
             "w": 9,
         }
         for rate in (RATE, RATE / 2, RATE / 4)
-    ]
+    ]  # fmt: skip
     half = {"name": "half", "gbit_s": RATE / 2, "breakout": [2], "reach_m": 500, "usd": draw(money), "w": 12}
     return [wide, *(other for other in [*others, half] if draw(st.booleans()))]
 
@@ -89,13 +83,10 @@ def domains_and_fabrics(draw: st.DrawFn, sizes: list[int], money: st.SearchStrat
 
 def one_workload(draw: st.DrawFn, gpus: int) -> dict[str, Any]:
     return {
-        "name": "w",
-        "model": small_model(),
-        "global_batch": gpus,
-        "allow_tp_across": True,
+        "name": "w", "model": small_model(), "global_batch": gpus, "allow_tp_across": True,
         "max_iteration_time_s": draw(st.sampled_from([0.06, 0.09, 0.15, 0.3])) * draw(st.floats(1.0, 1.5)),
         "mapping": {"micro_batch": [1, 4], "sequence_parallel": True},
-    }
+    }  # fmt: skip
 
 
 @st.composite
@@ -107,13 +98,11 @@ def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
     sizes = draw(st.lists(st.sampled_from([1, 2, 4, 8]), min_size=1, max_size=2, unique=True))
     radices = draw(st.lists(st.sampled_from([4, 6, 8, 12]), min_size=1, max_size=2, unique=True))
     table = question(
-        cluster__gpus=gpus,
-        workload=[one_workload(draw, gpus)],
+        cluster__gpus=gpus, workload=[one_workload(draw, gpus)],
         network={
             **domains_and_fabrics(draw, sizes, money),
             "nics": {"name": "nic", "gbit_s": RATE, "ports": list(planes), "usd": draw(money), "w": 20},
-            "nics_per_gpu": draw(st.sampled_from([1, 1, 2])),
-            "nic_planes": list(planes),
+            "nics_per_gpu": draw(st.sampled_from([1, 1, 2])), "nic_planes": list(planes),
             "switches": [switch_of_cages(draw, radix, money, planes) for radix in radices],
             "optics": modules(draw, money, watts),
             "link_reach_m": draw(st.sampled_from([[50, 100, 500], [40, 40, 40], [50, 100, 100]])),
@@ -125,7 +114,7 @@ def twin_ported(draw: st.DrawFn, planes: tuple[int, ...] = (1,)) -> Instance:
             "include": draw(st.sampled_from([["hb", "nic", "switch", "optics"]] * 3 + [["hb", "switch"]])),
         },
         limits=draw(st.sampled_from([{}, {}, {"power_mw": gpus / 5000}, {"capex_usd": 9000.0 * gpus}])),
-    )
+    )  # fmt: skip
     return Instance.model_validate(table)
 
 
@@ -145,18 +134,13 @@ def modules(draw: st.DrawFn, money: st.SearchStrategy[int], watts: st.SearchStra
     cable = {"name": "cable", "gbit_s": RATE, "breakout": [2, 4], "reach_m": 500, "usd": draw(money), "w": draw(watts)}
     modules = [
         {
-            "name": f"{fibre}-{ports}",
-            "gbit_s": RATE * ports,
-            "breakout": [2, 4],
-            "fibre": fibre,
-            "reach_m": draw(st.sampled_from([60, 500])),
-            "usd": draw(money),
-            "w": draw(watts),
+            "name": f"{fibre}-{ports}", "gbit_s": RATE * ports, "breakout": [2, 4], "fibre": fibre,
+            "reach_m": draw(st.sampled_from([60, 500])), "usd": draw(money), "w": draw(watts),
         }
         for fibre in ("multi", "single")
         for ports in (1, 2, 4)
         if draw(st.integers(0, 3))
-    ]
+    ]  # fmt: skip
     return [cable, *modules]
 
 
@@ -173,18 +157,16 @@ def wide(draw: st.DrawFn) -> Instance:
         **domains_and_fabrics(draw, sizes, money),
         "nics": {"name": "nic", "gbit_s": RATE, "ports": list(planes), "usd": draw(money), "w": 20},
         "nic_planes": list(planes),
-        "gpus_per_nic": draw(st.sampled_from([[1], [1, 2], [2]])) if few else [1],
-        "nics_per_gpu": 1,
+        "gpus_per_nic": draw(st.sampled_from([[1], [1, 2], [2]])) if few else [1], "nics_per_gpu": 1,
         "switches": [_wide_box(draw, radix, money, planes) for radix in radices],
         "optics": [*modules(draw, money, st.integers(0, 30)), *_slow(draw, money, planes)],
         "oversubscription": draw(st.sampled_from([1.0, 1.5, 2.0, 3.5, [1.0, 2.0], [1.5, 3.0]])),
         "leaf_fill": draw(st.sampled_from(["any", "any", "ratio"])),
-        "pod_uplinks": draw(st.sampled_from(["ratio", "any"])),
-        "link_ends": draw(st.sampled_from(["own", "same"])),
+        "pod_uplinks": draw(st.sampled_from(["ratio", "any"])), "link_ends": draw(st.sampled_from(["own", "same"])),
         "tier_switches": draw(st.sampled_from(["same", "same", "any"])),
         "switch_cages": draw(st.sampled_from(["told", "kept"])),
         **disciplined(draw),
-    }
+    }  # fmt: skip
     if network["routing"] not in ("pinned", "ecmp"):
         network["pod_bundles"] = draw(st.sampled_from([[1], [1, 2], [2], [1, 2, 3]]))
     if network["gpus_per_nic"] == [1]:
@@ -192,12 +174,10 @@ def wide(draw: st.DrawFn) -> Instance:
     workload = one_workload(draw, gpus)
     workload["max_iteration_time_s"] *= draw(st.sampled_from([1.0, 4.0, 20.0]))
     table = question(
-        cluster__gpus=gpus,
-        workload=[workload],
-        network=network,
+        cluster__gpus=gpus, workload=[workload], network=network,
         objective={"minimize": draw(st.sampled_from(["capex", "power", "tco"]))},
         limits=draw(st.sampled_from([{}, {}, {"power_mw": gpus / 2000}, {"capex_usd": 9000.0 * gpus}])),
-    )
+    )  # fmt: skip
     try:
         return Instance.model_validate(table)
     except ValueError:
@@ -306,11 +286,9 @@ def tolerant(draw: st.DrawFn) -> Instance:
     workload["mapping"] |= FEW_TIMED
     seconds = workload["max_iteration_time_s"] * draw(st.sampled_from([1.0, 3.0]))
     keep = {
-        "time": draw(st.sampled_from([0.0, 0.1])),
-        "memory": draw(st.sampled_from([0.0, 0.1, 0.8])),
-        "ports": draw(st.sampled_from([0.0, 0.25])),
-        "ties": "fastest",
-    }
+        "time": draw(st.sampled_from([0.0, 0.1])), "memory": draw(st.sampled_from([0.0, 0.1, 0.8])),
+        "ports": draw(st.sampled_from([0.0, 0.25])), "ties": "fastest",
+    }  # fmt: skip
     changes = {"workload": [in_days(workload, seconds)], "limits": {}, "margin": keep}
     cluster = {"gpus": gpus, "idle_gpus": draw(st.sampled_from([False, True, 3]))}
     return Instance.model_validate(table | changes | {"cluster": table["cluster"] | cluster})

@@ -76,34 +76,26 @@ def drawn(asked: str, seed: int, again: int = 0) -> dict[str, Any]:
         network={
             "hb_domains": kinds,
             "fabrics": draw.sample(["rail-only", "clos", "rail-optimized"], 2),
-            "nics": [{"name": "nic400", "gbit_s": 400, "usd": 700, "w": 20}],
-            "switches": boxes,
-            "optics": modules,
+            "nics": [{"name": "nic400", "gbit_s": 400, "usd": 700, "w": 20}], "switches": boxes, "optics": modules,
             "oversubscription": draw.choice([1.0, 2.0]),
             **by_length,
         },
         objective={
             "minimize": draw.choice(["capex", "tco", "power"]),
-            "include": draw.choice([[*KINDS], [*KINDS], ["nic", "switch", "optics"]]),
-            "usd_per_kwh": 0.5,
+            "include": draw.choice([[*KINDS], [*KINDS], ["nic", "switch", "optics"]]), "usd_per_kwh": 0.5,
         },
         sharing={"mode": "partition" if parted else "time", "mixed_gpus": parted and several},
-    )
+    )  # fmt: skip
     tiers = draw.choice([1, 2, 2])
     table["existing"] = {
-        "id": "ours",
-        "gpu": OLD,
-        "hb_domain": kinds[0],
-        "domains": domains,
-        "gpus_per_domain": size,
-        "fabric": draw.choice(["clos", "rail-only", "rail-optimized"]),
-        "nic": table["network"]["nics"][0],
+        "id": "ours", "gpu": OLD, "hb_domain": kinds[0], "domains": domains, "gpus_per_domain": size,
+        "fabric": draw.choice(["clos", "rail-only", "rail-optimized"]), "nic": table["network"]["nics"][0],
         "bundles": draw.choice(["even", "any"]),
         "tiers": [
             {"ports": box["radix"], "switch": box, "optic": draw.choice(modules)}
             for box in draw.choices(boxes, k=tiers)
         ],
-    }
+    }  # fmt: skip
     if asked == "two NICs":  # each with a leaf of its own, or both on one
         table["network"]["nics_per_gpu"] = [1, 2]
         rails = {"rails": 2 * size} if table["existing"]["fabric"] != "clos" else {}
@@ -145,14 +137,11 @@ def _domain(draw: random.Random, name: str, size: int, gpu: str) -> dict[str, An
 def _workload(draw: random.Random, w: int, parted: bool) -> dict[str, Any]:
     batch = draw.choice([8, 24])
     return {
-        "name": f"w{w}",
-        "model": SHAPE,
-        "global_batch": batch,
-        "allow_tp_across": True,
+        "name": f"w{w}", "model": SHAPE, "global_batch": batch, "allow_tp_across": True,
         "max_iteration_time_s": batch / 8 * draw.choice([0.02, 0.05, 0.1, 0.3]),
         "gpus": draw.choice([[4, 8], [4, 8, 12], [8, 16]]) if parted else None,
         "mapping": {"micro_batch": 1, "recompute": "none", "zero": 0, "sequence_parallel": False},
-    }
+    }  # fmt: skip
 
 
 def least(instance: Instance, *, as_it_stands: bool = False, bought: Bought | None = None) -> float:

@@ -97,11 +97,9 @@ def test_a_choice_turns_at_the_price_that_its_plan_says(kind: str) -> None:
 
 
 TWO_GPUS: dict[str, Any] = {
-    "cluster__gpus": 64,
-    "cluster__gpu": ["h100-sxm", "h200"],
-    "network__hb_domains": ["hgx-h100-8", "hgx-h200-8"],
+    "cluster__gpus": 64, "cluster__gpu": ["h100-sxm", "h200"], "network__hb_domains": ["hgx-h100-8", "hgx-h200-8"],
     "objective": {"include": ["gpu", "hb", "nic", "switch", "optics"]},
-}
+}  # fmt: skip
 
 
 def test_the_next_best_gpu_is_told_and_a_close_call_is_called_one() -> None:

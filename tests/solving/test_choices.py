@@ -39,17 +39,11 @@ NO_BOUND: dict[str, Any] = {"workload__0__train_days": None, "objective": {"mini
 def left_open(**changes: Any) -> Instance:
     """Two generations and two batches, whose tokens grow with them."""
     given = {
-        "cluster__gpu": GENERATIONS,
-        "cluster__gpus": [64, 128],
-        "network__hb_domains": DOMAINS,
-        "network__fabrics": "rail-only",
-        "workload__0__global_batch": [64, 128],
-        "workload__0__critical_batch_tokens": 2e5,
-        "workload__0__train_tokens": 1e11,
-        "workload__0__train_days": 20.0,
-        "workload__0__max_iteration_time_s": None,
-        "objective": {"include": ALL},
-    }
+        "cluster__gpu": GENERATIONS, "cluster__gpus": [64, 128], "network__hb_domains": DOMAINS,
+        "network__fabrics": "rail-only", "workload__0__global_batch": [64, 128],
+        "workload__0__critical_batch_tokens": 2e5, "workload__0__train_tokens": 1e11, "workload__0__train_days": 20.0,
+        "workload__0__max_iteration_time_s": None, "objective": {"include": ALL},
+    }  # fmt: skip
     return ask(**given | changes)
 
 
@@ -92,11 +86,9 @@ def test_tokens_beyond_those_of_small_batches_are_no_gain() -> None:
     taken = {}
     for critical in (None, 1e3):
         instance = ask(
-            cluster__gpus=16,
-            workload__0__global_batch=[32, 64],
-            workload__0__critical_batch_tokens=critical,
+            cluster__gpus=16, workload__0__global_batch=[32, 64], workload__0__critical_batch_tokens=critical,
             objective={"minimize": "usd_per_token"},
-        )
+        )  # fmt: skip
         plan = coopt.solve(instance)
         assert coopt.verify(instance, plan).accepted
         taken[critical] = plan.chosen.global_batch["w"]
@@ -223,10 +215,8 @@ def test_a_front_of_days_kept_with_a_probability_has_plans_that_keep_them() -> N
     rates |= dict.fromkeys(("gpu", "host", "nic", "domain", "software"), each)
     asked = {"rates": rates, "restart_s": 3000.0, "repair_hours": 24.0, "spare_domains": [0, 1], "confidence": 0.95}
     days = {
-        "workload__0__train_tokens": 1e10,
-        "workload__0__train_days": 3.0,
-        "workload__0__max_iteration_time_s": None,
-    }
+        "workload__0__train_tokens": 1e10, "workload__0__train_days": 3.0, "workload__0__max_iteration_time_s": None,
+    }  # fmt: skip
     network = {"network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-only"}
     instance = ask(cluster__gpus=16, **days, **network, workload__0__global_batch=[16, 24], availability=asked)
     front = coopt.pareto(instance, points=3)
@@ -314,12 +304,9 @@ def test_prices_keep_the_plan_over_all_choices(
     own = {"extends": "h100-sxm", "name": "own", "bf16_tflop_s": 1484, "hbm_gbyte_s": 5000, "usd": usd}
     server = {"extends": "hgx-h100-8", "name": "own-server", "gpus": "own"}
     open_lists = left_open(
-        cluster__gpu=["h100-sxm", own],
-        cluster__gpus=gpus,
-        network__hb_domains=["hgx-h100-8", server],
-        workload__0__global_batch=batches,
-        workload__0__train_days=train_days,
-    )
+        cluster__gpu=["h100-sxm", own], cluster__gpus=gpus, network__hb_domains=["hgx-h100-8", server],
+        workload__0__global_batch=batches, workload__0__train_days=train_days,
+    )  # fmt: skip
     found, plan = coopt.explain(open_lists), coopt.solve(open_lists)
     assert plan.chosen.gpu == chosen
     assert found.runner_up.value == min(

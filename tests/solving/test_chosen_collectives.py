@@ -86,22 +86,17 @@ def networks(draw: st.DrawFn, routing: str) -> Instance:
     hb = {"name": f"hb{size}", "size": size, "gbyte_s": 450, "usd_per_gpu": 1000, "w_per_gpu": 100}
     return choosing(
         ask(
-            cluster__gpus=size * draw(st.sampled_from([6, 8, 12, 16])),
-            network__hb_domains=hb,
+            cluster__gpus=size * draw(st.sampled_from([6, 8, 12, 16])), network__hb_domains=hb,
             network__fabrics=draw(st.sampled_from(["rail-only", "rail-optimized", "clos"])),
             network__switches=switch(draw(st.sampled_from([8, 12, 16])), 5000),
-            network__oversubscription=draw(st.sampled_from([1.0, 3.0, 7.0])),
-            network__charge="loads",
-            network__routing=routing,
-            workload__0__global_batch=192,
-            workload__0__max_iteration_time_s=200.0,
+            network__oversubscription=draw(st.sampled_from([1.0, 3.0, 7.0])), network__charge="loads",
+            network__routing=routing, workload__0__global_batch=192, workload__0__max_iteration_time_s=200.0,
             workload__0__mapping={
-                "tp": draw(st.sampled_from([1, 4])),
-                "pp": draw(st.sampled_from([1, 2])),
+                "tp": draw(st.sampled_from([1, 4])), "pp": draw(st.sampled_from([1, 2])),
                 "zero": draw(st.integers(0, 1)),
             },
         )
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("routing", ["spray", "pinned", "ecmp"])

@@ -283,13 +283,10 @@ def interrupted(spares: int | list[int] | None, train_days: float) -> Instance:
             {"name": "w", "model": "gpt-22b", "global_batch": 64, "mapping": mapping}
             | {"train_tokens": 1e9, "train_days": train_days}
         ],
-        network__hb_domains=domain,
-        network__fabrics="rail-only",
-        network__switches="64x400g",
-        network__max_tiers=1,
+        network__hb_domains=domain, network__fabrics="rail-only", network__switches="64x400g", network__max_tiers=1,
         network__oversubscription=1,
         availability={"rates": {"name": "mine", "gpu": {"per_year": 100.0}}, **counts},
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,9 @@ TINY = Path(__file__).parents[2] / "instances" / "tiny-64.toml"
 def large(**changes: Any) -> Instance:
     """A question whose front has a few dozen points."""
     given = {
-        "cluster__gpus": 512,
-        "workload__0__global_batch": 512,
-        "workload__0__max_iteration_time_s": 0.12,
-        "network__switches": [switch(32, 9000)],
-        "network__oversubscription": 8.0,
-    }
+        "cluster__gpus": 512, "workload__0__global_batch": 512, "workload__0__max_iteration_time_s": 0.12,
+        "network__switches": [switch(32, 9000)], "network__oversubscription": 8.0,
+    }  # fmt: skip
     return ask(**(given | changes))
 
 

@@ -398,11 +398,9 @@ def test_days_of_islands_stand_in_columns_of_their_own() -> None:
 
 def test_days_of_a_batch_that_a_plan_chose_are_its_own() -> None:
     instance = ask(
-        workload__0__global_batch=[64, 128],
-        workload__0__max_iteration_time_s=None,
-        workload__0__train_tokens=1e9,
+        workload__0__global_batch=[64, 128], workload__0__max_iteration_time_s=None, workload__0__train_tokens=1e9,
         workload__0__train_days=5.0,
-    )
+    )  # fmt: skip
     (one,) = instance.workload
     front = coopt.pareto(instance, 3)
     assert any(point.plan is not None and point.plan.chosen.global_batch == {one.name: 128} for point in front.points)
@@ -487,14 +485,9 @@ class Stairs(Tracing):
 @pytest.mark.parametrize("wanted", [3, 4, 6, 12])
 def test_dates_lie_between_the_ends_where_the_cheapest_plan_turns_out_faster(wanted: int) -> None:
     stairs = Stairs(
-        instance=fleet(0.4),
-        over=None,
-        point_count=wanted,
-        slowest=1e6,
-        tell=lambda message, done: None,
-        resolver=Resolver(fleet(0.4)),
-        dated=True,
-    )
+        instance=fleet(0.4), over=None, point_count=wanted, slowest=1e6, tell=lambda message, done: None,
+        resolver=Resolver(fleet(0.4)), dated=True,
+    )  # fmt: skip
     stairs.trace()
     first, last = stairs.steps[0].pace, stairs.steps[-1].pace
     assert stairs.dates == pytest.approx(np.linspace(first, last, wanted - 1).tolist())

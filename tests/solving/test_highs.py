@@ -98,20 +98,11 @@ def lost_by_presolve() -> pyo.ConcreteModel:
     by its chords.
     """
     data = NetworkData(
-        workloads=1,
-        contexts=3,
-        fixed=np.array([1.0, 0.0, 0.0]),
-        uplink=np.array([0.0, 1.0, 0.0]),
-        spine=np.zeros(3),
-        min_uplinks=np.array([0, 1, 1]),
-        max_uplinks=np.array([0, 3, 2]),
-        leaves=np.zeros(3, dtype=np.int64),
-        radix=np.full(3, 4),
-        context=np.arange(3),
-        column_workload=np.zeros(3, dtype=np.int64),
-        column_context=np.arange(3),
-        need=np.array([0, 1, 1]),
-    )
+        workloads=1, contexts=3, fixed=np.array([1.0, 0.0, 0.0]), uplink=np.array([0.0, 1.0, 0.0]), spine=np.zeros(3),
+        min_uplinks=np.array([0, 1, 1]), max_uplinks=np.array([0, 3, 2]), leaves=np.zeros(3, dtype=np.int64),
+        radix=np.full(3, 4), context=np.arange(3), column_workload=np.zeros(3, dtype=np.int64),
+        column_context=np.arange(3), need=np.array([0, 1, 1]),
+    )  # fmt: skip
     m = build(data, tuple(add for add in NETWORK if add is not add_uplinks_demanded))
     m.rho = pyo.Var(m.F, domain=pyo.NonNegativeReals, bounds=lambda _, f: (0.0, 4.0 if f else 1.0))
     m.slowdown = pyo.ConstraintList()
@@ -358,14 +349,11 @@ def test_a_run_cancelled_at_any_stage_ends_as_interrupted(stage: str, solver: st
 
 
 KINDS = {
-    "shared": ask,
-    "partition": teams,
-    "phased": growing,
-    "sites": lambda: Instance.model_validate(apart()),
+    "shared": ask, "partition": teams, "phased": growing, "sites": lambda: Instance.model_validate(apart()),
     "direct": lambda: Instance.model_validate(linked()),
     "robust": lambda: ask(robust={"survive": ["nic"], "slower": 2.0}),
     "regret": lambda: ask(robust={"prices": {"nic": [0.5, 2.0]}, "aim": "regret"}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -398,11 +386,9 @@ def test_a_search_cancelled_by_another_thread_keeps_its_best_solution(monkeypatc
     other.start()
     answer = solve(
         knapsack(60),
-        time_limit_s=60,
-        settings=SETTINGS,
-        on_standing=lambda now: found.set() if now.best is not None else None,
-        cancel=cancel,
-    )
+        time_limit_s=60, settings=SETTINGS,
+        on_standing=lambda now: found.set() if now.best is not None else None, cancel=cancel,
+    )  # fmt: skip
     other.join()
     assert answer.outcome == "interrupted"
     assert answer.bound < answer.value

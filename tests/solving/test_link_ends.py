@@ -47,13 +47,10 @@ def test_bills_of_a_family_are_affine_and_lines_of_both_ends_are_those_of_its_gr
 
 
 SUPERPOD: dict[str, Any] = {
-    "network__nics": "cx7-400g",
-    "network__switches": "qm9700",
+    "network__nics": "cx7-400g", "network__switches": "qm9700",
     "network__optics": ["400g-sr4", "400g-dr4", "800g-sr8", "800g-dr8", "800g-fr4"],
-    "network__hb_domains": "hgx-h100-8",
-    "network__fabrics": "rail-optimized",
-    "cluster__gpus": 1024,
-}
+    "network__hb_domains": "hgx-h100-8", "network__fabrics": "rail-optimized", "cluster__gpus": 1024,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("gpus", [3072, 3104])
@@ -243,14 +240,10 @@ def test_the_verifier_says_what_ends_do_not_meet_or_fit(below: str, above: str, 
 
 
 QM9700: dict[str, Any] = {
-    "network__nics": "cx7-400g",
-    "network__switches": "qm9700",
-    "network__hb_domains": "hgx-h100-8",
-    "network__fabrics": "clos",
-    "network__oversubscription": 1.0,
-    "network__link_reach_m": [40, 40, 40],
+    "network__nics": "cx7-400g", "network__switches": "qm9700", "network__hb_domains": "hgx-h100-8",
+    "network__fabrics": "clos", "network__oversubscription": 1.0, "network__link_reach_m": [40, 40, 40],
     "workload__0__max_iteration_time_s": 9.0,
-}
+}  # fmt: skip
 
 
 def kept(instance: Instance, cages: str = "kept") -> Instance:

@@ -182,11 +182,9 @@ def test_what_ran_out_of_memory_is_refused(model: str, gpus: int, software: dict
     mapping = {"tp": 1, "pp": 1, "cp": 1, "ep": 8, "micro_batch": 1, "recompute": "none", "zero": 1}
     options = {"software": {"extends": "megatron-core", "name": "run", **software}}
     table = question(
-        cluster__gpus=gpus,
-        network__hb_domains="hgx-h100-8",
-        objective={"minimize": "time"},
+        cluster__gpus=gpus, network__hb_domains="hgx-h100-8", objective={"minimize": "time"},
         workload={"name": "w", "model": model, "global_batch": 1024, "mapping": mapping, "options": options},
-    )
+    )  # fmt: skip
     assert solve(Instance.model_validate(table), reasons=False).status == "infeasible"
     del table["margin"]
     assert solve(Instance.model_validate(table), reasons=False).status == "infeasible"

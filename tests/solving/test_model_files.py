@@ -336,15 +336,11 @@ def test_every_instance_is_held_to_its_bounds() -> None:
 def test_a_network_like_that_of_llama_3_keeps_the_published_time(gpus: int) -> None:
     """Leaves without oversubscription and seven links down for one up above; 400 TFLOP/s a GPU (arXiv 2407.21783)."""
     keys = {
-        "cluster.gpus": gpus,
-        "workload.0.global_batch": gpus // 8,
+        "cluster.gpus": gpus, "workload.0.global_batch": gpus // 8,
         "workload.0.mapping": {"tp": 8, "pp": 16, "interleave": [1, 2, 4, 8], "zero": [1, 2]},
-        "workload.0.options": {"dp_mode": "overlap"},
-        "network.hb_domains": "hgx-h100-8",
-        "network.fabrics": "clos",
-        "network.switches": "qm9700",
-        "network.oversubscription": 7.0,
-    }
+        "workload.0.options": {"dp_mode": "overlap"}, "network.hb_domains": "hgx-h100-8", "network.fabrics": "clos",
+        "network.switches": "qm9700", "network.oversubscription": 7.0,
+    }  # fmt: skip
     asked = coopt.load(ROOT / "instances" / "llama3-405b-16k.toml", keys)
     (workload,) = asked.workload
     bound_s = model_flop_per_token(workload.model) * workload.tokens_per_iteration / (gpus * 400e12)

@@ -255,16 +255,11 @@ PAIR = {"name": "pair", "size": 2, "gbyte_s": 450, "usd_per_gpu": 10, "w_per_gpu
 def listing(*fabrics: str, **changes: object) -> Instance:
     """16 domains of 2 GPUs: four leaves a rail and 12 switches in all, whether rails meet above the leaves or not."""
     return ask(
-        cluster__gpus=32,
-        workload__0__max_iteration_time_s=20.0,
-        workload__0__mapping={"tp": 2, "pp": 2},
-        network__hb_domains=PAIR,
-        network__fabrics=list(fabrics),
-        network__switches=switch(8, 5000),
-        network__oversubscription=1.0,
-        network__charge="loads",
+        cluster__gpus=32, workload__0__max_iteration_time_s=20.0, workload__0__mapping={"tp": 2, "pp": 2},
+        network__hb_domains=PAIR, network__fabrics=list(fabrics), network__switches=switch(8, 5000),
+        network__oversubscription=1.0, network__charge="loads",
         **changes,
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("mode", ["time", "partition"])

@@ -108,11 +108,9 @@ def test_scale_does_not_matter(formulation: Literal["choice", "shares"]) -> None
     data = two_workloads()
     million = replace(
         data,
-        usd=data.usd * 1e6,
-        opex=data.opex * 1e6,
-        products=tuple(replace(p, usd=p.usd * 1e6) for p in data.products),
-        budget=100e6,
-    )
+        usd=data.usd * 1e6, opex=data.opex * 1e6,
+        products=tuple(replace(p, usd=p.usd * 1e6) for p in data.products), budget=100e6,
+    )  # fmt: skip
     cores = tuple(replace(core, opex=5e6) for core in data.cores)
     assert least(replace(million, cores=cores), formulation) == 1e6 * least(data)
 
@@ -138,10 +136,7 @@ def nearly_alike(chance: random.Random) -> ChoiceData:
         discount: Discount = chance.choice(["all-units", "incremental"])
         products.append(Product(name="b", start=start, usd=prices, discount=discount))
     return ChoiceData(
-        workloads=workloads,
-        workload=np.repeat(np.arange(workloads), 3),
-        usd=usd,
-        opex=0.0 * usd,
+        workloads=workloads, workload=np.repeat(np.arange(workloads), 3), usd=usd, opex=0.0 * usd,
         quantity=np.array([[float(chance.randint(0, 3)) for _ in products] for _ in range(count)]),
         products=tuple(products),
         limits=(
@@ -149,7 +144,7 @@ def nearly_alike(chance: random.Random) -> ChoiceData:
                 name="l", key="l", use=use, cap=float(sum(use[chance.randrange(3) + 3 * w] for w in range(workloads)))
             ),
         ),
-    )
+    )  # fmt: skip
 
 
 def exact_optimum(data: ChoiceData) -> Fraction:

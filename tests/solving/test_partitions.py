@@ -63,15 +63,12 @@ def five(nic_usd: float, nic_w: float, switch_usd: float, switch_w: float, usd: 
             {"name": f"w{n}", "max_iteration_time_s": bound_s, **work}
             for n, bound_s in enumerate((1.0, 1.3, 1.7, 2.3, 3.1))
         ],
-        network__hb_domains=["hgx-h100-8", "h100-hb16"],
-        network__fabrics=["rail-only", "clos"],
+        network__hb_domains=["hgx-h100-8", "h100-hb16"], network__fabrics=["rail-only", "clos"],
         network__nics=[{"name": "n", "gbit_s": 400, "usd": nic_usd, "w": nic_w}],
         network__switches=[{"name": "s", "radix": 64, "port_gbit_s": 400, "usd": switch_usd, "w": switch_w}],
         network__optics=[{"name": "o", "gbit_s": 400, "usd": usd, "w": w, "reach_m": 2000}],
-        network__oversubscription=2.0,
-        objective={"minimize": aim},
-        sharing={"mode": "partition"},
-    )
+        network__oversubscription=2.0, objective={"minimize": aim}, sharing={"mode": "partition"},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -309,10 +306,8 @@ def test_a_core_no_leaf_has_ports_for_is_said_to_be_the_reason() -> None:
     wide = cored(
         core={"gbit_s_per_gpu": 400.0},
         network__hb_domains=[{"name": "hb8", "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 30}],
-        network__max_tiers=1,
-        network__fabrics=["clos"],
-        network__switches=[switch(8, 5000)],
-    )
+        network__max_tiers=1, network__fabrics=["clos"], network__switches=[switch(8, 5000)],
+    )  # fmt: skip
     plan = coopt.solve(wide)
     assert plan.status == "infeasible"
     assert "ports left for" in plan.explanation[0]

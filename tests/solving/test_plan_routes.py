@@ -38,16 +38,11 @@ from tests.solving.oracle import instances
 
 def small(fabric: str = "rail-only", radix: int = 8, **changes: object) -> Instance:
     return ask(
-        cluster__gpus=128,
-        workload__0__global_batch=128,
-        workload__0__max_iteration_time_s=20.0,
-        workload__0__mapping={"tp": 4, "pp": 2},
-        network__hb_domains="hgx-h100-8",
-        network__fabrics=fabric,
-        network__switches=switch(radix, 5000),
-        network__oversubscription=1.0,
+        cluster__gpus=128, workload__0__global_batch=128, workload__0__max_iteration_time_s=20.0,
+        workload__0__mapping={"tp": 4, "pp": 2}, network__hb_domains="hgx-h100-8", network__fabrics=fabric,
+        network__switches=switch(radix, 5000), network__oversubscription=1.0,
         **changes,
-    )
+    )  # fmt: skip
 
 
 @cache
@@ -59,26 +54,15 @@ def planned(fabric: str, radix: int) -> tuple[Instance, Plan]:
 def test_paths_of_gpus_with_the_same_stages_are_charged_and_accepted() -> None:
     """Sixteen stages of a domain each, six to a leaf of two uplinks: six send to their twin, two at most to a hop."""
     instance = ask(
-        cluster__gpus=128,
-        network__hb_domains="hgx-h100-8",
-        network__fabrics="rail-only",
-        network__switches=switch(8, 5000),
-        network__routing="pinned",
-        network__charge="loads",
-        network__oversubscription=3.0,
-        workload__0__model=small_model(layers=16),
-        workload__0__global_batch=128,
+        cluster__gpus=128, network__hb_domains="hgx-h100-8", network__fabrics="rail-only",
+        network__switches=switch(8, 5000), network__routing="pinned", network__charge="loads",
+        network__oversubscription=3.0, workload__0__model=small_model(layers=16), workload__0__global_batch=128,
         workload__0__max_iteration_time_s=100.0,
         workload__0__mapping={
-            "tp": 4,
-            "pp": 16,
-            "interleave": 1,
-            "zero": [0, 1],
-            "recompute": "none",
-            "micro_batch": 1,
+            "tp": 4, "pp": 16, "interleave": 1, "zero": [0, 1], "recompute": "none", "micro_batch": 1,
         },
         workload__0__options={"schedule": "dualpipe"},
-    )
+    )  # fmt: skip
     plan = solve(instance)
     assert plan.workloads[0].routes == {"pp": 1.0, "tied": 3.0}
     assert coopt.verify(instance, plan).accepted
@@ -231,15 +215,10 @@ def test_three_tiers_are_routed_in_two_stages() -> None:
 def pinned(**changes: Any) -> Instance:
     """Leaves whose uplinks are fewer the better: everything is allowed up to 4 down for one up."""
     table = {
-        "cluster__gpus": 128,
-        "network__hb_domains": "hgx-h100-8",
-        "network__fabrics": "clos",
-        "network__switches": switch(16, 5000),
-        "network__oversubscription": 4.0,
-        "workload__0__max_iteration_time_s": 20.0,
-        "network__charge": "loads",
-        "network__routing": "pinned",
-    }
+        "cluster__gpus": 128, "network__hb_domains": "hgx-h100-8", "network__fabrics": "clos",
+        "network__switches": switch(16, 5000), "network__oversubscription": 4.0,
+        "workload__0__max_iteration_time_s": 20.0, "network__charge": "loads", "network__routing": "pinned",
+    }  # fmt: skip
     return ask(**{**table, **changes})
 
 

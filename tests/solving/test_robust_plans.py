@@ -42,11 +42,9 @@ from tests.solving.fleets import wishes
 from tests.solving.oracle import instances
 
 SMALL: dict[str, Any] = {
-    "cluster__gpus": 32,
-    "workload__0__global_batch": 24,
-    "network__hb_domains": "hgx-h100-8",
+    "cluster__gpus": 32, "workload__0__global_batch": 24, "network__hb_domains": "hgx-h100-8",
     "network__fabrics": "rail-only",
-}
+}  # fmt: skip
 
 
 def test_worst_prices_are_those_of_the_upper_ends_and_regret_is_the_largest_of_all_turns() -> None:
@@ -192,16 +190,10 @@ def test_the_longer_bounds_are_told_of_what_a_plan_has_to_stand_alone() -> None:
 def test_a_mapping_that_would_be_late_gives_way_to_one_that_is_not() -> None:
     """Half a domain hangs on a leaf; TP over both domains waits for the other half."""
     instance = ask(
-        cluster__gpus=16,
-        workload__0__global_batch=16,
-        workload__0__max_iteration_time_s=0.09,
-        workload__0__options={"dp_mode": "stale-1"},
-        network__hb_domains="hgx-h100-8",
-        network__fabrics="clos",
-        network__switches=[switch(8, 300)],
-        network__bundles="any",
-        robust={"survive": "leaf", "slower": 1.5},
-    )
+        cluster__gpus=16, workload__0__global_batch=16, workload__0__max_iteration_time_s=0.09,
+        workload__0__options={"dp_mode": "stale-1"}, network__hb_domains="hgx-h100-8", network__fabrics="clos",
+        network__switches=[switch(8, 300)], network__bundles="any", robust={"survive": "leaf", "slower": 1.5},
+    )  # fmt: skip
     plan = accepted(instance)
     leaves = robust_faults(instance, plan)["leaf switch"]
     (late,) = (fault for fault in leaves if fault.workloads[0].job is not None)
@@ -243,12 +235,8 @@ def test_what_is_cheapest_at_low_prices_and_over_the_budget_at_the_listed_ones_h
         cluster={"gpu": {"extends": "h100-sxm", "usd": 2000.0}, "gpus": 16},
         workload=[
             {
-                "name": "w",
-                "model": small_model(),
-                "global_batch": 48,
-                "gpus": [2],
-                "mapping": {"micro_batch": 1, "cp": 1, "recompute": "none"},
-                "max_iteration_time_s": 10.0,
+                "name": "w", "model": small_model(), "global_batch": 48, "gpus": [2],
+                "mapping": {"micro_batch": 1, "cp": 1, "recompute": "none"}, "max_iteration_time_s": 10.0,
             }
         ],
         network={
@@ -256,17 +244,15 @@ def test_what_is_cheapest_at_low_prices_and_over_the_budget_at_the_listed_ones_h
                 {"name": "large", "size": 8, "gbyte_s": 450.0, "usd_per_gpu": 0.0, "w_per_gpu": 30.0},
                 {"name": "small", "size": 1, "gbyte_s": 450.0, "usd_per_gpu": 400.0, "w_per_gpu": 0.0},
             ],
-            "fabrics": "rail-only",
-            "nics": {"name": "n", "gbit_s": 400.0, "usd": 500.0, "w": 5.0},
+            "fabrics": "rail-only", "nics": {"name": "n", "gbit_s": 400.0, "usd": 500.0, "w": 5.0},
             "switches": {"name": "s", "radix": 4, "port_gbit_s": 400.0, "usd": 2000.0, "w": 20.0},
             "optics": {"name": "o", "gbit_s": 400.0, "reach_m": 500.0, "usd": 100.0, "w": 12.0},
             "oversubscription": 2.0,
         },
         objective={"minimize": "capex", "include": ["hb", "nic", "switch", "optics", "gpu"]},
-        limits={"capex_usd": 15_500},
-        sharing={"mode": "partition"},
+        limits={"capex_usd": 15_500}, sharing={"mode": "partition"},
         robust={"prices": {"gpu": [0.2, 1.1]}, "aim": "regret"},
-    )
+    )  # fmt: skip
     plan = accepted(Instance.model_validate(table))
     assert (plan.status, plan.objective.value) == ("optimal", 0.0)
     (part,) = plan.parts
@@ -290,11 +276,9 @@ def test_a_worst_case_and_what_it_is_compared_with_are_at_the_same_prices(kind: 
 
 
 SIXTEEN = {"cluster__gpus": 128, "workload__0__global_batch": 128, "workload__0__max_iteration_time_s": 0.1075} | {
-    "network__hb_domains": "hgx-h100-8",
-    "network__switches": [switch(8, 5000)],
-    "network__fabrics": "rail-only",
+    "network__hb_domains": "hgx-h100-8", "network__switches": [switch(8, 5000)], "network__fabrics": "rail-only",
     "network__bundles": "any",
-}
+}  # fmt: skip
 
 
 def solved(slower: Any, **changes: Any) -> Plan:
@@ -431,14 +415,10 @@ def arranged(family: Family, domains: int, groups: tuple[int, ...], levels: tupl
 def test_ways_of_a_job_without_a_domain_are_charged_as_the_verifier_counts_them(fabric: str, routing: str) -> None:
     """Replicas on all domains but some, by halving and doubling and by trees, on two tiers and three."""
     asked = ask(
-        cluster__gpus=96,
-        network__fabrics=fabric,
-        network__switches=[switch(8, 5000), switch(16, 11000)],
+        cluster__gpus=96, network__fabrics=fabric, network__switches=[switch(8, 5000), switch(16, 11000)],
         network__hb_domains={"name": "hb4", "size": 4, "gbyte_s": 450, "usd_per_gpu": 9, "w_per_gpu": 7},
-        network__charge="loads",
-        network__routing=routing,
-        network__domain_fill="even",
-    )
+        network__charge="loads", network__routing=routing, network__domain_fill="even",
+    )  # fmt: skip
     compared = 0
     for family in [one for one in families(asked) if one.tiers > 1 and one.active == 4]:
         uplinks = family.uplink_choices[0]

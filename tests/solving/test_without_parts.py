@@ -28,17 +28,12 @@ from tests.kinds import solved
 def cluster(fabric: str, radix: int = 32, **changes: object) -> Instance:
     return ask(
         **{
-            "cluster__gpus": 128,
-            "workload__0__global_batch": 128,
-            "workload__0__max_iteration_time_s": 20.0,
-            "workload__0__mapping": {"tp": 4, "pp": 2},
-            "network__hb_domains": "hgx-h100-8",
-            "network__fabrics": fabric,
-            "network__switches": switch(radix, 5000),
-            "network__oversubscription": 1.0,
+            "cluster__gpus": 128, "workload__0__global_batch": 128, "workload__0__max_iteration_time_s": 20.0,
+            "workload__0__mapping": {"tp": 4, "pp": 2}, "network__hb_domains": "hgx-h100-8", "network__fabrics": fabric,
+            "network__switches": switch(radix, 5000), "network__oversubscription": 1.0,
             **changes,
         }
-    )
+    )  # fmt: skip
 
 
 def faults(instance: Instance) -> dict[str, list[Fault]]:
@@ -99,11 +94,9 @@ def test_an_idle_gpu_takes_over() -> None:
     """96 GPUs on domains of 7 with 6 in use."""
     instance = cluster(
         "rail-only",
-        cluster__gpus=96,
-        workload__0__global_batch=96,
-        workload__0__mapping={"tp": 2, "pp": 2},
+        cluster__gpus=96, workload__0__global_batch=96, workload__0__mapping={"tp": 2, "pp": 2},
         network__hb_domains={**HB, "size": 7},
-    )
+    )  # fmt: skip
     plan = solve(instance)
     report = plan_faults(instance, plan)
     assert report.spares.idle_gpus_per_domain == 1
@@ -129,15 +122,11 @@ def test_counts_cover_every_part_of_the_plan() -> None:
 def test_a_workload_that_leaves_its_rail_is_named_where_rails_are_apart() -> None:
     """Interleaved stages, two in each of three domains: the last one and the first are on different rails."""
     changes = {
-        "cluster__gpus": 24,
-        "workload__0__global_batch": 24,
-        "workload__0__max_iteration_time_s": 50.0,
+        "cluster__gpus": 24, "workload__0__global_batch": 24, "workload__0__max_iteration_time_s": 50.0,
         "workload__0__model": {**ask().workload[0].model.model_dump(), "layers": 12, "tied_embeddings": False},
-        "workload__0__mapping": {"tp": 4, "pp": 6, "interleave": 2},
-        "network__hb_domains": "hgx-h100-8",
-        "network__switches": "64x400g",
-        "network__oversubscription": 1.0,
-    }
+        "workload__0__mapping": {"tp": 4, "pp": 6, "interleave": 2}, "network__hb_domains": "hgx-h100-8",
+        "network__switches": "64x400g", "network__oversubscription": 1.0,
+    }  # fmt: skip
     instance, joined = (ask(**changes, network__fabrics=fabric) for fabric in ("rail-only", "clos"))
     plan = solve(instance)
     assert plan.workloads[0].placement["pp"] == (2, 3)
@@ -206,14 +195,10 @@ def test_a_core_is_no_part_that_trains() -> None:
 def planned(**mapping: object) -> tuple[Instance, Plan]:
     """Four domains of 16 with TP inside and DP across."""
     instance = ask(
-        network__hb_domains="h100-hb16",
-        network__fabrics="rail-only",
-        network__switches="64x400g",
-        network__oversubscription=1.0,
-        workload__0__max_iteration_time_s=100.0,
-        workload__0__allow_tp_across=False,
+        network__hb_domains="h100-hb16", network__fabrics="rail-only", network__switches="64x400g",
+        network__oversubscription=1.0, workload__0__max_iteration_time_s=100.0, workload__0__allow_tp_across=False,
         workload__0__mapping={"tp": 8, "pp": 1, "zero": 0, **mapping},
-    )
+    )  # fmt: skip
     return instance, solve(instance)
 
 

@@ -33,17 +33,14 @@ def questions(seed: int) -> Iterator[dict[str, Any]]:
             "mapping": {"zero": [1], "interleave": [1], "recompute": ["none", "full"]},
         }
         yield {
-            "schema": 1,
-            "name": "cp",
-            "margin": "none",
-            "cluster": {"gpu": random.choice(("h100-sxm", "b200", "gb200")), "gpus": gpus},
-            "workload": workload,
+            "schema": 1, "name": "cp", "margin": "none",
+            "cluster": {"gpu": random.choice(("h100-sxm", "b200", "gb200")), "gpus": gpus}, "workload": workload,
             "objective": {"minimize": "time"},
             "network": {
                 **{"hb_domains": {"name": "h", "size": 8, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0}},
                 **{"fabrics": "rail-only", "nics": "cx7-400g", "switches": "64x400g", "optics": "400g-199"},
             },
-        }
+        }  # fmt: skip
 
 
 def fastest_s(table: dict[str, Any], cp: list[int] | None = None) -> tuple[float, int]:

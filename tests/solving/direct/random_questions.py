@@ -36,26 +36,17 @@ def random_question(seed: int) -> Instance:
         if chosen.random() < 0.7:
             mapping[kind] = sorted(chosen.sample(degrees, min(2, len(degrees))))
     workload = {
-        "name": "w",
-        "model": model,
-        "global_batch": 48,
-        "mapping": mapping,
-        "options": options,
-        "allow_tp_across": chosen.random() < 0.7,
-        "max_iteration_time_s": 1e6,
-    }
+        "name": "w", "model": model, "global_batch": 48, "mapping": mapping, "options": options,
+        "allow_tp_across": chosen.random() < 0.7, "max_iteration_time_s": 1e6,
+    }  # fmt: skip
     hb = {"name": "box", "size": size, "gbyte_s": 450, "usd_per_gpu": 0, "w_per_gpu": 0, "racks": 1}
     asked = {
-        "cluster__gpus": domains * size,
-        "network__hb_domains": [hb],
-        "network__fabrics": ["direct", "rail-only"],
+        "cluster__gpus": domains * size, "network__hb_domains": [hb], "network__fabrics": ["direct", "rail-only"],
         "network__panels": ["patch-panel"],
         "network__nics": [{"name": "slow", "gbit_s": chosen.choice([10, 100]), "usd": 300, "w": 5}],
         "network__optics": [{"name": "end", "gbit_s": 10, "reach_m": 500, "usd": 40, "w": 1}],
-        "network__switches": [switch(8, 500_000, 10)],
-        "network__nics_per_gpu": per_gpu,
-        "workload": [workload],
-    }
+        "network__switches": [switch(8, 500_000, 10)], "network__nics_per_gpu": per_gpu, "workload": [workload],
+    }  # fmt: skip
     gbit_s = asked["network__nics"][0]["gbit_s"]
     asked["network__optics"][0]["gbit_s"] = asked["network__switches"][0]["port_gbit_s"] = gbit_s
     loose = Instance.model_validate(question(**asked))

@@ -28,15 +28,12 @@ SLOW = {
 def linked(**changes: Any) -> dict[str, Any]:
     """16 GPUs in four domains of four ports."""
     table: dict[str, Any] = {
-        "cluster__gpus": 16,
-        "network__hb_domains": [FOUR],
-        "network__fabrics": ["direct", "rail-only", "clos"],
-        "network__panels": ["patch-panel", "ocs"],
-        "network__switches": [switch(8, 5000, 10)],
+        "cluster__gpus": 16, "network__hb_domains": [FOUR], "network__fabrics": ["direct", "rail-only", "clos"],
+        "network__panels": ["patch-panel", "ocs"], "network__switches": [switch(8, 5000, 10)],
         **SLOW,
         "workload__0__mapping": {"micro_batch": [1], "zero": [0, 1], "recompute": ["none"]},
         "workload__0__max_iteration_time_s": 2.2,
-    }
+    }  # fmt: skip
     return question(**(table | changes))
 
 

@@ -32,10 +32,8 @@ SHIPPED = Path(__file__).parents[3] / "instances" / "direct-32.toml"
 def asked(domains: int, bound_s: float = 6.0) -> Instance:
     """As `direct-32`, on so many domains."""
     changes = {
-        "cluster.gpus": 64 * domains,
-        "workload.0.global_batch": 16 * domains,
-        "workload.0.mapping.dp": [domains],
-    }
+        "cluster.gpus": 64 * domains, "workload.0.global_batch": 16 * domains, "workload.0.mapping.dp": [domains],
+    }  # fmt: skip
     changes |= {"workload.0.mapping.dp": [domains], "workload.0.max_iteration_time_s": bound_s}
     return coopt.load(SHIPPED, changes)
 
@@ -233,13 +231,10 @@ def test_an_interrupt_ends_exchanges_with_the_best_links() -> None:
 
 DEEPSEEK = {
     "cluster.gpu": {"extends": "gb200", "efficiency": PLAIN | {"gemm": 0.5495, "hbm": 0.553, "kernel_s": 5.59e-6}},
-    "cluster.gpus": 768,
-    "workload.0.model": "deepseek-v3",
-    "workload.0.global_batch": 5760,
-    "workload.0.max_iteration_time_s": 12.0,
-    "workload.0.balance": "forced",
+    "cluster.gpus": 768, "workload.0.model": "deepseek-v3", "workload.0.global_batch": 5760,
+    "workload.0.max_iteration_time_s": 12.0, "workload.0.balance": "forced",
     "workload.0.mapping": {"tp": [2], "pp": [8], "interleave": [2]},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("domains", "links"), [(0, 232), (30, 695)])

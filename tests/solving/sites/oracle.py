@@ -46,18 +46,14 @@ def instances(
             {
                 "name": name,
                 "power_mw": each_mw * draw(st.sampled_from([1.0, 1.6, 2.5, 10.0])),
-                "pue": draw(st.sampled_from([1.0, 1.3])),
-                "usd_per_kwh": draw(st.sampled_from([0.02, 0.1])),
+                "pue": draw(st.sampled_from([1.0, 1.3])), "usd_per_kwh": draw(st.sampled_from([0.02, 0.1])),
             }
             for name in names
         ],
         wan=[
             {
-                "between": list(pair),
-                "gbit_s": draw(st.sampled_from([100, 400])),
-                "usd": draw(money),
-                "w": draw(st.sampled_from([0, 300])),
-                "latency_ms": draw(st.sampled_from([0, 5])),
+                "between": list(pair), "gbit_s": draw(st.sampled_from([100, 400])), "usd": draw(money),
+                "w": draw(st.sampled_from([0, 300])), "latency_ms": draw(st.sampled_from([0, 5])),
                 "most": draw(st.integers(1, 4)),
             }
             for pair in pairs
@@ -65,19 +61,14 @@ def instances(
         network={
             "hb_domains": [
                 {
-                    "name": f"hb{n}",
-                    "size": n,
-                    "gbyte_s": 450,
-                    "usd_per_gpu": draw(money),
-                    "w_per_gpu": 50,
+                    "name": f"hb{n}", "size": n, "gbyte_s": 450, "usd_per_gpu": draw(money), "w_per_gpu": 50,
                     "racks": n / 8,
                 }
                 for n in draw(st.sampled_from([[8], [4, 8]]))
             ],
             "fabrics": ["rail-only"],
             "nics": [{"name": "nic", "gbit_s": 400, "usd": draw(money), "w": 20}],
-            "switches": [switch(k, draw(money)) for k in (8, 16)],
-            "optics": optics(draw, [400]),
+            "switches": [switch(k, draw(money)) for k in (8, 16)], "optics": optics(draw, [400]),
             "oversubscription": draw(st.sampled_from([1.0, 2.0])),
             **(_ends(draw) if own_ends or halls else {}),
         },
@@ -86,7 +77,7 @@ def instances(
             "include": ["gpu", "hb", "nic", "switch", "optics"],
         },
         limits=draw(st.sampled_from([{}, {}, {"racks": gpus / 8}])),
-    )
+    )  # fmt: skip
     borders = borders or (losses and draw(st.booleans()))
     if losses:
         table["robust"] = {"survive": "channel", "slower": {"channel": draw(st.sampled_from([1, 1.02, 1.1, 1.4, 4]))}}
@@ -123,14 +114,11 @@ def _ends(draw: st.DrawFn) -> dict[str, Any]:
 
 def _workload(draw: st.DrawFn, w: int, gpus: int) -> dict[str, Any]:
     return {
-        "name": f"w{w}",
-        "model": small_model(),
-        "global_batch": 2 * gpus,
-        "allow_tp_across": True,
+        "name": f"w{w}", "model": small_model(), "global_batch": 2 * gpus, "allow_tp_across": True,
         "max_iteration_time_s": draw(st.sampled_from([0.2, 0.3, 0.5, 0.8])) * draw(st.floats(1.0, 1.5)),
         "mapping": {"micro_batch": [1, 4], "sequence_parallel": True, "zero": draw(st.sampled_from([[0, 1], [1, 3]]))},
         "options": {"dp_mode": draw(st.sampled_from(["sync", "overlap", "stale-1"]))},
-    }
+    }  # fmt: skip
 
 
 def enumerated(instance: Instance) -> float:

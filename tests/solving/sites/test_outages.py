@@ -35,19 +35,13 @@ def interrupted_sites(seed: int) -> Instance:
             {"between": ["a", "b"], "gbit_s": 100, "usd": draw.choice([2e3, 1e5]), "w": 50, "latency_ms": 1, "most": 4}
         ],
         objective={"minimize": draw.choice(["capex", "tco"]), "include": ["gpu", "hb", "nic", "switch", "optics"]},
-        network__switches=[switch(16, 11_000), switch(8, draw.choice([2_000, 9_000]))],
-        network__oversubscription=2.0,
+        network__switches=[switch(16, 11_000), switch(8, draw.choice([2_000, 9_000]))], network__oversubscription=2.0,
         availability={
-            "rates": failures,
-            "checkpoint_s": CHECKPOINT_S,
-            "checkpoint_interval_s": INTERVAL_S,
-            "restart_s": RESTART_S,
-            "restart_s_per_1000_gpus": 0.0,
-            "checkpoint_gbyte_s_per_gpu": 1e6,
-            "repair_hours": REPAIR_H,
-            "spare_domains": draw.choice([0, 0, 1, 2]),
+            "rates": failures, "checkpoint_s": CHECKPOINT_S, "checkpoint_interval_s": INTERVAL_S,
+            "restart_s": RESTART_S, "restart_s_per_1000_gpus": 0.0, "checkpoint_gbyte_s_per_gpu": 1e6,
+            "repair_hours": REPAIR_H, "spare_domains": draw.choice([0, 0, 1, 2]),
         },
-    )
+    )  # fmt: skip
     (workload,) = table["workload"] if isinstance(table["workload"], list) else [table["workload"]]
     workload = {key: value for key, value in workload.items() if key != "max_iteration_time_s"}
     workload |= {"train_tokens": 1e12, "train_days": draw.uniform(25.0, 250.0), "mapping": {"micro_batch": 1}}

@@ -75,12 +75,10 @@ def apart(**changes: Any) -> dict[str, Any]:
     """64 GPUs at two sites, neither of which can feed all of them."""
     sites = [{"name": "east", "power_mw": 0.03}, {"name": "west", "power_mw": 0.04, "pue": 1.1, "usd_per_kwh": 0.05}]
     table = {
-        "cluster": {"gpu": "h100-sxm", "gpus": 64, "shares": 4},
-        "site": sites,
-        "wan": [LINK],
+        "cluster": {"gpu": "h100-sxm", "gpus": 64, "shares": 4}, "site": sites, "wan": [LINK],
         "objective": {"minimize": "tco", "include": ["gpu", "hb", "nic", "switch", "optics"]},
         "network__switches": [switch(16, 11000)],
-    }
+    }  # fmt: skip
     return question(**(table | changes))
 
 
