@@ -40,7 +40,7 @@ def test_the_cheapest_network_is_found_with_ways_that_are_chosen() -> None:
     """Of random questions; the verifier counts times, flows and names again."""
     named: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(60, usual=4))
+    @settings(max_examples=example_count(60, usual=6))
     @given(instances(64))
     def compare(asked: Instance) -> None:
         instance = choosing(asked)

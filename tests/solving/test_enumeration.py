@@ -100,7 +100,7 @@ KINDS = {
     "margins, tolerances and idle GPUs": Kind(tolerant(), 300, 2, least_of_batches),
     "days in turn": Kind(in_turn(), 300, 2, lambda one: (enumerated if one.availability else oracle.enumerated)(one)),
     "growth": Kind(clusters(), 100, 2, whole=True),
-    "growth in its hall": Kind(clusters(halls=True), 60, 2),
+    "growth in its hall": Kind(clusters(halls=True), 60, 4),
     "growth in doubt": Kind(st.builds(in_doubt, clusters(), wishes()), 30),
     "doubts and losses": Kind(DOUBTED, 25),
     "products by tier in doubt": Kind(small_leaves(), 15),
