@@ -21,7 +21,7 @@ from coopt.explain.labels import (
 )
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind, questions_by_gpu
-from coopt.instance.texts import alternatives, both, change_text, counted
+from coopt.instance.texts import alternatives, both, change_text, counted, grouped
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -240,10 +240,11 @@ def of_runner_up(
 
 def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:
     """What has to give at every choice first, then what is said of some, with these."""
-    choices_by_sentence: dict[str, list[str]] = {}
-    for choice, explanation in explanations.items():
-        for phrase in explanation.sentences[1:]:
-            choices_by_sentence.setdefault(phrase, []).append(choice)
+    choices_by_sentence = grouped(
+        (phrase, choice)
+        for choice, explanation in explanations.items()
+        for phrase in explanation.sentences[1:]
+    )
     everywhere = [
         phrase
         for phrase, choices in choices_by_sentence.items()

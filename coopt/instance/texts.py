@@ -7,6 +7,7 @@ Nothing here needs pydantic, so that `coopt --help` does not load it.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import math
 import os
@@ -19,7 +20,7 @@ from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 CALLED = re.compile(r"\b(workload|site|wan|phase)\[([^\[\]]+)\](?:\.workloads\[([^\[\]]+)\])?")
 NUMBERED = re.compile(r"\b(workload|site|wan|phase)\[(\d{1,6})\](?:\.workloads\[(\d{1,6})\])?")
@@ -459,6 +460,29 @@ def _write(path: str | Path, content: bytes, place: Callable[[Path, Path], None]
 
 Row = Mapping[str, Any]
 LIBRARIES = ("pandas", "polars")
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, both in their order."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def csv_text(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Rows as a CSV file, with nothing where a cell is None."""
+    import csv  # which `coopt --help` does without
+
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return stream.getvalue()
 
 
 def frame(rows: Iterable[Row]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.instance.network import HallRows
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, grouped
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import Graph, whole_graph
 from coopt.network.halls import grown_numbers, last_of_slot
@@ -210,10 +210,8 @@ class _Laying:
         """The lengths that the modules of each leaf need (m), which as many networks share."""
         assert self._spots is not None, "cables have lengths where there is a hall"
         filled = filled_leaves(self._spots.placing, together, self._family.per_module[0][1])
-        found = dict[int, list[int]]()
-        for at in filled.first.tolist():
-            found.setdefault(int(filled.leaf[at]), []).append(int(filled.needs_m[at]))
-        return found
+        firsts = filled.first.tolist()
+        return grouped((int(filled.leaf[at]), int(filled.needs_m[at])) for at in firsts)
 
     def next(
         self, level: int, high: str, leaf: int, length_m: int | None

@@ -266,28 +266,6 @@ class PricedProduct:
         least = 0.0 if self.all_units and len(self.usd) > 1 else min(self.usd)
         return least, max(self.usd)
 
-    def purchases(self, units: int) -> list[tuple[int, float]]:
-        """The least bill of that many units or more, as (units, price of each in USD); spare units
-        come last.
-
-        More than needed is bought where a price for all units makes the threshold cheaper; of equal
-        bills the one with fewer spare units counts.
-        """
-        if not self.all_units:
-            ends = (*self.begins[1:], units)
-            steps = zip(self.begins, ends, self.usd, strict=True)
-            return [
-                (min(end, units) - begin, usd)
-                for begin, end, usd in steps
-                if begin < min(end, units)
-            ]
-        brackets = zip(self.begins, self.usd, strict=True)
-        # Of equal bills the smaller purchase is taken, which the second entry of the key says.
-        units_bought, usd = min(
-            ((max(units, begin), usd) for begin, usd in brackets), key=lambda b: (b[0] * b[1], b[0])
-        )
-        return [(count, usd) for count in (units, units_bought - units) if count]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cap:

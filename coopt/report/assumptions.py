@@ -8,6 +8,7 @@ from functools import partial
 
 from coopt.instance.couplings import LOST
 from coopt.instance.schema import Instance, question_on
+from coopt.instance.texts import grouped
 from coopt.instance.variants import workloads_in
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import network_of
@@ -60,9 +61,7 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
     for outside in outside_note(plan.runs):
         yield fact("Unmeasured", outside)
-    by_key: dict[str, list[Assumption]] = {}
-    for assumption in plan.assumptions:
-        by_key.setdefault(assumption.key.partition(" = ")[0], []).append(assumption)
+    by_key = grouped((one.key.partition(" = ")[0], one) for one in plan.assumptions)
     for key, (name, text) in ASSUMED.items():
         if key in by_key:
             yield fact(name, text(instance, plan, by_key[key]))
@@ -80,11 +79,12 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
 
 def _losses(instance: Instance, plan: Plan) -> str:
     """`time bounds hold without any one NIC or leaf`; empty where nothing has to be survived."""
-    parts: dict[float, list[str]] = {}
     ring = plan.couplings.ring
-    for part, times in instance.losses.items():
-        if part != "channel" or (ring is not None and ring.wan):
-            parts.setdefault(times, []).append(LOST[part])
+    parts = grouped(
+        (times, LOST[part])
+        for part, times in instance.losses.items()
+        if part != "channel" or (ring is not None and ring.wan)
+    )
     kept = [
         f"time bounds{f', {times:g} times as long,' if times != 1 else ''} hold without any one"
         f" {words.alternatives(of)}"

@@ -4,12 +4,10 @@ ports, and the topology that Slurm reads.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, csv_text
 from coopt.network.cabling import Cable, CableEnd, cables_of_plan
 from coopt.network.graph_files import dot_string
 from coopt.network.plan_networks import part_network
@@ -50,18 +48,10 @@ def _whose(part: str | None) -> str:
     return "the plan" if part is None else f"part {part!r}"
 
 
-def _rows(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in rows)
-    return text.getvalue()
-
-
 def cables_csv(cables: Sequence[Cable]) -> str:
     """A line for each cable."""
     ends = [f"{side}_{field}" for side in "ab" for field in CableEnd._fields]
-    return _rows(
+    return csv_text(
         ("label", "level", "gbit_s", "kind", "length_m", "reach_m", *ends),
         (
             (*cable[:2], f"{cable.gbit_s:g}", *cable[3:6], *cable.lower, *cable.upper)
@@ -71,16 +61,14 @@ def cables_csv(cables: Sequence[Cable]) -> str:
 
 
 def _ends(cables: Iterable[Cable]) -> Iterator[tuple[CableEnd, Cable]]:
-    for cable in cables:
-        yield cable.lower, cable
-        yield cable.upper, cable
+    return ((end, cable) for cable in cables for end in (cable.lower, cable.upper))
 
 
 def netbox_devices(cables: Sequence[Cable]) -> str:
     """Devices for NetBox, a role for each kind."""
     devices = {end.device: (end.model, end.rack) for end, _ in _ends(cables)}
     kinds = {device: device.split(":")[-1].split("/")[0] for device in devices}
-    return _rows(
+    return csv_text(
         ("name", "role", "manufacturer", "device_type", "site", "status", "rack"),
         (
             (device, kinds[device], MAKER, model, SITE, "planned", rack)
@@ -91,7 +79,7 @@ def netbox_devices(cables: Sequence[Cable]) -> str:
 
 def netbox_interfaces(cables: Sequence[Cable]) -> str:
     """The ports in use for NetBox."""
-    return _rows(
+    return csv_text(
         ("device", "name", "type", "speed"),
         (
             (
@@ -108,7 +96,7 @@ def netbox_interfaces(cables: Sequence[Cable]) -> str:
 def netbox_cables(cables: Sequence[Cable]) -> str:
     """The cables for NetBox."""
     sides = [f"side_{side}_{field}" for side in "ab" for field in ("device", "type", "name")]
-    return _rows(
+    return csv_text(
         (*sides, "type", "status", "label", "length", "length_unit"),
         (
             (

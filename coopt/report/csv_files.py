@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, csv_text
 from coopt.network.plan_networks import part_named
 from coopt.plan.contents import flat_design
 from coopt.plan.couplings import network_of
@@ -83,7 +81,7 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     if part is None and [shown.cost for shown in parts] != [plan.cost]:
         bills.insert(0, ("", plan.cost.items))
     names = tuple(Item.model_fields)
-    return _csv(
+    return csv_text(
         (*names, "part"),
         (
             (*(getattr(item, name) for name in names), owner)
@@ -131,7 +129,7 @@ def procurement_csv(bill: NetworksBill) -> str:
     rows += (_order_row(item, None, sizes, bill.whole_cables) for item in of_all)
     rows += ((omission, "not counted", 0, *NO_PRICE, "", "") for omission in bill.not_counted)
     rows += ((note, "note", 0, *NO_PRICE, "", "") for note in bill.notes)
-    return _csv(PROCUREMENT_COLUMNS, rows)
+    return csv_text(PROCUREMENT_COLUMNS, rows)
 
 
 def _order_row(
@@ -167,7 +165,7 @@ def _order_row(
 def links_csv(routing: Routing) -> str:
     """Every bundle of links with its load, one a line, with a column for each field."""
     names = tuple(LinkLoad.model_fields)
-    return _csv(names, ([getattr(link, name) for name in names] for link in routing.links))
+    return csv_text(names, ([getattr(link, name) for name in names] for link in routing.links))
 
 
 def ranks_csv(
@@ -186,7 +184,7 @@ def ranks_csv(
     nic = network.fabric.nic if isinstance(network, Design) else network.nic
     # each port of a NIC in a plane has a rail
     counts = network.nics_per_gpu * nic.ports_in_plane, nic.shared_by
-    return _csv(
+    return csv_text(
         RANK_COLUMNS, (row for split, run in splits for row in _ranks(counts, split, run.name))
     )
 
@@ -197,15 +195,7 @@ def front_csv(front: Front) -> str:
     """
     rows = [_point(point) for point in front.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["pace", "knee"]
-    return _csv(names, ([row.get(name, "") for name in names] for row in rows))
-
-
-def _csv(header: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(rows)
-    return text.getvalue()
+    return csv_text(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 def _ranks(counts: tuple[int, int], split: RankGrid, workload: str) -> Iterator[tuple[object, ...]]:

@@ -190,13 +190,8 @@ def _takes_over(design: Design, other_design: Design) -> str:
     return f"without {gone}" if gone else "other counts"
 
 
-def search_table(instance: Instance, plan: Plan) -> RenderableType:
-    """What was searched, what is proven, and how long each stage took."""
-    return facts("Search", search_rows(instance, plan))
-
-
 def search_rows(instance: Instance, plan: Plan) -> list[tuple[str, str]]:
-    """The search line by line."""
+    """What was searched, what is proven, and how long each stage took, line by line."""
     solver, proven = plan.solver, plan.status != "infeasible"
     reason = "" if plan.stop_reason == plan.status else f" ({plan.stop_reason})"
     if plan.status == "optimal" and (plan.objective.gap or 0.0) > EQUAL:

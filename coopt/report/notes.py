@@ -17,7 +17,7 @@ from coopt.instance.catalog import entries
 from coopt.instance.hardware import HbDomain
 from coopt.instance.reserves import Margin
 from coopt.instance.schema import Instance, question_on, questions_by_gpu
-from coopt.instance.texts import spoken, that_hold
+from coopt.instance.texts import grouped, spoken, that_hold
 from coopt.instance.transformer import FLOP_PER_PARAMETER
 from coopt.instance.variants import phases_of
 from coopt.network.orders import (
@@ -119,20 +119,11 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
         *standing_notes(instance, plan.parts),
         *dict.fromkeys(note for design in designs for note in nic_notes(instance, design)),
         *length_notes(instance, networks_of_plan(instance, plan)),
-        *choice_notes(instance, plan),
-        *leaf_notes(designs),
-        *tp_across(instance, plan.runs, none_inside=plan.tp_across),
-    ]
-
-
-def choice_notes(instance: Instance, plan: Plan) -> list[str]:
-    """What another choice may improve: GPUs that stand idle, memory that is full, numbers of GPUs
-    that were not tried.
-    """
-    return [
         *idle_note(instance, plan),
         *memory_note(instance, plan.runs),
         *numbers_between(instance, plan),
+        *leaf_notes(designs),
+        *tp_across(instance, plan.runs, none_inside=plan.tp_across),
     ]
 
 
@@ -428,9 +419,7 @@ def _open_channels(plan: Plan) -> Iterator[str]:
 
 def _declared_risks(instance: Instance) -> Iterator[str]:
     """What was declared of options that nobody has shown to be safe, with who trains so."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for workload in instance.workload:
-        names.setdefault(workload.options.evidence, []).append(workload.name)
+    names = grouped((workload.options.evidence, workload.name) for workload in instance.workload)
     for risks, of in names.items():
         of_whom = f" of {words.both(of)}" if len(of) < len(instance.workload) else ""
         if risks:

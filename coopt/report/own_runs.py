@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from coopt.instance.texts import both, that_hold
+from coopt.instance.texts import both, grouped, that_hold
 from coopt.plan.parts import beside_ordinary
 from coopt.report import words
 from coopt.report.validation import TO_PASTE, hardware_lines, value
@@ -100,24 +99,28 @@ def _links(links: Sequence[LinkFit]) -> list[RenderableType]:
 
 def link_lines(links: Sequence[LinkFit]) -> str:
     """TOML as in `coopt/catalog/gpu.toml`, with the mean share of each parameter."""
-    reached: dict[str, dict[str, list[float]]] = {}
-    used = Counter(link.generation for link in links if not link.why)
-    for link in links:
-        if not link.why:
-            shares = reached.setdefault(link.generation, {})
-            shares.setdefault(link.parameter, []).append(link.after)
-            if link.latency_s is not None:
-                shares.setdefault("latency_s", []).append(link.latency_s)
+    used = grouped((link.generation, link) for link in links if not link.why)
     return "\n".join(
         line
-        for generation, shares in reached.items()
+        for generation, of_generation in used.items()
         for line in hardware_lines(
             generation,
             "16-bit",
-            {name: fmean(values) for name, values in shares.items()},
-            f"{words.counted(used[generation], 'result')} of nccl-tests by `coopt calibrate`",
+            _mean_values(of_generation),
+            f"{words.counted(len(of_generation), 'result')} of nccl-tests by `coopt calibrate`",
         )
     )
+
+
+def _mean_values(links: Sequence[LinkFit]) -> dict[str, float]:
+    """The mean of each value that some tests reached, by its name in `efficiency`."""
+    reached = grouped(
+        (name, value)
+        for link in links
+        for name, value in ((link.parameter, link.after), ("latency_s", link.latency_s))
+        if value is not None
+    )
+    return {name: fmean(values) for name, values in reached.items()}
 
 
 def _predictions(calibration: OwnCalibration) -> list[RenderableType]:

@@ -429,14 +429,14 @@ def plan_report(
     without_margin: float | None = None,
 ) -> list[RenderableType]:
     """Everything a plan says; without a design, why there is none."""
-    from coopt.report.explanation import search_table  # which a screen has no room for
+    from coopt.report.explanation import search_rows  # which a screen has no room for
 
     return pieces(
         *_opening(instance, plan),
         *plan_sections(
             instance, plan, plan_facts(instance, plan), baseline, without_margin
         ).values(),
-        search_table(instance, plan),
+        facts("Search", search_rows(instance, plan)),
         runners_tables(plan),
     )
 

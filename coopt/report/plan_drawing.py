@@ -17,6 +17,7 @@ import numpy as np
 
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
+from coopt.instance.texts import grouped
 from coopt.network.halls import HallBlock, SiteHall, site_halls
 from coopt.network.plan_networks import question_of
 from coopt.perf.mapping import Ints
@@ -340,12 +341,8 @@ def _racks(
 
 def _cells(cells: Iterable[tuple[float, float, str]], width: float, height: float) -> Iterator[str]:
     """Boxes of one size, those of one colour as one path."""
-    spans: dict[str, list[str]] = {}
-    for x, y, colour in cells:
-        spans.setdefault(colour, []).append(
-            f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
-        )
-    return _paths(spans)
+    box = f"h{width:.1f}v{height:.1f}h-{width:.1f}z"
+    return _paths(grouped((colour, f"M{x:.1f} {y:.1f}{box}") for x, y, colour in cells))
 
 
 def _paths(spans: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -89,13 +89,7 @@ class ExactRoutes:
     cores: Ints
     alpha: float
     bound: float
-    nodes: int
     seconds: float
-
-    @property
-    def proven(self) -> bool:
-        """Whether no routing is better."""
-        return self.alpha == self.bound
 
 
 def route_exactly(
@@ -115,13 +109,11 @@ def route_exactly(
     cores = greedy_cores(clos, flows)
     floor = least_level(clos, degrees(clos.leaves, flows), copies=1)
     level = _level(clos, flows, cores)
-    nodes = 0
     if level > floor:
         data, pair = routing_data(clos, flows, least=floor, most=level - 1)
         model = build(data, ROUTES)
         left_s = max(time_limit_s - (time.perf_counter() - started), 0.0)
         answer = solve(model, time_limit_s=left_s, settings=options(gap=0.0, threads=threads))
-        nodes = answer.nodes
         if answer.value is not None:
             cores[flows.between] = _dealt(model, pair)
             level = _level(clos, flows, cores)
@@ -134,7 +126,6 @@ def route_exactly(
         cores=cores,
         alpha=level / clos.unit,
         bound=floor / clos.unit,
-        nodes=nodes,
         seconds=time.perf_counter() - started,
     )
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, csv_text
 from coopt.network.family import Family
 from coopt.network.plan_networks import require_workload
 from coopt.network.routing.tiers import PlaneRoutes
@@ -55,23 +53,21 @@ def routes_csv(
         so no network.
     """
     network = trusted_part(instance, plan, "the format routes", part)
-    family, uplinks, pairs = network.family, network.uplinks, network.runs
+    family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
             f"{instance.name}: {network.part.text} has one HB domain ({family.hb.name}) and so no"
             " routes, needs several domains"
         )
     require_workload(plan, workload, network.part)
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(COLUMNS)
-    for question, run in pairs:
-        if workload in (None, question.name):
-            for flows, routed in _routed(family, uplinks, demand(question, run)):
-                table.writerows(
-                    (question.name, *line) for line in _lines(family, uplinks, flows, routed)
-                )
-    return text.getvalue()
+    rows = (
+        (question.name, *line)
+        for question, run in network.runs
+        if workload in (None, question.name)
+        for flows, routed in _routed(family, uplinks, demand(question, run))
+        for line in _lines(family, uplinks, flows, routed)
+    )
+    return csv_text(COLUMNS, rows)
 
 
 def _routed(

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.hardware import Gpu
+from coopt.instance.texts import grouped
 from coopt.instance.transformer import Software
 from coopt.instance.workload import Workload
 from coopt.perf.collectives import Reciprocals
@@ -78,9 +79,7 @@ class Batch:
 
 def batches_of(runs: Sequence[MeasuredRun]) -> list[Batch]:
     """Group all runs into batches."""
-    members_by_question: dict[object, list[int]] = {}
-    for index, run in enumerate(runs):
-        members_by_question.setdefault(run.question, []).append(index)
+    members_by_question = grouped((run.question, index) for index, run in enumerate(runs))
     return [
         Batch.of(
             runs[members[0]],
@@ -191,18 +190,17 @@ def _groups(
     rows: Sequence[Measurement], runs: Sequence[MeasuredRun], predicted_s: Floats
 ) -> list[_RankedGroup]:
     """Return groups of at least two mappings with different times."""
-    runs_by_mapping: dict[object, dict[object, list[int]]] = {}
-    for index, (row, run) in enumerate(zip(rows, runs, strict=True)):
-        runs_by_mapping.setdefault(_all_but_mapping(row, run), {}).setdefault(run.split, []).append(
-            index
-        )
+    runs_alike = grouped(
+        (_all_but_mapping(row, run), (run.split, index))
+        for index, (row, run) in enumerate(zip(rows, runs, strict=True))
+    )
     groups = [
         _RankedGroup(
             [median(runs[i].measured_s for i in repeats) for repeats in mappings.values()],
             # repeated runs of a mapping have equal predictions
             [float(predicted_s[repeats[0]]) for repeats in mappings.values()],
         )
-        for mappings in runs_by_mapping.values()
+        for mappings in map(grouped, runs_alike.values())
     ]
     return [group for group in groups if len(set(group.measured_s)) > 1]
 

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from coopt.instance.base import Table
 from coopt.instance.reserves import error_names
-from coopt.instance.texts import InstanceError, alternatives, counted
+from coopt.instance.texts import InstanceError, alternatives, counted, grouped
 from coopt.validation.comparison import Score, architecture_of, score_of
 from coopt.validation.facts import FitSet
 from coopt.validation.fitting import (
@@ -131,9 +131,7 @@ def calibration_of(
         i for i, run in enumerate(runs) if any(is_used(fit_set, run) for fit_set in feasible)
     ]
     used_runs = [runs[i] for i in used_rows]
-    places_by_kind: dict[str, list[int]] = {}
-    for i in used_rows:
-        places_by_kind.setdefault(architecture_of(runs[i]), []).append(i)
+    places_by_kind = grouped((architecture_of(runs[i]), i) for i in used_rows)
     return Calibration(
         fits=tuple(
             _summary(fit_set, runs, settings, used_rows, unseen_errors) for fit_set in feasible

@@ -15,6 +15,7 @@ from coopt.instance.base import Entry, Table
 from coopt.instance.catalog import entries
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import HYBRID, model_kind
+from coopt.instance.texts import grouped
 from coopt.perf.mapping import RECOMPUTE, Floats, utilisation
 from coopt.perf.memory import GIB, communication_bytes, memory_bytes
 from coopt.validation.batches import Ranking, batches_of, breakdowns_s, ranking_of, unchanged_s
@@ -358,16 +359,11 @@ def _result(
         allocated_error=_over(tensors_gib, row.allocated_gib),
         reserved_error=_over(tensors_gib, row.reserved_gib),
         memory_limit_gib=shown_gib(run),
-        states_mapping=row.micro_batch is not None and not _offloads(row),
+        # memory cannot be predicted where an unknown share of activations goes to the host
+        states_mapping=row.micro_batch is not None
+        and not (row.offloads and row.offload_percent is None),
         doubt=_doubt(row, run) if memory_gib > shown_gib(run) else "",
     )
-
-
-def _offloads(row: Measurement) -> bool:
-    """Whether a row offloads an unknown amount of activations to the host, so that GPU memory
-    cannot be predicted.
-    """
-    return bool(row.offloads) and row.offload_percent is None
 
 
 def _doubt(row: Measurement, run: MeasuredRun) -> str:
@@ -396,13 +392,10 @@ def _hfu_points(run: MeasuredRun, predicted_s: float) -> float:
 def _grouped(
     runs: Sequence[MeasuredRun], results: Sequence[RowResult], name_of: Callable[[MeasuredRun], str]
 ) -> tuple[GroupResult, ...]:
-    members: dict[str, list[int]] = {}
-    for index, run in enumerate(runs):
-        members.setdefault(name_of(run), []).append(index)
-    return tuple(
-        _group(name, [runs[i] for i in places], [results[i] for i in places])
-        for name, places in members.items()
+    members = grouped(
+        (name_of(run), (run, result)) for run, result in zip(runs, results, strict=True)
     )
+    return tuple(_group(name, *zip(*pairs, strict=True)) for name, pairs in members.items())
 
 
 def _group(name: str, runs: Sequence[MeasuredRun], results: Sequence[RowResult]) -> GroupResult:

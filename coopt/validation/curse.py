@@ -17,6 +17,7 @@ from coopt.columns.grid import DomainSet, divisors, placed_on
 from coopt.instance.base import Table
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import model_kind
+from coopt.instance.texts import grouped
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.iterations import iteration
 from coopt.perf.mapping import RECOMPUTE, Floats, Mappings
@@ -86,10 +87,11 @@ def curse_of(runs: Sequence[MeasuredRun], *, margin: bool = False) -> Curse | No
     ]
     if not claims:
         return None
-    members: dict[str, list[Claim]] = {}
-    for claim in claims:
-        for name in (claim.architecture, f"{claim.architecture}, {claim.generation}"):
-            members.setdefault(name, []).append(claim)
+    members = grouped(
+        (name, claim)
+        for claim in claims
+        for name in (claim.architecture, f"{claim.architecture}, {claim.generation}")
+    )
     groups = tuple(_summary(name, members[name]) for name in sorted(members))
     return Curse(**dict(_summary("all", claims)), groups=groups, rows=tuple(claims))
 
@@ -148,12 +150,8 @@ def _claim(run: MeasuredRun, published_s: float, *, margin: bool) -> Claim | Non
         claim=published_s / least_s - 1.0,
         published=_words({name: getattr(run.split, name) for name in (*WORDS, "recompute")}),
         chosen=choice_text(chosen),
-        memory_share=_memory_share(run, chosen),
+        memory_share=float(memory_bytes(run.workload, chosen)[0] / (run.gpu.hbm_gb * 1e9)),
     )
-
-
-def _memory_share(run: MeasuredRun, chosen: Mappings) -> float:
-    return float(memory_bytes(run.workload, chosen)[0] / (run.gpu.hbm_gb * 1e9))
 
 
 def choice_text(chosen: Mappings) -> str:

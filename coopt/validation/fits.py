@@ -18,7 +18,7 @@ from coopt.instance.catalog import entries, find, sentences
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.instance.schema import load
-from coopt.instance.texts import InstanceError, alternatives, both
+from coopt.instance.texts import InstanceError, alternatives, both, that_hold
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings
@@ -185,14 +185,11 @@ def _workload(name: str, gpus: int, asked: Mapping[str, Any]) -> Workload:
 
 def _changed(workload: Workload, asked: Mapping[str, Any]) -> Workload:
     """Return a workload of an instance with what the command says otherwise."""
-    changes: dict[str, Any] = {}
+    keys = {"batch": "global_batch", "precision": "precision"}
+    changes: dict[str, Any] = {key: asked[name] for name, key in keys.items() if name in asked}
     if "seq" in asked:
-        changes["model"] = workload.model.model_copy(update={"seq": asked["seq"]})
-    if "batch" in asked:
-        changes["global_batch"] = asked["batch"]
-    if "precision" in asked:
-        changes["precision"] = asked["precision"]
-    return workload.model_copy(update=changes)
+        changes["model"] = {"seq": asked["seq"]}
+    return workload.having(**changes)
 
 
 def _fits(workload: Workload, gpu: Gpu, gpus: int, fixed: Mapping[str, Any], shown: int) -> Fits:
@@ -252,31 +249,28 @@ def _order(rows: Mappings, fit: Any) -> Any:
     keys = (found.ep, found.pp, found.tp, found.cp)
     ranks = found.tp * found.pp * found.cp
     order = np.lexsort((found.zero, unsplit, cost, *keys, ranks))
-    seen: set[tuple[int, ...]] = set()
-    kept = []
-    for place in order.tolist():
-        degrees = tuple(int(column[place]) for column in keys)
-        if degrees not in seen:
-            seen.add(degrees)
-            kept.append(place)
-    return places[kept]
+    _, first = np.unique(np.stack(keys)[:, order], axis=1, return_index=True)
+    return places[order[np.sort(first)]]
 
 
 def _memories(workload: Workload, gpu: Gpu, rows: Mappings) -> list[MappingMemory]:
     needed_bytes, parts = memory_bytes(workload, rows), memory_parts(workload, rows)
-    memories = []
-    for place in range(len(rows)):
-        of_row = {name: float(part[place]) / GIB for name, part in parts.items()}
-        by_size = sorted(of_row.items(), key=lambda part: -part[1])
-        memories.append(
-            MappingMemory(
-                mapping=rows.choice(place),
-                memory_gib=float(needed_bytes[place]) / GIB,
-                parts_gib={name: gib for name, gib in by_size if gib > 0.0},
-                fits=bool(needed_bytes[place] <= gpu.usable_bytes),
-            )
+    by_size = [
+        sorted(
+            ((name, float(part[place]) / GIB) for name, part in parts.items()),
+            key=lambda part: -part[1],
         )
-    return memories
+        for place in range(len(rows))
+    ]
+    return [
+        MappingMemory(
+            mapping=rows.choice(place),
+            memory_gib=float(needed_bytes[place]) / GIB,
+            parts_gib={name: gib for name, gib in of_row if gib > 0.0},
+            fits=bool(needed_bytes[place] <= gpu.usable_bytes),
+        )
+        for place, of_row in enumerate(by_size)
+    ]
 
 
 def _instead(workload: Workload, gpu: Gpu, row: Mappings) -> tuple[MappingMemory, ...]:
@@ -303,38 +297,29 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
     b, name = int(values.get("micro_batch", 1)), workload.model.name
     if gpus % (t * p * c):
         return f"TP {t} x PP {p} x CP {c} = {t * p * c} does not divide {gpus} GPUs"
-    d = gpus // (t * p * c)
-    if "tp" in values and "pp" in values and workload.global_batch % (d * b):
-        return (
-            f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
-            f" {d * b}"
-        )
-    named = ", ".join(f"{key} {_shown(value)}" for key, value in values.items())
-    if keys := ruling_out(workload, gpus):
-        return (
-            f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
-            f" {named}, needs another value"
-        )
-    if not splits_tensors(workload, t):
-        return (
-            f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"
-            " needs a degree that does"
-        )
-    if workload.model.seq % c:
-        return (
-            f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}"
-        )
-    if not splits_sequences(workload, t, c):
-        return (
-            f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
-            f" attention or state-space layers of {name}"
-        )
-    chunks = int(values.get("interleave", 1))
-    if p * chunks > workload.model.layers:
-        of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
-        return f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers"
-    return f"no mapping of {name} on {gpus} GPUs has {named}, needs other values"
-
-
-def _shown(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    d, chunks = gpus // (t * p * c), int(values.get("interleave", 1))
+    named = ", ".join(
+        f"{key} {str(value).lower() if isinstance(value, bool) else value}"
+        for key, value in values.items()
+    )
+    keys = ruling_out(workload, gpus)
+    of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
+    # the first that holds is said
+    reasons = {
+        f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
+        f" {d * b}": "tp" in values and "pp" in values and workload.global_batch % (d * b),
+        f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
+        f" {named}, needs another value": keys,
+        f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"
+        " needs a degree that does": not splits_tensors(workload, t),
+        f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}": (
+            workload.model.seq % c
+        ),
+        f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
+        f" attention or state-space layers of {name}": not splits_sequences(workload, t, c),
+        f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers": (
+            p * chunks > workload.model.layers
+        ),
+        f"no mapping of {name} on {gpus} GPUs has {named}, needs other values": True,
+    }
+    return that_hold(reasons)[0]

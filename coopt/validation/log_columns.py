@@ -208,11 +208,11 @@ class _Reading:
 
     def _shape(self, notes: list[str]) -> Cells:
         log, experts = self.log, self._number("experts")
-        dense_width = log.get("dense_width")
+        dense_width, activations = log.get("dense_width"), log.get("activations")
         cells = {
             "model": self._model_name(),
             "ffn": dense_width,
-            "gated": self._flag("gated") or self._gated_by_activations(),
+            "gated": self._flag("gated") or (str(int("," in activations)) if activations else ""),
             "tied_embeddings": {"1": "0", "0": "1"}.get(self._flag("untied"), "")
             or self._flag("tied_embeddings"),
             "vocab": log.get("padded_vocab") or log.get("vocab"),
@@ -223,9 +223,9 @@ class _Reading:
         }
         if self._flag("grouped") == "0":  # then num_query_groups is a default that nothing reads
             cells["kv_heads"] = ""
-        cells |= self._expert_cells(dense_width, notes) if experts > 1 else self._dense_cells()
-        cells |= self._attention_cells()
-        cells |= self._window_cells()
+        dense = dict.fromkeys(("experts", *EXPERT_COLUMNS), "")
+        cells |= self._expert_cells(dense_width, notes) if experts > 1 else dense
+        cells |= self._attention_cells() | self._window_cells()
         cells |= self._hybrid_cells(cells, dense_width)
         self._check_widths(cells)
         self._check_model(cells)
@@ -266,13 +266,6 @@ class _Reading:
                 f"line {entry.line}: {entry.key} = {entry.value}, but"
                 f" {self.log.printed['hidden'].key} = {hidden}: needs the width of a dense layer"
             )
-
-    def _gated_by_activations(self) -> str:
-        activations = self.log.get("activations")
-        return str(int("," in activations)) if activations else ""
-
-    def _dense_cells(self) -> Cells:
-        return dict.fromkeys(("experts", *EXPERT_COLUMNS), "")
 
     def _expert_cells(self, dense_width: str, notes: list[str]) -> Cells:
         log = self.log

@@ -156,12 +156,12 @@ class LoggedStep:
     """A printed iteration, or the mean of those since the last one."""
 
     line: int
-    iteration: int | None
     measured: float
     unit: str
-    batch: str
-    samples: int | None
-    tflops: float | None
+    iteration: int | None = None
+    batch: str = ""
+    samples: int | None = None
+    tflops: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -333,9 +333,7 @@ def _value(text: str, following: Sequence[str]) -> str:
     value = DEFAULT.sub("", text).strip().rstrip(",").strip().strip("'\"")
     if member := ENUM.match(value):
         return (member[1] or member[2]).lower()
-    if value:
-        return value
-    return ", ".join(_items(following) or _object(following))
+    return value or ", ".join(_items(following) or _object(following))
 
 
 def _items(following: Sequence[str]) -> list[str]:
@@ -513,12 +511,10 @@ def _in_order(steps: list[LoggedStep], name: str) -> list[LoggedStep]:
 
 
 def _check_samples(before: LoggedStep, step: LoggedStep, name: str) -> None:
-    if None in (before.samples, step.samples) or not step.batch or step.batch != before.batch:
+    if before.samples is None or step.samples is None or not step.batch:
         return
-    assert before.samples is not None
-    assert step.samples is not None
-    assert before.iteration is not None
-    assert step.iteration is not None
+    if before.iteration is None or step.iteration is None or step.batch != before.batch:
+        return
     iterations = step.iteration - before.iteration
     if step.samples - before.samples != iterations * int(step.batch):
         raise InstanceError(
@@ -580,20 +576,9 @@ def _steps_of_events(
     NVIDIA's `tracked_stats` have the first and the last.
     """
 
-    def step(line: int, measured: float, unit: str) -> LoggedStep:
-        return LoggedStep(
-            line=line,
-            iteration=None,
-            measured=measured,
-            unit=unit,
-            batch="",
-            samples=None,
-            tflops=None,
-        )
-
     def tracked(key: str, unit: str) -> list[LoggedStep]:
         return [
-            step(line, float(event["value"][key]), unit)
+            LoggedStep(line=line, measured=float(event["value"][key]), unit=unit)
             for line, event in events
             if isinstance(event.get("value"), dict)
             and isinstance(event["value"].get(key), int | float)
@@ -618,8 +603,9 @@ def _steps_of_events(
             since = first  # a log that begins late
         samples = until - since
         if started and samples > 0:
-            seconds = (_time_ms(stop) - _time_ms(started[-1])) / 1000.0
-            found.append(step(line, seconds * batch / samples, "seconds"))
+            block_s = (_time_ms(stop) - _time_ms(started[-1])) / 1000.0
+            measured = block_s * batch / samples
+            found.append(LoggedStep(line=line, measured=measured, unit="seconds"))
     return found or tracked("throughput", "samples_per_s")
 
 

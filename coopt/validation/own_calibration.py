@@ -126,7 +126,8 @@ def own_calibration_of(
     runs = []
     for outcome, result in zip(outcomes, results, strict=True):
         if isinstance(outcome, MeasuredRun):
-            if fits_memory(result):
+            # a run that was made has to be predicted to fit
+            if (result.memory_gib or 0.0) <= (result.memory_limit_gib or math.inf):
                 runs.append(outcome)
             else:
                 skipped[outcome.id] = (
@@ -180,11 +181,6 @@ def _columns_read(row: Measurement) -> str:
     notes = stated.pop("notes", "")
     columns = ", ".join(f"{name} {printed_cell(value)}" for name, value in stated.items())
     return "; ".join(filter(None, (columns, notes)))
-
-
-def fits_memory(result: RowResult) -> bool:
-    """Whether a run that was made is predicted to fit into memory."""
-    return (result.memory_gib or 0.0) <= (result.memory_limit_gib or math.inf)
 
 
 def next_run(run: MeasuredRun, measured: Sequence[MeasuredRun], belief: Belief) -> NextRun:

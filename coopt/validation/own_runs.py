@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import json
 import re
 from bisect import bisect_left
@@ -20,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple, TypeGuard
 
-from coopt.instance.texts import InstanceError, read_text
+from coopt.instance.texts import InstanceError, csv_text, read_text
 from coopt.perf.mapping import model_flop_per_token, model_parameters
 from coopt.validation.link_tests import LinkFit, is_link_test, link_fit_of
 from coopt.validation.log_columns import cells_of
@@ -176,11 +175,7 @@ def table_of(rows: Sequence[Measurement]) -> str:
     columns.
     """
     names = [name for name in COLUMNS if any(row.cell(name) not in (None, "") for row in rows)]
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(names)
-    writer.writerows([[printed_cell(row.cell(name)) for name in names] for row in rows])
-    return stream.getvalue()
+    return csv_text(names, ([printed_cell(row.cell(name)) for name in names] for row in rows))
 
 
 def _text(file: Path) -> str:

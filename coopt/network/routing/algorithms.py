@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, grouped
 from coopt.network.routing.colouring import coloured_cores, working_cores
 from coopt.network.routing.layers import (
     Flows,
@@ -154,9 +154,7 @@ def _annealed(
     cooling: Cooling,
     random: np.random.Generator,
 ) -> list[int]:
-    peers: dict[int, list[int]] = {}
-    for unit, host_leaf in enumerate(leaf.tolist()):
-        peers.setdefault(host_leaf, []).append(unit)
+    peers = grouped((host_leaf, unit) for unit, host_leaf in enumerate(leaf.tolist()))
     mates = [peers[host_leaf] for host_leaf in leaf.tolist()]
     may_use = is_allowed.tolist()
     best_score, cores = state.score(), state.core.copy()
