@@ -465,7 +465,12 @@ def _stages(question: Instance, listed: Family, line: Sequence[Design]) -> Seque
     if any(gpus % listed.active for gpus in earlier) or not grows(listed, counts):
         return None
     ratio, uplinks = question.network.largest_ratio, uplinks_of(goal)
-    stages = [grown(listed, gpus, ratio, links_to_core(question, gpus)) for gpus in counts]
+    stages = [
+        listed
+        if gpus == goal.gpus  # also on domains that are not filled alike, which never grow
+        else grown(listed, gpus, ratio, links_to_core(question, gpus))
+        for gpus in counts
+    ]
     if not listed.choices:
         return stages
     fits = listed.tiers == goal.fabric.tiers and uplinks in listed.uplink_choices
