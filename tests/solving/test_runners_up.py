@@ -1,5 +1,7 @@
 """The K best designs, TP groups inside HB domains, by plain enumeration."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable
