@@ -1,5 +1,7 @@
 """What is said of a plan is what solving the changed instance gives, in sentences with names and units."""
 
+from __future__ import annotations
+
 import math
 from pathlib import Path
 from typing import Any

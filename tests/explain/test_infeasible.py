@@ -1,5 +1,7 @@
 """What is said to be enough is enough and no more than that, and what is said to conflict does."""
 
+from __future__ import annotations
+
 import copy
 import tomllib
 from datetime import date, timedelta

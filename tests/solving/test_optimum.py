@@ -1,5 +1,7 @@
 """What is claimed of an optimum holds, at odd prices too; which of equals is taken, and what is refused."""
 
+from __future__ import annotations
+
 import math
 import re
 from itertools import permutations
