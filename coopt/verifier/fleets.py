@@ -131,8 +131,17 @@ def as_plan(plan: Plan, other: Alternative | Cliff | NextBest, claim: ObjectiveC
     else:
         one = one_network(other.cost, other.workloads, design=other.design)
         parts, ties = (one,), plan.couplings
-    update = {"objective": claim, "cost": other.cost, "parts": parts, "couplings": ties}
-    return plan.model_copy(update=update)
+    only = parts[0] if len(parts) == 1 else None
+    return plan.model_copy(
+        update={
+            "objective": claim,
+            "cost": other.cost,
+            "parts": parts,
+            "couplings": ties,
+            "design": None if only is None else only.design,
+            "workloads": () if only is None else only.workloads,
+        }
+    )
 
 
 def _as_valued(plan: Plan, other: Cliff | NextBest, kind: ObjectiveKind) -> Plan:
@@ -216,6 +225,7 @@ def check_next_best(ledger: Ledger, instance: Instance, question: Instance, plan
     if all(check.ok for check in beside.checks):
         _built_beside(ledger, question, as_valued, "The next best choice", beside)
     else:
+        ledger.turn_to("The next best choice", aside=True)
         ledger.take(beside.checks)
     find_faults = faults_of_nearest if several else faults_of_next_best
     faults = list(find_faults(instance, plan, claim))

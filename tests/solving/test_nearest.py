@@ -80,7 +80,14 @@ def test_it_is_the_least_of_all_others(instance: Instance) -> None:
 TWO_SWITCHES = {"network__switches": [switch(16, 11000), switch(32, 30000)], "network__fabrics": ["rail-only", "clos"]}
 
 
-@pytest.mark.parametrize("instance", [two(**TWO_SWITCHES), growing_at(0.02, 0.04, **TWO_SWITCHES)])
+def alone(instance: Instance) -> Instance:
+    """The first workload without others."""
+    return instance.having(workload=instance.workload[:1])
+
+
+@pytest.mark.parametrize(
+    "instance", [two(**TWO_SWITCHES), alone(two(**TWO_SWITCHES)), growing_at(0.02, 0.04, **TWO_SWITCHES)]
+)
 def test_what_is_said_of_it_is_what_it_builds(instance: Instance) -> None:
     plan = with_nearest(instance, coopt.solve(instance))
     best = plan.next_best
@@ -107,3 +114,10 @@ def test_nothing_is_said_where_time_is_short(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(nearest, "LISTINGS", 0)
     plan = with_nearest(two(**TWO_SWITCHES), coopt.solve(two(**TWO_SWITCHES)))
     assert plan.next_best is None
+
+
+def test_nothing_is_said_where_another_gpu_may_be_nearer() -> None:
+    instance = two(cluster__gpu=["h100-sxm", "h200"], **TWO_SWITCHES)
+    plan = coopt.solve(instance)
+    assert plan.chosen.gpu is not None
+    assert with_nearest(instance, plan).next_best is None

@@ -3,8 +3,9 @@ HB domain, its fabric, its NIC or one of its switches.
 
 What such an island may be is listed again without that, since the islands of an answer lack those
 that one with it dominates. All others may be anything, so that the least of a few searches, one for
-each island and product, is the least of all such plans. Where they are not done in time, or what
-stands or a core ties more than this, nothing is said.
+each island and product, is the least of all such plans. Where they are not done in time, where
+GPUs, batches or options were a choice too, or what stands or a core ties more than this, nothing is
+said.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from coopt.instance.base import Entry
 from coopt.instance.schema import Instance, with_part
 from coopt.plan.parts import Design
 from coopt.plan.schema import NextBest, Plan
-from coopt.plan.store import decided, placed_as
+from coopt.plan.store import placed_as
 from coopt.solving.driver import Drive
 from coopt.solving.fleet.answer import Offer, written
 from coopt.solving.fleet.listing import Listed, Together, islands_listed, numbers_of
@@ -46,9 +47,10 @@ def with_nearest(instance: Instance, plan: Plan) -> Plan:
     is_cheapest = plan.status == "optimal" and plan.objective.kind in ("capex", "tco")
     if not is_cheapest or plan.next_best or LISTINGS * plan.timing_s.columns > TIME_S:
         return plan
-    question, answer = placed_as(*decided(instance, plan))
+    question, answer = placed_as(instance, plan)
     others = (
-        question.robust
+        question.open_keys
+        or question.robust
         or question.existing
         or question.sharing.core
         or question.asks("ring", "direct")
