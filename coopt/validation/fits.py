@@ -316,7 +316,9 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             workload.model.seq % c
         ),
         f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
-        f" attention or state-space layers of {name}": not splits_sequences(workload, t, c),
+        f" attention or state-space layers of {name}": (
+            splits_tensors(workload, t) and not splits_sequences(workload, t, c)
+        ),
         f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers": (
             p * chunks > workload.model.layers
         ),

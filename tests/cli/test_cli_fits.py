@@ -92,6 +92,7 @@ def test_parts_add_up_for_every_mapping(model):
         ((*LLAMA[:3], "A100", "--gpus", "8", "--precision", "fp8"), "a100-80g does not have it"),
         ((*LLAMA, "--tp", "8", "--pp", "3"), "TP 8 x PP 3 x CP 1 = 24 does not divide 1024 GPUs"),
         ((*LLAMA, "--tp", "8", "--pp", "8", "--batch", "24"), "needs a multiple of DP 16 x micro-batch 1"),
+        (("fits", "nemotron-3-nano", "--gpu", "h100", "--gpus", "64", "--tp", "16"), "--tp = 16: does not divide all"),
         ((*LLAMA, "--tp", "8", "--pp", "128"), "--pp = 128: llama3-405b has 126 layers"),
         ((*LLAMA, "--tp", "8", "--pp", "16", "--interleave", "16"), "--pp = 16 with 16 chunks in each stage"),
         ((*LLAMA, "--set", "a=1"), "needs an instance file"),
