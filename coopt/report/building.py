@@ -23,7 +23,7 @@ from coopt.network.orders import (
     switch_of,
 )
 from coopt.plan.couplings import Part
-from coopt.plan.parts import Design, NicChoice
+from coopt.plan.parts import Design, Fabric, NicChoice
 from coopt.report import words
 
 LEAST_SAVED = 0.001
@@ -121,9 +121,17 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             f"{within if instance.availability else ''}."
         )
     if fabric.kind == "rail-only" and fabric.tiers and fabric.planes > fabric.nic.planes:
+        rails = _rails_on_leaf(fabric)
+        forwarded = "forwarded inside an HB domain"
         yield (
-            "The network does not connect rails to each other: traffic between rails is"
-            " forwarded inside an HB domain, and storage needs its own network."
+            f"Up to {words.count(rails)} rails share a switch, but the plan sends nothing over it"
+            f" from rail to rail: such traffic is {forwarded}."
+            if rails > 1
+            else "Only the core can connect rails to each other, and the plan sends nothing over"
+            f" it from rail to rail: such traffic is {forwarded}."
+            if instance.sharing.core is not None
+            else "The network does not connect rails to each other: traffic between rails is"
+            f" {forwarded}, and storage needs its own network."
         )
 
 
@@ -213,13 +221,18 @@ def leaf_notes(designs: Sequence[Design]) -> list[str]:
     )
 
 
+def _rails_on_leaf(fabric: Fabric) -> int:
+    """The most rails on one leaf: a switch of a single tier may serve several."""
+    ports = fabric.nic.planes
+    rails = fabric.planes // ports
+    return -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+
+
 def _leaf_note(design: Design) -> str:
-    """What becomes of training without a leaf; a switch of a single tier may serve several
-    rails.
-    """
+    """What becomes of training without a leaf."""
     fabric = design.fabric
     ports, rails = fabric.nic.planes, fabric.planes // fabric.nic.planes
-    rails_taken = -(-rails // (fabric.tier[0].switches // ports)) if fabric.tiers == 1 else 1
+    rails_taken = _rails_on_leaf(fabric)
     others, joined = rails - rails_taken, fabric.kind != "rail-only"
     left = words.counted(others, "rail")
     nics = design.hb_domain.active * fabric.nic.per_gpu // fabric.nic.shared_by

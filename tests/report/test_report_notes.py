@@ -19,6 +19,7 @@ from coopt.network.plan_networks import baseline_of
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report.assumptions import rests_on
+from coopt.report.building import building_notes
 from coopt.report.catalog import STANDS, UNKNOWN, price_origins
 from coopt.report.comparison import network_sentence
 from coopt.report.explanation import verdict_headline
@@ -385,8 +386,14 @@ def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
 
 def test_rails_that_are_not_joined_and_domains_filled_alike_are_said() -> None:
     found = text(**NVL72, cluster__gpus=128)
-    assert "between rails" in found
+    assert "rails share a switch" in found
     assert "domain_fill" not in found
+    apart = {"cluster__gpus": 512, "network__switches": "qm9700", "network__fabrics": "rail-only", **LARGER}
+    assert "traffic between rails is forwarded" in text(**apart)
+    instance = ask(**apart)
+    core = {"mode": "partition", "core": {"switch": "128x400g", "gbit_s_per_gpu": 25.0}}
+    notes = building_notes(instance.having(sharing=core), coopt.solve(instance).design)
+    assert any("Only the core can connect rails" in note for note in notes)
     changes = NVL72 | {"cluster__gpus": 1000, "workload__0__global_batch": 1000}
     even = text(**changes, network__domain_fill="even")
     assert all(figure in even for figure in ("the 20", "14 could"))
