@@ -24,6 +24,7 @@ from coopt.instance.variants import phases_of, with_tp
 from coopt.instance.workload import Workload
 from coopt.plan.contents import promised_days_in_turn
 from coopt.plan.couplings import Part, SitePower
+from coopt.plan.overrides import may_differ_as_set
 from coopt.plan.parts import Cost, Design, DirectLinks, Record, WorkloadPlan
 from coopt.plan.schema import InstanceId, Plan, Proof
 
@@ -50,11 +51,13 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
         If the plan was made for another question.
     """
     if plan.instance.sha256 != instance.sha256:
-        replaced = plan.overrides.replaced
-        remedy = f", or the --set values with which the plan was solved: {replaced}"
+        as_set = (
+            "; it was solved with --set values, which have to be the same here:"
+            f" {plan.overrides.replaced}"
+        )
         raise InstanceError(
             f"{instance.name}: the plan is of another instance, needs one of this"
-            f" instance{remedy if replaced else ''}"
+            f" instance{as_set if may_differ_as_set(instance, plan) else ''}"
         )
 
 

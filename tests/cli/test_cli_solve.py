@@ -156,7 +156,7 @@ def test_values_replaced_on_the_command_line_make_the_question_of_the_plan(coopt
     for command in ("verify", "explain", "certify", "simulate", "faults", "traffic"):
         assert coopt(command, instance, file, *pins).exit_code == 0, command
     refused, rejected = (coopt(command, instance, file) for command in ("simulate", "verify"))
-    assert (refused.exit_code, "solved: cluster.gpus = 128" in refused.stderr) == (1, True)
+    assert (refused.exit_code, "here: cluster.gpus = 128" in refused.stderr) == (1, True)
     assert (rejected.exit_code, "--set" in rejected.stdout) == (5, True)
 
 

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import settings
 
 from coopt.instance.schema import Instance, load
+from coopt.instance.texts import InstanceError
 from coopt.plan.schema import InstanceId, Plan
+from coopt.plan.store import check_same_sha
 from coopt.report.explanation import verdict_headline
 from coopt.report.page.contents import Origin, PageCase, page_html
 from coopt.serve.contents import verdict_contents
@@ -227,6 +229,26 @@ def test_values_that_were_set_are_those_of_the_instance_however_it_keeps_them(va
 @pytest.mark.parametrize(("held", "said"), NEVER_SET)
 def test_values_that_were_not_set_are_told_by_the_values_that_the_instance_has(held, said):
     assert _told(held, said) == ["replaced"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, True),
+        ({"cluster.gpus": 128}, True),
+        ({"cluster.gpus": 32, "objective.years": 3}, False),
+        ({"name": "other"}, False),
+    ],
+)
+def test_set_values_are_asked_for_where_they_may_be_what_differs(given: dict[str, Any], told: bool) -> None:
+    solved, here = load(question(), {"cluster.gpus": 32}), load(question(), given)
+    claim = {"instance": {"name": solved.name, "sha256": solved.sha256}}
+    claim |= {"overrides": {"values": {"cluster.gpus": 32}}}
+    plan = Plan.model_validate(without_plan("shared", "unknown") | claim)
+    (check,) = verify(here, plan).failures
+    with pytest.raises(InstanceError) as refused:
+        check_same_sha(here, plan)
+    assert ("--set" in check.why, "--set" in str(refused.value)) == (told, told)
 
 
 def test_names_of_ones_own_catalog_cannot_be_looked_up_again(tmp_path: Path) -> None:

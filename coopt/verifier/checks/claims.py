@@ -5,17 +5,15 @@ bound; and each once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from pydantic import ValidationError
-
-from coopt.instance.catalog import UnknownNameError
 from coopt.instance.question import ObjectiveKind
-from coopt.instance.schema import Instance, overridden
-from coopt.instance.texts import InstanceError, both, exact_amount, that_hold
+from coopt.instance.schema import Instance
+from coopt.instance.texts import both, exact_amount, that_hold
 from coopt.instance.variants import phases_of
 from coopt.plan.couplings import NETWORK, Couplings
+from coopt.plan.overrides import keys_set_apart, may_differ_as_set
 from coopt.plan.schema import ObjectiveClaim, Plan
 from coopt.verifier.checks.verdict import (
     TOLERANCE,
@@ -123,17 +121,20 @@ def _wild_paths(value: object) -> list[str]:
 def check_question(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """Whether the plan answers this instance."""
     claim, question = plan.instance, instance
-    replaced = plan.overrides.replaced
     fault = (
         f"The plan was made for instance {claim.name!r}, not for {question.name!r}."
         if claim.name != question.name
         else f"The plan was made for an instance {claim.name!r} with other contents than this one."
     )
-    if replaced:
-        fault += f" It was solved with --set, so give the same --set here: {replaced}."
-    is_same = ledger.holds(
+    is_same = claim.name == question.name and claim.sha256 == question.sha256
+    if not is_same and may_differ_as_set(instance, plan):
+        fault += (
+            " It was solved with --set values, which have to be the same here:"
+            f" {plan.overrides.replaced}."
+        )
+    ledger.holds(
         "instance",
-        claim.name == question.name and claim.sha256 == question.sha256,
+        is_same,
         f"{claim.name} {claim.sha256}",
         f"{question.name} {question.sha256}",
         fault,
@@ -147,20 +148,7 @@ def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
     """
     if not plan.overrides.values:
         return True
-    values, differing = plan.overrides.values, list[str]()
-    if (
-        _sets_another(instance, values) is not False
-    ):  # put in together, as one may lie below another
-        settable = {key: value for key, value in values.items() if _is_kept(instance, key)}
-        settable = {
-            key: value
-            for key, value in settable.items()
-            if _sets_another(instance, {key: value}) is not None
-        }
-        if _sets_another(instance, settable):
-            differing = [
-                key for key, value in settable.items() if _sets_another(instance, {key: value})
-            ] or [*settable]
+    differing = keys_set_apart(instance, plan.overrides.values)
     return ledger.holds(
         "replaced",
         not differing,
@@ -168,31 +156,6 @@ def _check_replaced(ledger: Ledger, instance: Instance, plan: Plan) -> bool:
         None,
         f"The plan records --set values that differ from the instance: {', '.join(differing)}.",
     )
-
-
-def _is_kept(instance: Instance, key: str) -> bool:
-    """Whether an instance keeps what stands at a key: not which files its names are from, nor
-    prices without hosts.
-    """
-    hosted = "host" in instance.objective.include and key.startswith("network.hb_domains")
-    return not (key.startswith("catalog") or (hosted and key.endswith("per_gpu")))
-
-
-def _sets_another(instance: Instance, values: Mapping[str, Any]) -> bool | None:
-    """Whether values, put into an instance once more, make another of it.
-
-    None where they cannot be put in: a place in a range, of which the numbers are kept, a name of
-    one's own catalog.
-    """
-    try:
-        table = overridden(instance.model_dump(mode="json", by_alias=True), values, instance.name)
-    except InstanceError:
-        return None
-    try:
-        return type(instance).model_validate(table) != instance
-    except ValidationError as error:
-        causes = [cause.get("ctx", {}).get("error") for cause in error.errors()]
-        return None if any(isinstance(cause, UnknownNameError) for cause in causes) else True
 
 
 def asked_kind(instance: Instance, plan: Plan) -> ObjectiveKind:
