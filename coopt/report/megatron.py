@@ -416,7 +416,7 @@ def refusals(split: RankGrid, mapping: MappingChoice, said: Collection[str] = ()
         " the last layer, needs m in the last chunk only": model.mamba_layers > 0
         and any(chunk.predictions for chunk in workload.layout[:-1]),
         **dict.fromkeys(unswitched(mapping, SWITCHED), True),
-        f"state_bytes = {states}: Megatron-LM has no option for it, needs {WIDE_STATES}, or"
+        f"state_bytes = {states}: coopt writes no arguments for it, needs {WIDE_STATES}, or"
         f" {NARROW_STATES} with ZeRO": (
             states != WIDE_STATES and not (states == NARROW_STATES and mapping.zero)
         ),
