@@ -657,16 +657,24 @@ class _Reading:
         impl = impl or self.log.get("graphs_on")  # releases of 2025
         if not impl:
             return {}
-        if "full_iteration" in impl + scope:
+        words = re.findall(r"\w+", scope)
+        if "full_iteration" in (impl, *words):
             return {"graphs": "full"}
-        modules = [word for word in re.findall(r"\w+", scope) if word in get_args(GraphModule)]
+        modules = [word for word in words if word in get_args(GraphModule)]
+        if not modules and "full_iteration_inference" in words:
+            return {"graphs": "none"}
         if not modules:
-            modules = ["attn", "moe_router", "moe_preprocess"] if has_experts else ["attn", "mlp"]
+            # An empty list means whole layers, as `full` does in older releases.
+            whole = "graph_scope" in self.log.printed
+            modules = ["attn", *(["mlp"] * (whole or not has_experts))]
+            modules += (["moe"] if whole else ["moe_router", "moe_preprocess"]) * has_experts
             modules += ["mamba"] * bool(self.log.get("pattern"))
-            notes.append(
-                f"not printed: the modules of its CUDA graphs ({'+'.join(modules)} are assumed, as"
-                " is usual)"
-            )
+            if "full" not in words:
+                said, reason = ("named", "a whole layer") if whole else ("printed", "as is usual")
+                notes.append(
+                    f"not {said}: the modules of its CUDA graphs ({'+'.join(modules)} are"
+                    f" assumed, {reason})"
+                )
         return {"graphs": "scoped", "graph_modules": "+".join(modules)}
 
     def _time(self, cells: Cells) -> Cells:

@@ -342,6 +342,15 @@ def test_what_a_run_is_made_of_is_read(read):
     older = {"external_cuda_graph": True, "moe_token_dispatcher_type": "flex", "moe_enable_deepep": True}
     made_of = read(megatron(**LATENT, **older)).software
     assert (made_of["dispatcher"], made_of["graphs"]) == ("deepep", "scoped")
+    for scope, modules, is_noted in (
+        ("full", ("attn", "mlp", "moe"), False),
+        ("[]", ("attn", "mlp", "moe"), True),
+        ("full_iteration_inference", None, False),
+    ):
+        layers = read(megatron(**LATENT, cuda_graph_impl="local", cuda_graph_scope=scope))
+        graphs = (layers.software["graphs"], layers.software.get("graph_modules"))
+        assert graphs == ("scoped" if modules else "none", modules)
+        assert ("not named: the modules of its CUDA graphs" in layers.notes) == is_noted
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
     assert (unsaid.software["dispatcher"], "its CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
