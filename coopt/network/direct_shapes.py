@@ -11,7 +11,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from coopt.instance.texts import InstanceError, alternatives, broken
+from coopt.instance.texts import InstanceError, alternatives, broken, counted
 from coopt.network.direct_graphs import (
     MOST_DOMAINS,
     cell_name,
@@ -94,6 +94,11 @@ def regular(name: str, parts: Numbers) -> nx.Graph:
         raise InstanceError(
             f"graph {name!r}: no such regular graph exists, needs a degree below {domains} and an"
             " even product of domains and degree"
+        )
+    if degree < 2 < domains:
+        raise InstanceError(
+            f"graph {name!r}: {domains} domains with {counted(degree, 'link')} each cannot all be"
+            " connected, needs a degree of at least 2"
         )
     graphs = (nx.random_regular_graph(degree, domains, seed=seed + n) for n in range(TRIES))
     graph = next(filter(nx.is_connected, graphs), None)
