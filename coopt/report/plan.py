@@ -287,7 +287,11 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
     )
     gpus = [one.cluster.gpu.name for one in questions_by_gpu(instance)]
     end_to_end = network.end_to_end_oversubscription
-    of_switches = "" if end_to_end is None else f" per switch, {words.ratio(end_to_end)} end to end"
+    of_switches = (
+        ""
+        if end_to_end is None or network.largest_ratio <= 1
+        else f" per switch, up to {words.ratio(end_to_end)} end to end"
+    )
     rows = {
         **{
             f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"

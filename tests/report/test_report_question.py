@@ -4,6 +4,7 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.report.plan import question_rows
+from tests.conftest import ask
 from tests.kinds import QUESTIONS
 
 BEYOND_ONE_NETWORK = {
@@ -34,6 +35,16 @@ def test_regret_and_efficiency_are_told() -> None:
         "least regret over all prices (cost above the best plan at the same prices)",
     )
     assert "Losses" not in rows
+
+
+def test_oversubscription_end_to_end_is_told_where_switches_may_have_some() -> None:
+    told = {
+        ratio: dict(question_rows(ask(network__oversubscription=ratio, network__end_to_end_oversubscription=2.0)))[
+            "Oversubscription"
+        ]
+        for ratio in (1.0, 4.0)
+    }
+    assert told == {1.0: "none", 4.0: "up to 4:1 per switch, up to 2:1 end to end"}
 
 
 @pytest.mark.parametrize("kind", ["shared", "turns", "direct"])
