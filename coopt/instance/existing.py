@@ -290,10 +290,11 @@ def existing_complaints(question: Any) -> Iterator[str]:
     ports = stands.nic_ports // stands.nics_per_gpu
     # a NIC that says nothing of its ports may have any
     if stands.nic is not None and stands.nic.ports != (1,) and ports not in stands.nic.ports:
+        needed = alternatives(str(count * stands.nics_per_gpu) for count in stands.nic.ports)
+        shared = f" with nics_per_gpu = {stands.nics_per_gpu}" if stands.nics_per_gpu > 1 else ""
         yield (
             f"{row}: nic_ports = {stands.nic_ports}: {stands.nic.name} runs with"
-            f" {alternatives(map(str, stands.nic.ports))} ports, needs one of these for each of"
-            f" {counted(stands.nics_per_gpu, 'NIC')} of a GPU"
+            f" {alternatives(map(str, stands.nic.ports))} ports, needs nic_ports = {needed}{shared}"
         )
     if stands.nic is None:
         yield (

@@ -498,7 +498,7 @@ def test_a_plan_of_two_nics_a_gpu_stands_as_it_was_built(tmp_path):
         ({"rails": 12}, r"rails = 12: needs a divisor of gpus_per_domain = 8, or 16, a rail for each port in a plane"),
         (
             {"nic": {"extends": "cx7-400g", "name": "ours", "ports": [2, 4]}},
-            r"nic_ports = 2: ours runs with 2 or 4 ports, needs one of these for each of 2 NICs of a GPU",
+            r"nic_ports = 2: ours runs with 2 or 4 ports, needs nic_ports = 4 or 8 with nics_per_gpu = 2",
         ),
         (
             {"nics_per_gpu": 3},
