@@ -240,8 +240,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("deadline", "the iteration time is within the bound"),
     (
         "time-error",
-        "the stated error of the time is the one that published runs, or the error stated for the"
-        " GPU, let one expect",
+        "the error that the plan states for a time follows from published runs, or from the error"
+        " in the GPU's table",
     ),
     (
         "nearest-runs",
