@@ -12,7 +12,7 @@ from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
 from coopt.report.assumptions import rests_on
 from coopt.solving.fleet import nearest
-from coopt.solving.fleet.nearest import products_of, with_nearest
+from coopt.solving.fleet.nearest import listed_names, with_nearest
 from tests.conftest import example_count, switch
 from tests.solving import fleet_oracle as oracle
 from tests.solving.fleet_bills import Book
@@ -31,7 +31,7 @@ def open_names(instance: Instance, plan: Plan) -> list[set[str]]:
     for part in plan.parts:
         assert part.design is not None
         had = islands.setdefault(part.slot, set())
-        had.update(*(names for key, names in products_of(part.design).items() if len(instance.lists.get(key, ())) > 1))
+        had.update(*(names for key, names in listed_names(part.design).items() if len(instance.lists.get(key, ())) > 1))
     return list(islands.values())
 
 
@@ -45,11 +45,7 @@ def names_of(stands: oracle.Stands) -> set[str]:
 def least_of_others(instance: Instance, plan: Plan) -> float:
     """The least objective of all fleets in which an island lacks something that it has in the plan."""
     own = open_names(instance, plan)
-    return min((least for book in books(instance) for least in _least(book, own)), default=math.inf)
-
-
-def books(instance: Instance) -> Iterator[Book]:
-    return (Book(instance=one) for one in oracle.with_every_core_optic(instance))
+    return min(_least(Book(instance=instance), own), default=math.inf)
 
 
 def _least(book: Book, own: list[set[str]]) -> Iterator[float]:

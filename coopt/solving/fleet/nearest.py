@@ -26,7 +26,13 @@ from coopt.plan.schema import NextBest, Plan
 from coopt.plan.store import placed_as
 from coopt.solving.driver import Drive
 from coopt.solving.fleet.answer import Offer, written
-from coopt.solving.fleet.listing import Listed, Together, islands_listed, numbers_of
+from coopt.solving.fleet.listing import (
+    Listed,
+    SlotOptions,
+    Together,
+    islands_listed,
+    numbers_of,
+)
 from coopt.solving.fleet.parts import subset
 from coopt.solving.fleet.placed import slots_of
 from coopt.solving.fleet.search import lower_bound, search_partition
@@ -94,21 +100,21 @@ class _Nearest:
         best: tuple[Offer, Drive[Ints]] | None = None
         least = math.inf
         for missing in _had(self.question, answer):
-            for offer, rows in self._offers(missing):
-                data = subset(offer.data, rows)
-                if len(np.unique(data.workload)) < data.workloads or lower_bound(data) >= least:
-                    continue
-                ended = search_partition(
-                    data,
-                    gap=self.question.solver.gap,
-                    backend=self.run.backend,
-                    deadline=self.run.deadline,
-                    is_allowed=lambda some, offer=offer, rows=rows: offer.allowed(rows[some]),  # type: ignore[misc]
-                )
-                if ended.outcome not in ("optimal", "infeasible"):
-                    raise StoppedError(ended.outcome)
-                if ended.found is not None and ended.value < least:
-                    best, least = (offer, replace(ended, found=rows[ended.found])), ended.value
+            offer, rows = self._offer(missing)
+            data = subset(offer.data, rows)
+            if len(np.unique(data.workload)) < data.workloads or lower_bound(data) >= least:
+                continue
+            ended = search_partition(
+                data,
+                gap=self.question.solver.gap,
+                backend=self.run.backend,
+                deadline=self.run.deadline,
+                is_allowed=lambda some, offer=offer, rows=rows: offer.allowed(rows[some]),  # type: ignore[misc]
+            )
+            if ended.outcome not in ("optimal", "infeasible"):
+                raise StoppedError(ended.outcome)
+            if ended.found is not None and ended.value < least:
+                best, least = (offer, replace(ended, found=rows[ended.found])), ended.value
         if best is None:
             return None
         offer, ended = best
@@ -121,41 +127,34 @@ class _Nearest:
             couplings=couplings,
         )
 
-    def _offers(self, missing: Missing) -> Iterator[tuple[Offer, Ints]]:
-        """What may be built with an island that lacks something, by each optic of the core, with
-        the options that there are then.
+    def _offer(self, missing: Missing) -> tuple[Offer, Ints]:
+        """What may be built with an island that lacks something, with the options that there are
+        then.
         """
-        without = self._without(missing.part, missing.entry)
-        for (asked, every), (_, some) in zip(self._every, without, strict=True):
-            options = Together(lists=(every, some))
-            offer = Offer(instance=asked, options=options, data=numbers_of(asked, options))
-            lacks = np.arange(len(options)) >= len(every)
-            yield offer, np.flatnonzero(lacks == (options.slot == missing.slot))
+        asked, every = self._every
+        options = Together(lists=(every, self._without(missing.part, missing.entry)))
+        lacks = np.arange(len(options)) >= len(every)
+        offer = Offer(instance=asked, options=options, data=numbers_of(asked, options))
+        return offer, np.flatnonzero(lacks == (options.slot == missing.slot))
 
     @cached_property
-    def _every(self) -> list[Listed]:
-        return islands_listed(self.run)
+    def _every(self) -> Listed:
+        (listed,) = islands_listed(self.run)  # of one question, as there is no core
+        return listed
 
-    def _without(self, part: str, entry: object) -> list[Listed]:
+    def _without(self, part: str, entry: object) -> SlotOptions:
         """The islands of the question without an entry of a list."""
         if (part, entry) not in self._listed:
-            question = with_list(
-                self.question,
-                part,
-                tuple(one for one in self.question.lists[part] if one != entry),
-            )
-            listed = (
-                islands_listed(replace(self.run, instance=question))
-                if is_question(question, self.question)
-                else []
-            )
-            if len(listed) != len(self._every):
-                raise StoppedError("other cores")
-            self._listed[part, entry] = listed
+            entries = tuple(one for one in self.question.lists[part] if one != entry)
+            question = with_list(self.question, part, entries)
+            if not is_question(question, self.question):
+                raise StoppedError("no question")
+            ((_, options),) = islands_listed(replace(self.run, instance=question))
+            self._listed[part, entry] = options
         return self._listed[part, entry]
 
     @cached_property
-    def _listed(self) -> dict[tuple[str, object], list[Listed]]:
+    def _listed(self) -> dict[tuple[str, object], SlotOptions]:
         return {}
 
 
@@ -174,7 +173,7 @@ def _had(question: Instance, plan: Plan) -> Iterator[Missing]:
     for part in plan.parts:
         if part.design is not None:
             slot = numbers[part.slot]
-            for key, names in products_of(part.design).items():
+            for key, names in listed_names(part.design).items():
                 entries = question.lists.get(key, ())
                 for entry in entries if len(entries) > 1 else ():
                     if (entry.name if isinstance(entry, Entry) else entry) in names:
@@ -182,7 +181,7 @@ def _had(question: Instance, plan: Plan) -> Iterator[Missing]:
     yield from missing
 
 
-def products_of(design: Design) -> dict[str, set[str]]:
+def listed_names(design: Design) -> dict[str, set[str]]:
     """What a network has of lists, by their keys."""
     fabric = design.fabric
     found = {"network.hb_domains": {design.hb_domain.name}}
