@@ -198,10 +198,15 @@ def cables_as_it_grows(instance: Instance, stages: list[tuple[Family, int]]) -> 
                         "below": sum(-(-n // n_below) for n in of_lower) * share if level > 1 else 0,
                         "above": sum(-(-n // n_above) for n in of_upper) * share,
                     }
-                    found[t][level - 1].setdefault(need, Counter()).update({key: int(n) for key, n in counts.items()})
+                    found[t][level - 1].setdefault(need, Counter()).update(counts)
         for stage in found:
             for run in stage[0].values() if level == 1 and stage else ():
                 run["below"] = run["links"] // n_below
+    # a stage with fewer uplinks has whole switches less, so that no length is left with part of a cable
+    counters = [run for stage in found for of_level in stage for run in of_level.values()]
+    for run in counters:
+        assert all(n == int(n) for n in run.values()), run
+        run.update({key: int(n) - n for key, n in run.items()})
     return found
 
 
