@@ -6,7 +6,7 @@
 #            parameters and gradients of the layers it works on, one or two. A pipeline of 1F1B around it changes
 #            activations and not that.
 # Behaviour  The schedule defers the reduction of gradients and the resharding in the backward pass to the last
-#            micro-batch, and sets so over the choice of the user. Until then bf16 parameters of all layers are gathered
+#            micro-batch, whatever the user chose. Until then bf16 parameters of all layers are gathered
 #            when a backward pass ends, and gradients of all layers are kept in the fp32 of their reduction: 6 bytes a
 #            parameter beside the shards, whatever the number of ranks. Of 70e9 parameters in 8 stages that is 52 GB
 #            a GPU, which no count of states divided by ranks shows, and ZeRO 3 saves what ZeRO 1 does.

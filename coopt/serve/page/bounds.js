@@ -6,7 +6,7 @@ import { idOf, listed, read, typedAs } from "./schema.js";
 const BOUNDS = {
   max_iteration_time_s: ["iteration time at most", "s"], min_tokens_per_s: ["at least", "tokens/s"], train_days: ["trained within", "days"],
 };
-const BY = ["by", "trained by", "days"];  // a day, as far from the first one
+const BY = ["by", "trained by", "days"];  // a day, which a slider holds as days from the start
 const IN_TURN = "train_days_total";  // moves with the bounds of the workloads that it adds up
 const LIMITS = { power_mw: ["power", "MW"], capex_usd: ["purchase", "USD"], racks: ["racks", "racks"], [IN_TURN]: ["total days of training", "days"] };
 const STEPS = 1000, REACH = 3;  // from a third of where a bound began to three times that

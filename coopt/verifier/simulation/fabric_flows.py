@@ -151,17 +151,18 @@ def messages(
         What else than rings TP and gradients may take.
     """
     # where fewer domains than those of a stage divide its experts, TP splits each of them
-    split_in = {"expert_tp": place.ep_across * place.copies_across < place.stage_across}
-    rings = ring_groups(place, range(place.pp_across), **split_in)
+    expert_tp = place.ep_across * place.copies_across < place.stage_across
+    rings = ring_groups(place, range(place.pp_across), expert_tp=expert_tp)
     yield from _gathers("tp", rings["tp"], by_stage, ways)
     yield from _gathers("cp", rings["cp"], by_stage, ())
     share = 1 / max(place.ep_across - 1, 1)
-    yield from _sent("ep", sorted(exchange_flows(place, **split_in)), by_stage, share)
+    yield from _sent("ep", sorted(exchange_flows(place, expert_tp=expert_tp)), by_stage, share)
     stages = place.pp_across * place.pp_in
     for stage in range(stages):
-        groups, home = ring_groups(place, [stage // place.pp_in], **split_in), rail_of(place, stage)
-        yield from _gathers(replicas(stage), groups["dp"], [by_stage[home]], ways)
-        yield from _gathers(expert_copies(stage), groups["edp"], [by_stage[home]], ways)
+        groups = ring_groups(place, [stage // place.pp_in], expert_tp=expert_tp)
+        home = [by_stage[rail_of(place, stage)]]
+        yield from _gathers(replicas(stage), groups["dp"], home, ways)
+        yield from _gathers(expert_copies(stage), groups["edp"], home, ways)
     for stage in range(stages - 1 + goes_round):
         next_stage = (stage + 1) % stages
         yield from _sent(forward(stage), stage_flows(place, stage, next_stage), by_stage)
