@@ -541,7 +541,12 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
         return f"a known key (closest: {', '.join(matches)})"
     of_kinds = {key: re.split(", | and ", known[key].description or "") for key in keys}
-    if within := [key for key, kinds in of_kinds.items() if loc[-1] in kinds]:
+    # a description of kinds, as that of a price factor, says nothing but their names
+    if within := [
+        key
+        for key, kinds in of_kinds.items()
+        if loc[-1] in kinds and all(map(str.isidentifier, kinds))
+    ]:
         table = key_path(loc[:-1])
         return f"{alternatives(f'{table}.{key}' for key in within)} in its place"
     homes = [
