@@ -427,7 +427,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "next-best",
         (
             "the next best choice can be built and meets the bounds; at the price that is said to"
-            " reverse the choice, if any, both cost the same"
+            " reverse the choice, if any, both cost the same; of several networks one lacks a"
+            " product or fabric that it has in the plan"
         ),
     ),
     (
