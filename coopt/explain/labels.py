@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import date
 
 from coopt.instance.couplings import LIMITED
 from coopt.instance.schema import Objective, ObjectiveKind
-from coopt.instance.texts import both, change_text
+from coopt.instance.texts import both, change_text, counted
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
 from coopt.plan.parts import Cost, Design, ItemKind
@@ -148,6 +149,9 @@ def changes_of(relaxation: Relaxation) -> str:
 
 
 def _how_far(change: Change) -> str:
+    if change.limit.endswith(".by"):
+        later = date.fromisoformat(change.to) - date.fromisoformat(change.now)
+        return f", {counted(later.days, 'day')} later"
     share = "" if change.share is None else f", {change_text(change.share)}"
     end = "largest" if change.least is None else "smallest"
     steps = f" in steps of {change.step:,}" if change.step and change.step > 1 else ""

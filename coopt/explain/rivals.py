@@ -20,7 +20,6 @@ from coopt.explain.labels import (
     without_optics,
 )
 from coopt.instance.base import Entry
-from coopt.instance.numerics import EQUAL
 from coopt.instance.rules.couplings import unsearched_runners_up
 from coopt.instance.schema import Instance, with_part
 from coopt.instance.texts import both, counted
@@ -274,26 +273,24 @@ def times_of(ours: tuple[Instance, Plan], theirs: tuple[Instance, Plan]) -> str:
         {run.name: _took(instance, run) for run in plan.runs} for instance, plan in (ours, theirs)
     )
     phrases = list[str]()
-    for name, (subject, own, own_text) in own_runs.items():
+    for name, (subject, own_text) in own_runs.items():
         if name in rivals:
-            _, other, text = rivals[name]
+            _, text = rivals[name]
             of = f" of {name}" if len(own_runs) > 1 else ""
             phrases.append(
                 f"{subject}{of} takes as long as in the plan"
-                if math.isclose(own, other, rel_tol=EQUAL)
+                if text == own_text
                 else f"{subject}{of} takes {text} in place of {own_text}"
             )
     return both(phrases)
 
 
-def _took(instance: Instance, run: WorkloadPlan) -> tuple[str, float, str]:
-    """What takes time, how long, and that in words: an iteration, or training with a bound in
-    days.
-    """
+def _took(instance: Instance, run: WorkloadPlan) -> tuple[str, str]:
+    """What takes time, and how long: an iteration, or training with a bound in days."""
     dated = (one for one in instance.workload if one.name == run.name and one.calendar)
     if (workload := next(dated, None)) is None:
-        return "an iteration", run.iteration_time_s, f"{number(run.iteration_time_s)} s"
-    return "training", workload.days(run.promised_s), workload.duration(run.promised_s)
+        return "an iteration", f"{number(run.iteration_time_s)} s"
+    return "training", workload.duration(run.promised_s)
 
 
 def _without_leaf(rival: Family, ours: Family) -> str:

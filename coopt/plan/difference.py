@@ -193,7 +193,9 @@ def _of_links(links: DirectLinks) -> dict[str, Any]:
 
 
 def _of_workload(run: WorkloadPlan) -> dict[str, Any]:
+    uptime = run.uptime and run.uptime.model_dump(include={"goodput", "promised"})
     return run.model_dump(include=RESULTS) | {
+        "uptime": uptime or {},
         "mapping": run.mapping.model_dump(),
         "placement": {
             name: f"{inside} x {across}" for name, (inside, across) in run.placement.items()

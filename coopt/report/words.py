@@ -210,11 +210,13 @@ def in_days(days: float) -> str:
 
 
 def days_of(run: WorkloadPlan, workload: Workload) -> str:
-    """`65.01 of 65.5`: the days of training with interruptions, and those it may take; `-` without
-    such a bound.
+    """`65.01 of 65.5`: the days of training with interruptions, and those it may take less the
+    margin; `-` without such a bound.
     """
-    days = workload.days(run.promised_s)
-    return "-" if workload.train_days is None else f"{days:.4g} of {workload.train_days:.4g}"
+    if workload.train_days is None:
+        return "-"
+    most = workload.train_days / (1.0 + workload.time_margin)
+    return f"{workload.days(run.promised_s):.4g} of {most:.4g}"
 
 
 def scaled(number: float, scales: Sequence[tuple[float, str]], significant: int = 3) -> str:

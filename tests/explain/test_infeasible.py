@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.explain.answer import explain
 from coopt.explain.conflicts import conflict_of, conflicts_of, drops, without
+from coopt.explain.labels import changes_of
 from coopt.explain.lists import lists_of
 from coopt.instance.catalog import find
 from coopt.instance.numerics import SEARCHED
@@ -246,9 +247,10 @@ def test_a_rate_moves_down_days_move_up_and_memory_grows() -> None:
 def test_a_day_is_told_as_a_day_that_may_be_typed() -> None:
     days = {"max_iteration_time_s": None, "train_tokens": 1e13, "by": date(2027, 1, 5)}
     changed = {f"workload__0__{key}": value for key, value in days.items()} | {"cluster__start": date(2027, 1, 4)}
-    _, later = way_out(ask(**changed), "workload[0].by")
+    way, later = way_out(ask(**changed), "workload[0].by")
     assert later.now == "2027-01-05"
     by = date.fromisoformat(later.to)
+    assert f"by = {by} (now 2027-01-05, {(by - date(2027, 1, 5)).days} days later)" in changes_of(way)
     found = [solve(ask(**changed | {"workload__0__by": day}), reasons=False).status for day in (by - timedelta(1), by)]
     assert found == ["infeasible", "optimal"]
 

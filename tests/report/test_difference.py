@@ -54,6 +54,19 @@ def test_whatever_is_built_otherwise_is_listed(kind: str, path: str) -> None:
     assert "".join(change.key.split()) in "".join(text_of(plan, Plan.model_validate(table)).split())
 
 
+def test_the_share_that_trains_is_compared() -> None:
+    ask_with = {"cluster__gpus": 64, "availability": {"rates": "llama-3", "spare_domains": 0}}
+    bare = coopt.solve(ask(**ask_with))
+    spared = coopt.solve(ask(**ask_with | {"availability": {"rates": "llama-3", "spare_domains": 1}}))
+    found = {one.key: one for one in difference_of(bare, spared).changes}
+    name = bare.workloads[0].name
+    for share in ("goodput", "promised"):
+        change = found[f"workloads[{name}].uptime.{share}"]
+        assert isinstance(change.before, float)
+        assert isinstance(change.after, float)
+        assert change.before < change.after
+
+
 def test_lines_of_one_item_at_several_prices_are_one_line() -> None:
     instance, plan = solved("partition")
     bought = [item for item in plan.cost.items if item.kind == "nic"] if plan.cost else []

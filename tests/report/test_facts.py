@@ -164,6 +164,9 @@ def test_spares_goodput_and_days_are_facts_where_failures_count() -> None:
         assert rows[part.name, "days"].value == run.promised_s
     days = plan.runs[1].promised_s * instance.workload[1].iterations / 86400
     assert rows["timed", "days"].shown == f"{days:.4g} of {instance.workload[1].train_days:.4g}"
+    with_margin = Instance.model_validate(instance.model_dump(mode="json", by_alias=True) | {"margin": {"time": 0.25}})
+    shown = known(with_margin, plan, "row")["timed", "days"].shown
+    assert shown == f"{days:.4g} of {instance.workload[1].train_days / 1.25:.4g}"
     assert rows["free", "days"].shown == "-"
     calm = instance.model_copy(update={"availability": None})
     assert not [key for key in known(calm, coopt.solve(calm), "row") if key[1] == "goodput"]

@@ -374,6 +374,10 @@ def test_bounds_that_a_front_moves_are_of_ones_own_where_others_stay() -> None:
         (turns(9, train_tokens=None), r"workload\[1\].train_tokens: is missing"),
         (turns(9, max_iteration_time_s=2.0), r"workload\[1\].max_iteration_time_s: limits.train_days_total = 9"),
         (turns(9, train_days=10.0), r"train_days = 10: is more than limits.train_days_total = 9"),
+        (
+            turns(9, by="2027-01-11") | {"cluster": question()["cluster"] | {"start": "2027-01-01"}},
+            r"by = 2027-01-11, 10 days after cluster.start: is more than limits.train_days_total = 9",
+        ),
         ({"limits": {"train_days_total": -1}}, "limits.train_days_total"),
     ],
 )

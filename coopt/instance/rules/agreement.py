@@ -359,6 +359,9 @@ def _in_turn(instance: Question) -> Iterator[str]:
         tokens = workload.train_tokens
         given = ": is missing, but" if tokens is None else f" = {tokens:g}:"
         bound = next((name for name in BOUNDS if getattr(workload, name) is not None), "")
+        days = f"train_days = {workload.train_days or 0.0:g}"
+        if workload.by is not None:
+            days = f"by = {workload.by}, {workload.train_days or 0.0:g} days after cluster.start"
         yield from broken(
             (
                 not workload.is_whole_run,
@@ -372,8 +375,7 @@ def _in_turn(instance: Question) -> Iterator[str]:
             ),
             (
                 (workload.train_days or 0.0) > total,
-                f"workload[{w}].train_days = {workload.train_days or 0.0:g}: is more than {key},"
-                " needs at most that, or to be left out",
+                f"workload[{w}].{days}: is more than {key}, needs at most that, or to be left out",
             ),
         )
 
