@@ -44,6 +44,7 @@ def assess(instance: Instance | str | Path, plan: Plan | str | Path) -> Plan:
     `better_numbers` of batch, GPUs and degrees, and `cliffs` nearby.
 
     `coopt solve` and `coopt serve` do so with every plan that they find; it takes about a second.
+    Ctrl-C leaves the plan with what it has until then.
 
     Examples
     --------
@@ -54,12 +55,16 @@ def assess(instance: Instance | str | Path, plan: Plan | str | Path) -> Plan:
     ['availability.rates = "llama-3"', 'availability.rates = "llama-3"']
     """
     instance, plan = instance_of(instance), plan_of(plan)
-    found = with_cliffs(instance, with_better_numbers(instance, with_assumptions(instance, plan)))
-    if not instance.several_networks:
-        return found
-    from coopt.solving.fleet.nearest import with_nearest  # loaded only where it is asked
+    try:
+        for step in (with_assumptions, with_better_numbers, with_cliffs):
+            plan = step(instance, plan)
+        if instance.several_networks:
+            from coopt.solving.fleet.nearest import with_nearest  # loaded only where it is asked
 
-    return with_nearest(instance, found)
+            plan = with_nearest(instance, plan)
+    except KeyboardInterrupt:  # the plan is found
+        pass
+    return plan
 
 
 def with_assumptions(instance: Instance, plan: Plan) -> Plan:

@@ -115,3 +115,15 @@ def test_the_next_best_gpu_is_told_and_a_close_call_is_called_one() -> None:
     assert coopt.verify(*decided(instance, plan)).accepted
     robust, _ = assumed(ask(**TWO_GPUS, robust={"prices": {"nic": [0.5, 2.0]}}))
     assert robust.next_best is None
+
+
+def test_an_interrupt_leaves_the_plan_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("coopt.solving.assumptions.with_cliffs", interrupted)
+    instance = ask(**ONE)
+    plan = coopt.solve(instance)
+    found = coopt.assess(instance, plan)
+    assert found.assumptions
+    assert found.model_copy(update={"assumptions": (), "better_numbers": ()}) == plan

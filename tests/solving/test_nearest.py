@@ -106,10 +106,12 @@ def test_what_is_said_of_it_is_what_it_builds(instance: Instance) -> None:
 
 
 def test_nothing_is_said_where_time_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = coopt.solve(two(**TWO_SWITCHES))
+    spent = plan.timing_s.model_copy(update={"total": float(plan.solver.options["time_limit_s"])})
+    assert with_nearest(two(**TWO_SWITCHES), plan.model_copy(update={"timing_s": spent})).next_best is None
     monkeypatch.setattr(nearest, "TIME_S", 1e-6)
     monkeypatch.setattr(nearest, "LISTINGS", 0)
-    plan = with_nearest(two(**TWO_SWITCHES), coopt.solve(two(**TWO_SWITCHES)))
-    assert plan.next_best is None
+    assert with_nearest(two(**TWO_SWITCHES), plan).next_best is None
 
 
 def test_nothing_is_said_where_another_gpu_may_be_nearer() -> None:
