@@ -422,14 +422,11 @@ def _too_slow(instance: Instance, workload: Workload, fastest_s: float, hb: str)
     need_s, margin = fastest_s * (1.0 + workload.time_margin), workload.time_margin
     change = change_text(fastest_s / workload.bound_s - 1)
     if workload.train_days is None:
-        own = ""
-        if workload.max_iteration_time_s is None:
-            own = f", that is {workload.in_own_units(need_s)}"
         less = f" less a margin of {margin:.2%}" if margin else ""
         return (
             f"takes {rounded_up(fastest_s)} s an iteration (on {hb}), and the bound is"
             f" {workload.required_s:.6g} s{less}: needs a bound of at least {rounded_up(need_s)} s"
-            f" ({change}){own}"
+            f" ({change}){as_rate(workload, need_s)}"
         )
     need = f"{rounded_up(workload.days(need_s))} days"
     within = f" with a margin of {margin:.2%}" if margin else ""
@@ -635,6 +632,16 @@ def _fastest_time(
                 else record
             )
     return record
+
+
+def as_rate(workload: Workload, bound_s: float) -> str:
+    """`, that is 213,330 tokens/s`, never more than the bound in seconds; empty where the bound of
+    the workload is no rate.
+    """
+    if workload.min_tokens_per_s is None:
+        return ""
+    rate = typed(workload.tokens_per_iteration / bound_s, up=False)
+    return f", that is {rate:,.10g} tokens/s"
 
 
 def rounded_up(value: float) -> str:

@@ -187,6 +187,18 @@ def test_what_does_not_go_together_is_refused(
     assert re.search(words, "\n".join([str(refused.value), *told]), re.DOTALL)
 
 
+@pytest.mark.parametrize("sharing", [{}, {"sharing": {"mode": "partition"}}])
+def test_a_rate_that_is_told_is_one_that_may_be_typed(sharing: dict[str, Any]) -> None:
+    (one,) = question()["workload"]
+    del one["max_iteration_time_s"]
+    for margin in ("none", {"time": 0.2287}):
+        asked = {"workload": [one | {"min_tokens_per_s": 1e10}], "margin": margin, **sharing}
+        told = " ".join(solve(Instance.model_validate(question(**asked))).explanation)
+        (rate,) = re.findall(r"that is ([\d,]+) tokens/s", told)
+        slower = one | {"min_tokens_per_s": float(rate.replace(",", ""))}
+        assert solve(Instance.model_validate(question(**asked | {"workload": [slower]}))).status == "optimal"
+
+
 def test_bounds_of_workloads_in_turn_are_told_to_be_each_its_own() -> None:
     (one,) = question()["workload"]
     late = [one | {"name": name, "max_iteration_time_s": 1e-3} for name in ("v", "w")]

@@ -23,7 +23,7 @@ from coopt.instance.variants import (
 from coopt.network.growth import grows, grows_alone, lines
 from coopt.network.optics import core_switch, with_core_optics
 from coopt.network.space import domain_counts, families
-from coopt.solving.explain import missing_optic, no_family, rounded_up
+from coopt.solving.explain import as_rate, missing_optic, no_family, rounded_up
 from coopt.solving.fleet.listing import as_arrays
 from coopt.solving.fleet.placed import Slot
 from coopt.solving.fleet.standing import list_islands
@@ -261,8 +261,7 @@ def _longer(instance: Instance, slot: Slot, factor: float) -> str:
         end = workload.end(bound_s)
         days = rounded_up(workload.train_days * factor)
         return f" of {days} days ({change}){f', by {end}' if end else ''}"
-    own = "" if workload.max_iteration_time_s else f", that is {workload.in_own_units(bound_s)}"
-    return f" of {rounded_up(bound_s)} s ({change}){own}"
+    return f" of {rounded_up(bound_s)} s ({change}){as_rate(workload, bound_s)}"
 
 
 def _serves(run: Run, slot: Slot, longest: float) -> Callable[[float], bool]:
