@@ -609,6 +609,7 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
     if several:
         fact, fabric = partial(PlanFact, "row", part.name), part.design and part.design.fabric
         yield from (
+            *([fact("site", part.site)] if part.site not in (None, part.name) else []),
             fact("HB domains", words.domains_built(network)),
             fact("fabric", "direct" if not fabric else fabric.title if fabric.tiers else "-"),
             fact("GPUs", network.gpus, "GPUs", words.count(network.gpus)),

@@ -166,10 +166,17 @@ def test_spares_goodput_and_days_are_facts_where_failures_count() -> None:
     assert rows["timed", "days"].shown == f"{days:.4g} of {instance.workload[1].train_days:.4g}"
     with_margin = Instance.model_validate(instance.model_dump(mode="json", by_alias=True) | {"margin": {"time": 0.25}})
     shown = known(with_margin, plan, "row")["timed", "days"].shown
-    assert shown == f"{days:.4g} of {instance.workload[1].train_days / 1.25:.4g}"
+    assert shown == f"{days:.4g} of {(instance.workload[1].train_days or 0.0) / 1.25:.4g}"
     assert rows["free", "days"].shown == "-"
     calm = instance.model_copy(update={"availability": None})
     assert not [key for key in known(calm, coopt.solve(calm), "row") if key[1] == "goodput"]
+
+
+def test_an_island_is_told_with_its_site_and_a_site_once() -> None:
+    instance, plan = solved("fleet")
+    rows = known(instance, plan, "row")
+    assert [rows[part.name, "site"].shown for part in plan.parts] == [part.site for part in plan.parts]
+    assert "site" not in {name for _, name in known(*solved("sites"), "row")}
 
 
 def test_days_at_several_sites_hold_interruptions() -> None:

@@ -177,11 +177,12 @@ def test_what_goes_for_some_parts_alone_names_them(monkeypatch: pytest.MonkeyPat
 def test_of_several_parts_each_says_what_it_gets(kind: str) -> None:
     instance, plan = solved(kind)
     lines = lines_of(instance, plan)
-    assert any(re.match(r"Part +HB domains +fabric +GPUs +iteration", line) for line in lines)
+    assert any(re.match(r"Part +(site +)?HB domains +fabric +GPUs +iteration", line) for line in lines)
     for part in plan.parts:
         assert part.design is not None
         domain, gpus = part.design.hb_domain, words.count(part.design.gpus)
-        row = rf"{re.escape(part.name)} +{domain.count} x {re.escape(domain.name)} +[a-z-]+ +{gpus} +[\d.]+ of"
+        site = f"{part.site} +" if part.site else ""
+        row = rf"{re.escape(part.name)} +{site}{domain.count} x {re.escape(domain.name)} +[a-z-]+ +{gpus} +[\d.]+ of"
         assert any(re.match(row, line) for line in lines), (part.name, lines)
 
 
