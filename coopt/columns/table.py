@@ -23,6 +23,7 @@ from coopt.columns.flows import NicLayout
 from coopt.columns.grid import Context, DomainSet, context_of
 from coopt.columns.pools import ENTRIES, MinimumUplinks, Pool, Trials, pool
 from coopt.instance.schema import Instance
+from coopt.instance.texts import grouped
 from coopt.network.family import Family, next_even
 
 FEW = 4  # contexts searched first where most will be too expensive
@@ -146,13 +147,20 @@ def needs(listed_columns: Iterable[Column], workloads: int) -> dict[int, int]:
     }
 
 
+def from_least(needed: Iterable[tuple[Family, int | None]]) -> Iterator[Family]:
+    """Each family with its uplinks from the least needed on; left out where there are none."""
+    for family, least in needed:
+        if least is not None and least <= family.uplink_choices[-1]:
+            yield replace(
+                family, uplink_choices=tuple(u for u in family.uplink_choices if u >= least)
+            )
+
+
 def by_site(contexts: tuple[Context, ...], ceiling: Ceiling | None = None) -> Iterator[list[int]]:
     """Group contexts by site; with a ceiling, in rising order of their lower bound and only below
     the ceiling.
     """
-    sites: dict[DomainSet, list[int]] = {}
-    for k, context in enumerate(contexts):
-        sites.setdefault(context.site, []).append(k)
+    sites = grouped((context.site, k) for k, context in enumerate(contexts))
     if ceiling is None:
         yield from sites.values()
         return

@@ -13,7 +13,7 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Switch
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, counted
+from coopt.instance.texts import both, counted, grouped
 from coopt.network.family import Family, LinkEnds
 from coopt.network.halls import (
     NetworkHall,
@@ -115,10 +115,9 @@ def notes_by_part(notes: Mapping[str, Iterable[str]]) -> Iterator[str]:
     """Notes of parts by their names: once what goes for all of them, else with those it goes
     for.
     """
-    names_of: dict[str, list[str]] = {}
-    for name, notes_of_part in notes.items():
-        for note in dict.fromkeys(notes_of_part):
-            names_of.setdefault(note, []).append(name)
+    names_of = grouped(
+        (note, name) for name, of_part in notes.items() for note in dict.fromkeys(of_part)
+    )
     for note, names in names_of.items():
         several = f"{len(names)} of {len(notes)} parts" if len(names) > MOST_NAMED else both(names)
         yield note if len(names) == len(notes) else f"{several}: {note}"

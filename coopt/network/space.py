@@ -16,6 +16,7 @@ from coopt.instance.network import DomainFill
 from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind
+from coopt.instance.texts import grouped
 from coopt.network.family import (
     EquippedDomains,
     Family,
@@ -411,9 +412,7 @@ class Space:
         """The families whose cables are chosen by their lengths: laid with each number of uplinks,
         or not yet.
         """
-        groups: dict[PerModule, list[tuple[LinkEnds, ...]]] = {}
-        for optics in choices:
-            groups.setdefault(replace(listed, optics=optics).per_module, []).append(optics)
+        groups = grouped((replace(listed, optics=optics).per_module, optics) for optics in choices)
         for group in groups.values():
             of_level = tuple(tuple(dict.fromkeys(level)) for level in zip(*group, strict=True))
             least = least_ends(self.instance, of_level)

@@ -18,6 +18,7 @@ from coopt.instance.hardware import Gpu
 from coopt.instance.numerics import REORDERED
 from coopt.instance.reserves import error_size, practice_of
 from coopt.instance.schema import Instance
+from coopt.instance.texts import grouped
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import Affine, price, resources
@@ -96,10 +97,7 @@ def assemble(
 
 def _resources(instance: Instance, families: tuple[Family, ...]) -> tuple[Resource, ...]:
     """Each limit in units of its cap, so that rows stay near 1; a cap of nothing stays as it is."""
-    rows: dict[str, list[Affine]] = {}
-    for family in families:
-        for name, use in resources(instance, family).items():
-            rows.setdefault(name, []).append(use)
+    rows = grouped(item for family in families for item in resources(instance, family).items())
     caps = {name: float(getattr(instance.limits, name)) for name in rows}
     return tuple(
         Resource(

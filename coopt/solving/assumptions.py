@@ -23,7 +23,6 @@ from coopt.instance.workload import Workload
 from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.network.space import outages_of
 from coopt.perf.uptime import enough_domains
-from coopt.plan.couplings import Part
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Assumption, Plan
 from coopt.plan.store import decided, placed_as, plan_of
@@ -81,15 +80,12 @@ def _assumptions(instance: Instance, plan: Plan) -> Iterator[Assumption]:
     tied = {run.name for run in plan.ties}
     for part in trained.values():
         if part.design is not None:
-            network = part_network(question, answer, "its assumptions", _named(answer, part))
+            name = part.name if len(answer.parts) > 1 else None
+            network = part_network(question, answer, "its assumptions", name)
             for workload, run in network.runs:
                 # what the model cannot tell apart is compared with its like
                 alike = {"micro_batch": (run.mapping.micro_batch,)} if run.name in tied else {}
                 yield from _of_run(network, workload.having(mapping=alike), run)
-
-
-def _named(plan: Plan, part: Part) -> str | None:
-    return part.name if len(plan.parts) > 1 else None
 
 
 def _of_run(network: PartNetwork, workload: Workload, run: WorkloadPlan) -> Iterator[Assumption]:

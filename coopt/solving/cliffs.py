@@ -20,9 +20,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from coopt.columns.grid import context_of
-from coopt.columns.table import Columns, columns, needs
+from coopt.columns.table import Columns, columns, from_least, needs
 from coopt.columns.times import unbounded
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.texts import grouped
 from coopt.network.family import Family
 from coopt.network.laying import least_laid
 from coopt.network.parts import cost_of, least_worth, within_limits
@@ -193,9 +194,7 @@ class _Near:
         no other can be cheaper.
         """
         assert self.answer.design is not None
-        waiting: dict[Products, list[FamilyInReach]] = {}
-        for priced in self.reach:
-            waiting.setdefault(_products_of(priced.family), []).append(priced)
+        waiting = grouped((_products_of(priced.family), priced) for priced in self.reach)
         waiting.pop(_products(self.answer.design), None)
         for families in waiting.values():
             families.sort(key=lambda priced: float(priced.values[0]))
@@ -252,12 +251,9 @@ class _Billed(NamedTuple):
 def _quick(question: Instance, some: Iterable[Family], table: Columns) -> tuple[Family, ...]:
     """Families with those of their uplinks with which each workload has a mapping in time."""
     need = needs(table.columns, len(question.workload))
-    quick = []
-    for family in some:
-        least = need.get(table.numbers[context_of(family)], math.inf)
-        choices = tuple(uplinks for uplinks in family.uplink_choices if uplinks >= least)
-        quick += [replace(family, uplink_choices=choices)] if choices else []
-    return tuple(quick)
+    return tuple(
+        from_least((family, need.get(table.numbers[context_of(family)])) for family in some)
+    )
 
 
 Products = tuple[object, ...]

@@ -27,7 +27,7 @@ from coopt.instance.couplings import OF_SUM, Limits
 from coopt.instance.hardware import HbDomain, Optic, mate
 from coopt.instance.network import MAX_TIERS
 from coopt.instance.schema import Instance, text_of, typed, with_part
-from coopt.instance.texts import alternatives, both, change_text, counted
+from coopt.instance.texts import alternatives, both, change_text, counted, grouped
 from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.network.family import Family, LinkEnds
 from coopt.network.laying import least_laid, least_resources, unreached
@@ -342,15 +342,13 @@ def _least_uses(instance: Instance, networks: Iterable[tuple[Family, int]]) -> d
     """The least that families with so many uplinks, or more where lengths choose their cables,
     take of each limit that is set, by its name.
     """
-    floors: dict[str, list[tuple[float, int, Family]]] = {}
-    for family, uplinks in networks:
-        choices = (
-            [u for u in family.uplink_choices if u >= uplinks] if family.choices else [uplinks]
-        )
-        for name, use in least_resources(instance, family).items():
-            floors.setdefault(name, []).extend(
-                (float(use.at(family, u)), u, family) for u in choices
-            )
+    floors = grouped(
+        (name, (float(use.at(family, u)), u, family))
+        for family, uplinks in networks
+        for name, use in least_resources(instance, family).items()
+        for u in (family.uplink_choices if family.choices else (uplinks,))
+        if u >= uplinks
+    )
     return {name: _least_use(instance, name, of_limit) for name, of_limit in floors.items()}
 
 
@@ -457,11 +455,13 @@ def no_split(instance: Instance, workload: Workload) -> str:
     """Why no mapping of a workload divides evenly, and what would: a sentence without its full
     stop.
     """
-    near_batches, near_counts = (
-        list(_batches_near(instance, workload)),
-        list(_counts_near(instance, workload)),
-    )
-    batches, counts = _such_as(near_batches), _such_as(near_counts)
+
+    def divides(batch: int) -> bool:
+        asked = workload.model_copy(update={"global_batch": batch})
+        return any(_divides(asked, gpus) for gpus in instance.cluster.gpus)
+
+    near_batches = list(_nearest(workload.global_batch, divides))
+    batches, counts = _such_as(near_batches), _such_as(_counts_near(instance, workload))
     room = ""
     if not {*near_batches}.isdisjoint(batches_within(workload.global_batch, NEAR_BATCH)):
         room += f", batch_tolerance = {NEAR_BATCH:g}"
@@ -484,19 +484,6 @@ def no_split(instance: Instance, workload: Workload) -> str:
         f" the first and the last stage may have fewer layers{without}): needs another"
         f" batch{batches}, GPU count{counts}{room} or wider mapping lists"
         f"{_defaults(instance, workload, ('cp',))}"
-    )
-
-
-def _batches_near(instance: Instance, workload: Workload) -> Iterator[int]:
-    """The nearest batches below and above for which some mapping divides evenly on the GPUs asked
-    for.
-    """
-    yield from _nearest(
-        workload.global_batch,
-        lambda batch: any(
-            _divides(workload.model_copy(update={"global_batch": batch}), gpus)
-            for gpus in instance.cluster.gpus
-        ),
     )
 
 

@@ -423,6 +423,34 @@ def solved(lp: highspy.HighsLp) -> Any:
     return h
 
 
+def lp_of(
+    cost: NDArray[np.float64],
+    ends: tuple[Any, Any],
+    sides: tuple[Any, Any],
+    entries: tuple[Any, Any, Any],
+    *,
+    by_row: bool,
+) -> Any:
+    """A linear program as HiGHS takes it.
+
+    Parameters
+    ----------
+    ends, sides
+        The least and the most of each column, and of each row.
+    entries
+        Where those of each row, or of each column, begin; the column, or row, of each; its value.
+    """
+    lp, formats = highspy.HighsLp(), highspy.MatrixFormat
+    lp.num_col_, lp.num_row_ = len(cost), len(sides[0])
+    lp.col_cost_, lp.row_lower_, lp.row_upper_ = cost, *sides
+    lp.col_lower_, lp.col_upper_ = ends
+    lp.a_matrix_.format_ = formats.kRowwise if by_row else formats.kColwise
+    start, index, lp.a_matrix_.value_ = entries
+    lp.a_matrix_.start_ = np.asarray(start, dtype=np.int32)
+    lp.a_matrix_.index_ = np.asarray(index, dtype=np.int32)
+    return lp
+
+
 def loaded(lp: Any, settings: dict[str, float | int | str | bool]) -> Any:
     """HiGHS with its options and a program, before it runs."""
     h: Any = QuietHighs()
@@ -518,26 +546,23 @@ def linear_program(model: pyo.ConcreteModel) -> tuple[Any, list[Any]]:
     variables = list(recorder.var_map.values())
     assert len(variables) == len(order), "a variable is fixed"
 
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = len(variables), len(rows)
+    least = [-np.inf if v.lb is None else v.lb for v in variables]
+    most = [np.inf if v.ub is None else v.ub for v in variables]
+    lp = lp_of(
+        _dense(cost.linear, order),
+        (np.array(least, dtype=np.float64), np.array(most, dtype=np.float64)),
+        (
+            np.array([low for low, _, _ in rows], dtype=np.float64),
+            np.array([high for _, high, _ in rows], dtype=np.float64),
+        ),
+        (
+            np.cumsum([0, *(len(terms) for _, _, terms in rows)]),
+            [order[key] for _, _, terms in rows for key in terms],
+            np.array([x for _, _, terms in rows for x in terms.values()], dtype=np.float64),
+        ),
+        by_row=True,
+    )
     lp.offset_ = float(cost.constant)
-    lp.col_cost_ = _dense(cost.linear, order)
-    lp.col_lower_ = np.array(
-        [-np.inf if v.lb is None else v.lb for v in variables], dtype=np.float64
-    )
-    lp.col_upper_ = np.array(
-        [np.inf if v.ub is None else v.ub for v in variables], dtype=np.float64
-    )
-    lp.row_lower_ = np.array([low for low, _, _ in rows], dtype=np.float64)
-    lp.row_upper_ = np.array([high for _, high, _ in rows], dtype=np.float64)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    lp.a_matrix_.start_ = np.cumsum([0, *(len(terms) for _, _, terms in rows)], dtype=np.int32)
-    lp.a_matrix_.index_ = np.array(
-        [order[key] for _, _, terms in rows for key in terms], dtype=np.int32
-    )
-    lp.a_matrix_.value_ = np.array(
-        [value for _, _, terms in rows for value in terms.values()], dtype=np.float64
-    )
     kinds = highspy.HighsVarType.kContinuous, highspy.HighsVarType.kInteger
     lp.integrality_ = [kinds[not variable.is_continuous()] for variable in variables]
     return lp, variables

@@ -73,10 +73,6 @@ class Coupling:
         sums |= dict.fromkeys(cap.each for cap in caps_of(instance))
         return tuple(map(np.array, sums))
 
-    def watts(self, units: Floats) -> Floats:
-        """Power of units of products (W); shape (n,)."""
-        return np.asarray(units @ np.array([item.w for item in self.market.products]))
-
     def racks(self, hb: Ints, domains: Ints) -> Floats:
         """Racks of HB domains (n,); 0 where unknown."""
         racks_per_domain = np.array(

@@ -47,13 +47,7 @@ class IslandOptions:
 
     workload: Ints
     islands: Islands
-    enumerated: int
     gated: dict[str, int]
-
-    @property
-    def kept(self) -> int:
-        """Number of remaining islands."""
-        return len(self.workload)
 
 
 class _KnownSite(NamedTuple):
@@ -95,15 +89,6 @@ class ListedIslands:
         self._fastest: dict[Hashable, FastestTimes] = {}
         self._serving: dict[Hashable, dict[SiteKey, bool]] = {}
         self._tables: dict[Hashable, SiteNetworks | None] = {}
-
-    def of(
-        self,
-        instance: Instance,
-        workload: Workload,
-        listing: Callable[[], tuple[Islands, Counter[str]]],
-    ) -> tuple[Islands, Counter[str]]:
-        """Return the islands of a workload, computing them by `listing` if they are not cached."""
-        return self.of_question(instance, workload.model_copy(update={"name": ""}), listing)
 
     def of_question(
         self, instance: Instance, of: Hashable, listing: Callable[[], Answer]
@@ -270,8 +255,10 @@ def list_options(
     gated: Counter[str] = Counter()
     for workload in instance.workload:
         on_workload(workload)
-        islands, dropped = listings.of(
-            instance, workload, partial(islands_of, coupling, workload, on_step, listings)
+        islands, dropped = listings.of_question(
+            instance,
+            workload.model_copy(update={"name": ""}),
+            partial(islands_of, coupling, workload, on_step, listings),
         )
         gated.update(dropped)
         islands_of_workloads.append(islands)
@@ -282,7 +269,6 @@ def list_options(
             [len(islands) for islands in islands_of_workloads[1:]],
         ),
         islands=all_islands,
-        enumerated=sum(gated.values()) + len(all_islands),
         gated=dict(gated),
     )
 
@@ -378,13 +364,6 @@ class _SitesBySize:
             is_closed=np.zeros(len(hb_domains), dtype=np.bool_),
         )
 
-    def windows(self) -> Iterator[Ints]:
-        """Yield sizes in rising order, some at a time, while some HB domain can still win."""
-        for window in windows(np.unique(self.degrees.prod(axis=1))):
-            if self.is_closed.all():
-                return
-            yield window
-
     def open_sites(self, window: Ints, rivals: Usage) -> Sites:
         """Return the sites of some sizes that can hold an island not dominated by rivals."""
         self.is_closed[:] |= self.coupling.closed_domains(int(window[0]), rivals)
@@ -400,7 +379,9 @@ class _SitesBySize:
         """Yield sites that can hold an island not dominated by the rivals so far, the smallest
         first, with the mappings that meet the bound there.
         """
-        for window in self.windows():
+        for window in windows(np.unique(self.degrees.prod(axis=1))):
+            if self.is_closed.all():
+                return
             sites = self.open_sites(window, rivals())
             if len(sites):
                 on_step()

@@ -19,7 +19,7 @@ import highspy
 import numpy as np
 
 from coopt.perf.mapping import Bools, Floats, Ints
-from coopt.solving.highs import loaded, options, run_apart
+from coopt.solving.highs import loaded, lp_of, options, run_apart
 from formulations.links_data import LinksData
 
 SOFT = 0.02
@@ -51,12 +51,6 @@ class PhaseFlows:
         rows += [*zip(data.load.columns, data.load.values, strict=True)]
         pace = data.flows
         demand = np.concatenate([data.demand[k], np.zeros(len(self._pair))])
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = pace + 1, len(rows)
-        lp.col_cost_ = np.where(np.arange(pace + 1) == pace, -1.0, 0.0)
-        lp.col_lower_, lp.col_upper_ = np.zeros(pace + 1), np.full(pace + 1, np.inf)
-        lp.row_lower_ = np.where(np.arange(len(rows)) < self._first, 0.0, -np.inf)
-        lp.row_upper_ = np.zeros(len(rows))
         columns = [
             np.append(entries, pace) if amount else entries
             for (entries, _), amount in zip(rows, demand, strict=True)
@@ -65,10 +59,14 @@ class PhaseFlows:
             np.append(entries, -amount) if amount else entries
             for (_, entries), amount in zip(rows, demand, strict=True)
         ]
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        lp.a_matrix_.start_ = np.cumsum([0, *map(len, columns)], dtype=np.int32)
-        lp.a_matrix_.index_ = np.concatenate(columns).astype(np.int32)
-        lp.a_matrix_.value_ = np.concatenate(values)
+        is_balance = np.arange(len(rows)) < self._first
+        lp = lp_of(
+            np.where(np.arange(pace + 1) == pace, -1.0, 0.0),
+            (np.zeros(pace + 1), np.full(pace + 1, np.inf)),
+            (np.where(is_balance, 0.0, -np.inf), np.zeros(len(rows))),
+            (np.cumsum([0, *map(len, columns)]), np.concatenate(columns), np.concatenate(values)),
+            by_row=True,
+        )
         self._solver = loaded(lp, options(gap=0.0, threads=1))
 
     def cut(self, links: Ints, deadline: float = math.inf) -> tuple[float, Floats]:

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from coopt.instance.schema import Solver
-from coopt.instance.texts import change_text
+from coopt.instance.texts import change_text, grouped
 from coopt.solving.explain import rounded_up
 from coopt.solving.fleet.arrays import Worth, worth
 from coopt.solving.fleet.search import search_partition
@@ -88,10 +88,7 @@ def _exceeded(data: ChoiceData, rows: Ints, total: Worth) -> Iterator[tuple[str,
 
 def _by_key(data: ChoiceData) -> list[list[LimitedUse]]:
     """Limits that are one number, which holds in every phase, together."""
-    groups: dict[str, list[LimitedUse]] = {}
-    for limit in data.limits:
-        groups.setdefault(limit.key, []).append(limit)
-    return list(groups.values())
+    return list(grouped((limit.key, limit) for limit in data.limits).values())
 
 
 def _by_limits(

@@ -267,7 +267,7 @@ def _new_options(
             listed,
         )
         islands = StandingIslands(market=Market(instance=billed), listed=found, sites=sites)
-        return islands, Counted(gated=found.gated, kept=found.kept)
+        return islands, Counted(gated=found.gated, kept=len(found.workload))
 
     def prune(chains: Sequence[Chain]) -> list[IslandPath]:
         return cheapest_paths(billed, chains, run.check_clock)

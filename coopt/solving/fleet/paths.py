@@ -23,10 +23,11 @@ from coopt.columns.feasible import without_bound
 from coopt.columns.grid import Context, context_of
 from coopt.columns.islands.options import ListedIslands, question_key
 from coopt.columns.islands.shapes import quick_degrees
-from coopt.columns.table import columns, needs
+from coopt.columns.table import columns, from_least, needs
 from coopt.columns.times import FastestTimes, uplinks_by_context
 from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, ObjectiveKind
+from coopt.instance.texts import grouped
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -35,7 +36,7 @@ from coopt.network.laying import laid_lines
 from coopt.network.optics import OpticValues, links_to_core, values_of
 from coopt.network.space import families
 from coopt.solving.days import counts_days, in_days
-from coopt.solving.robust.survival import from_least, surviving
+from coopt.solving.robust.survival import surviving
 
 Check = Callable[[], None]
 Member = TypeVar("Member")
@@ -56,9 +57,8 @@ class IslandPath:
     @property
     def stands(self) -> Iterator[tuple[int, Family, int]]:
         """Number, network and uplinks of every phase in which it stands."""
-        for t, (family, uplinks) in enumerate(zip(self.families, self.uplinks, strict=True)):
-            if family is not None:
-                yield t, family, uplinks
+        each = enumerate(zip(self.families, self.uplinks, strict=True))
+        return ((t, family, uplinks) for t, (family, uplinks) in each if family is not None)
 
     def retrofitted(self, phase: int) -> int:
         """Links added in a phase to switches that stood before it."""
@@ -218,10 +218,7 @@ def _served_on_lines(
     """The networks on some lines that serve in every phase, as `paths_on` has them."""
     found = Listing(families=len(lines))
     served: dict[int, list[list[Family]]] = {}
-    phases_alike = dict[tuple[Workload, ...], list[int]]()
-    for t, question in asked.items():
-        phases_alike.setdefault(question.workload, []).append(t)
-    for alike in phases_alike.values():
+    for alike in grouped((question.workload, t) for t, question in asked.items()).values():
         keys = list(
             dict.fromkeys(
                 (n, gpus) for t in alike for n, some in enumerate(trained[t]) for gpus in some
@@ -282,14 +279,11 @@ def with_cables(
 
 def asked_in(instance: Instance, names: Collection[str]) -> dict[int, Instance]:
     """The question of some workloads in each phase in which they train."""
-    questions = (_of_workloads(question, names) for question in phases_of(instance))
-    return {t: question for t, question in enumerate(questions) if question is not None}
-
-
-def _of_workloads(question: Instance, names: Collection[str]) -> Instance | None:
-    """A phase's question of some workloads; None where the phase leaves them out."""
-    mine = tuple(workload for workload in question.workload if workload.name in names)
-    return question.model_copy(update={"workload": mine}) if mine else None
+    return {
+        t: question.model_copy(update={"workload": asked})
+        for t, question in enumerate(phases_of(instance))
+        if (asked := workloads_named(question, names))
+    }
 
 
 def sizes_of(question: Instance) -> tuple[int, ...]:

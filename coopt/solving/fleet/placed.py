@@ -128,13 +128,10 @@ def labour_usd(instance: Instance, networks: Sequence[tuple[Family, int]], row: 
         steps, step = np.unique(
             row[standing, t - 1] * count + row[standing, t], return_inverse=True
         )
-        links = np.array([_links_added(*networks[k // count], *networks[k % count]) for k in steps])
+        pairs = [(*networks[k // count], *networks[k % count]) for k in steps]
+        links = np.array([retrofit(old, new).links(was, now) for old, was, new, now in pairs])
         usd[standing, t] = link_labour_usd(instance, t) * links[step]
     return np.array([math.fsum(of_path) for of_path in usd])
-
-
-def _links_added(old: Family, old_uplinks: int, new: Family, new_uplinks: int) -> int:
-    return retrofit(old, new).links(old_uplinks, new_uplinks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -236,7 +233,12 @@ def fleet_bill(instance: Instance, chosen: Sequence[Placed], *, ahead: bool = Tr
         tco_usd=bought_usd + math.fsum(work) + math.fsum(one.energy_usd for one in spent),
         items=named,
     )
-    sites = tuple(_fed(grid, watts))
+    sites = tuple(
+        site_power(instance.objective, site, float(watts[t, s]), year)
+        for t, year in enumerate(instance.years)
+        for s, site in enumerate(grid.sites)
+        if site is not None
+    )
     couplings = Couplings(sites=sites, growth=spendings(instance, spent, work))
     return FleetBill(
         cost=cost, couplings=couplings, within=_within(grid, chosen, units, cost, sites)
@@ -323,15 +325,6 @@ def _stored(
             waits = sum(bought[g][: phase + 1]) - round(float(needed[: phase + 1, g].sum()))
             if waits:
                 yield Stored(item=good.name, kind=good.kind, count=waits)
-
-
-def _fed(grid: Grid, watts: Floats) -> Iterator[SitePower]:
-    for t in range(grid.phases):
-        for s, site in enumerate(grid.sites):
-            if site is not None:
-                yield site_power(
-                    grid.instance.objective, site, float(watts[t, s]), grid.instance.years[t]
-                )
 
 
 def _within(

@@ -48,7 +48,7 @@ from coopt.solving.fleet.parts import (
     subset,
     useful,
 )
-from coopt.solving.highs import COARSE, OnStanding, solved
+from coopt.solving.highs import COARSE, OnStanding, lp_of, solved
 from coopt.solving.runs import Backend, backend_of
 from formulations.choice import FORMULATIONS, REGRET, Equation, add_choice_cut, build
 from formulations.choice_data import ChoiceData, Floats, Ints
@@ -362,16 +362,19 @@ def _multipliers(data: ChoiceData, cost: Floats, uses: Floats) -> tuple[Floats, 
     solution; else 0.
     """
     count, workloads, limits = len(cost), data.workloads, uses.shape[1]
-    lp = highspy.HighsLp()
-    lp.num_col_, lp.num_row_ = count, workloads + limits
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, np.zeros(count), np.ones(count)
-    lp.row_lower_ = np.concatenate([np.ones(workloads), np.full(limits, -np.inf)])
-    lp.row_upper_ = np.ones(workloads + limits)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = np.arange(count + 1, dtype=np.int32) * (1 + limits)
     rows = np.broadcast_to(np.arange(workloads, workloads + limits), (count, limits))
-    lp.a_matrix_.index_ = np.column_stack([data.workload, rows]).astype(np.int32).ravel()
-    lp.a_matrix_.value_ = np.column_stack([np.ones(count), uses]).ravel()
+    lower = np.concatenate([np.ones(workloads), np.full(limits, -np.inf)])
+    lp = lp_of(
+        cost,
+        (np.zeros(count), np.ones(count)),
+        (lower, np.ones(workloads + limits)),
+        (
+            np.arange(count + 1) * (1 + limits),
+            np.column_stack([data.workload, rows]).ravel(),
+            np.column_stack([np.ones(count), uses]).ravel(),
+        ),
+        by_row=False,
+    )
     h = solved(lp)
     status, zeros = h.getModelStatus(), np.zeros(limits)
     if status == highspy.HighsModelStatus.kInfeasible:

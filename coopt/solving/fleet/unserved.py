@@ -12,7 +12,7 @@ from functools import partial
 from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, change_text, counted
+from coopt.instance.texts import both, change_text, counted, grouped
 from coopt.instance.variants import (
     at_min_efficiency,
     phases_of,
@@ -44,10 +44,11 @@ def no_island(run: Run, missing: Sequence[Slot]) -> tuple[str, ...]:
     """Workloads that meet their bounds on no island, whatever its site and however it grows."""
     if grows_alone(run.instance) and (sentences := tuple(_ungrown(run))):
         return sentences
-    without: dict[str | None, list[Slot]] = {}
-    for slot in missing:
-        optic = missing_optic(run.instance, partial(_has_island, run, slot, run.instance.losses))
-        without.setdefault(optic, []).append(slot)
+    losses = run.instance.losses
+    without = grouped(
+        (missing_optic(run.instance, partial(_has_island, run, slot, losses)), slot)
+        for slot in missing
+    )
     lack = without.pop(None, [])
     alone = (sentence for slot in lack for sentence in _alone(run, slot))
     return (*alone, *(_unjoined(run.instance, *one) for one in without.items()))

@@ -16,7 +16,7 @@ from typing import Any
 import highspy
 import numpy as np
 
-from coopt.solving.highs import solved
+from coopt.solving.highs import lp_of, solved
 from formulations.choice_data import Bools, ChoiceData, Floats, Product, bracket_offsets
 
 MISSES = (1e4, 1e6, 1e8)
@@ -467,19 +467,14 @@ def _solved(
     cost: Floats, rows: Floats, row_lower: Floats, row_upper: Floats
 ) -> tuple[Floats, Floats] | None:
     """Multipliers and columns; None where there is no solution."""
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = rows.shape
-    lp.col_cost_, lp.col_lower_, lp.col_upper_ = (
-        cost,
-        np.zeros(len(cost)),
-        np.full(len(cost), np.inf),
-    )
-    lp.row_lower_, lp.row_upper_ = row_lower, row_upper
     column, row = np.nonzero(rows.T)
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = np.searchsorted(column, np.arange(len(cost) + 1)).astype(np.int32)
-    lp.a_matrix_.index_ = row.astype(np.int32)
-    lp.a_matrix_.value_ = rows.T[column, row]
+    lp = lp_of(
+        cost,
+        (np.zeros(len(cost)), np.full(len(cost), np.inf)),
+        (row_lower, row_upper),
+        (np.searchsorted(column, np.arange(len(cost) + 1)), row, rows.T[column, row]),
+        by_row=False,
+    )
     h = solved(lp)
     if h.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
         return None

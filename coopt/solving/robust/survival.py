@@ -20,21 +20,23 @@ least, which ends a search early and changes no answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from coopt.columns.feasible import FeasibleMappings, feasible_mappings
-from coopt.columns.grid import Context, DomainSet, context_left, context_of
+from coopt.columns.feasible import FeasibleMappings, feasible_mappings, recalled
+from coopt.columns.grid import DomainSet, context_left, context_of
 from coopt.columns.islands.shapes import least_compute_s, quick_degrees
 from coopt.columns.pools import pool
-from coopt.columns.table import best_rows, columns, full_bandwidth, needs
+from coopt.columns.table import best_rows, columns, from_least, full_bandwidth, needs
 from coopt.columns.times import delay_tolerance, waiting
 from coopt.instance.couplings import LOST, MAX_SLOWDOWN, Losses, Lost
 from coopt.instance.hardware import Gpu, HbDomain
 from coopt.instance.schema import Instance
+from coopt.instance.texts import grouped
 from coopt.instance.variants import after_a_loss, within
 from coopt.instance.workload import Workload
 from coopt.network.failures import nics_on
@@ -183,9 +185,7 @@ def surviving_domains(
     """The families with those of their uplinks with which every workload meets its bound without
     any one domain.
     """
-    alike: dict[object, list[Family]] = {}
-    for family in families:
-        alike.setdefault(_key(family), []).append(family)
+    alike = grouped((_key(family), family) for family in families)
     some = {
         key: replace(
             group[0],
@@ -200,15 +200,6 @@ def surviving_domains(
         need = {key: max(uplinks, mine[key]) for key, uplinks in need.items() if key in mine}
         some = {key: some[key] for key in need}
     return tuple(from_least((family, need.get(_key(family))) for family in families))
-
-
-def from_least(needed: Iterable[tuple[Family, int | None]]) -> Iterator[Family]:
-    """Each family with its uplinks from the least needed on; left out where there are none."""
-    for family, least in needed:
-        if least is not None and least <= family.uplink_choices[-1]:
-            yield replace(
-                family, uplink_choices=tuple(u for u in family.uplink_choices if u >= least)
-            )
 
 
 def _key(family: Family) -> object:
@@ -232,10 +223,11 @@ def _needs(jobs: Jobs, w: int, some: dict[object, Family], check: Check) -> dict
             mine = {
                 key: f for key, f in mine.items() if need.get(key, math.inf) > f.uplink_choices[0]
             }
-            contexts: dict[Context, list[object]] = {}
-            for key, family in mine.items():
-                if place.fits(family):
-                    contexts.setdefault(context_left(family, place.site), []).append(key)
+            contexts = grouped(
+                (context_left(family, place.site), key)
+                for key, family in mine.items()
+                if place.fits(family)
+            )
             if contexts:
                 numbered = list(enumerate(contexts))
                 found, _ = pool(
@@ -261,20 +253,13 @@ class Jobs:
         """Where a workload could run in time on domains of a kind, the most promising place
         first.
         """
-        if (w, hb.name) not in self._places:
-            self._places[w, hb.name] = places(
-                self.instance.workload[w], self.gpu, hb, self.instance.cluster.most_gpus
-            )
-        return self._places[w, hb.name]
+        asked = self.instance.workload[w], self.gpu, hb, self.instance.cluster.most_gpus
+        return recalled(self._places, (w, hb.name), partial(places, *asked))
 
     def source(self, w: int, place: JobPlace) -> FeasibleMappings:
         """The mappings of a workload on the GPUs of a place that fit into memory."""
-        key = w, place.site.gpus
-        if key not in self._sources:
-            self._sources[key] = feasible_mappings(
-                self.instance.workload[w], self.gpu, place.site.gpus
-            )
-        return self._sources[key]
+        asked = self.instance.workload[w], self.gpu, place.site.gpus
+        return recalled(self._sources, (w, place.site.gpus), partial(feasible_mappings, *asked))
 
     def fastest(
         self, w: int, family: Family, uplinks: int, share: float = 1.0
