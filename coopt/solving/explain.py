@@ -212,7 +212,7 @@ def no_design(
     if len(sentences) > 1:
         sentences.append(
             "one network serves all workloads in turn: each need above is that of its workload"
-            " alone, and no single network may be enough for all of these"
+            " alone, and it may be that no single network is enough for all of these"
         )
     return tuple(sentences) or (
         (
@@ -273,9 +273,11 @@ def too_many_days(
                 f" needs {ways_out}"
             ),
         )
-    # without days of its own a workload has those of all in turn
-    days = [w for w in instance.workload if w.train_days not in (None, total)]
-    longer = [f"{rounded_up((w.train_days or 0.0) * share)} days for {w.name!r}" for w in days]
+    longer = [
+        f"{rounded_up(workload.train_days * share)} days for {workload.name!r}"
+        for workload in instance.workload
+        if workload.train_days is not None and not workload.takes_turns
+    ]
     if total is not None:
         longer.append(f"{rounded_up(total * share)} days for all workloads in turn")
     confidence = availability.confidence

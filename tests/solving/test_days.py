@@ -353,6 +353,26 @@ def test_days_of_ones_own_stay_whatever_all_may_take() -> None:
     assert [one.train_days for one in Instance.model_validate(table).workload] == [20.0, 9.0]
 
 
+def test_days_of_ones_own_are_told_beside_those_of_all_that_are_as_many() -> None:
+    shipped = coopt.load("instances/tiny-64.toml").model_dump(by_alias=True)
+    (one,) = solve(Instance.model_validate(shipped), objective="time").workloads
+    workload = {key: each for key, each in shipped["workload"][0].items() if key != "max_iteration_time_s"}
+    tokens = 60 * 86400 / one.iteration_time_s * 64 * 2048
+    runs = [
+        {"name": "a", "train_tokens": 0.985 * tokens, "train_days": 60},
+        {"name": "b", "train_tokens": 0.01 * tokens},
+    ]
+    table = shipped | {"workload": [workload | run for run in runs], "limits": {"train_days_total": 60}}
+    failing = {"availability": {"rates": "llama-3", "restart_s": 3600, "spare_domains": 0}}
+    (told,) = solve(Instance.model_validate(table | failing)).explanation
+    days_of_a, days_of_all = re.search(r"with (\S+) days for 'a' and (\S+) days for all workloads", told).groups()
+    assert 60 < float(days_of_a) == float(days_of_all)
+    longer = {"limits": {"train_days_total": float(days_of_all)}}
+    both_longer = longer | {"workload": [table["workload"][0] | {"train_days": float(days_of_a)}, table["workload"][1]]}
+    answers = [solve(Instance.model_validate(table | failing | one)).status for one in (longer, both_longer)]
+    assert answers == ["infeasible", "optimal"]
+
+
 def test_bounds_that_a_front_moves_are_of_ones_own_where_others_stay() -> None:
     instance = Instance.model_validate(turns(9.0))
     points = [with_scaled_bounds(instance, pace, ["second"]) for pace in (0.5, 0.7)]
