@@ -131,7 +131,7 @@ def _borders(instance: Instance, cores: Sequence[SharedCore]) -> FigureTable:
         (
             border.site or "",
             words.times(core.switches, core.switch.name),
-            words.counted(core.islands[0].per_leaf, core.below(core.islands[0])),
+            f"{words.count(links.per_leaf)} by {core.below(links)}" if links.per_leaf else "-",
             words.count(core.ports),
             words.count(core.channel_ports),
             words.count(core.switches * radix_of[core.switch.name]),
@@ -139,8 +139,9 @@ def _borders(instance: Instance, cores: Sequence[SharedCore]) -> FigureTable:
         )
         for border in cores
         for core in (border.core,)
+        for links in core.islands
     ]
-    columns = ("site", "switches", "from each leaf")
+    columns = ("site", "switches", "links from each leaf")
     return figures(
         "Border switches", columns, ("links", "wide-area ports", "ports in all", "power"), rows
     )

@@ -678,8 +678,8 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
     of_nic = ports * fabric.nic.ports_in_plane
     ports_text = f", {of_nic} ports of {gbit_s / of_nic:g} Gbit/s"
     if ports > 1:
-        each = "each" if of_nic == ports else f"{fabric.nic.ports_in_plane} each"
-        ports_text += f", {each} to its own plane"
+        in_plane = fabric.nic.ports_in_plane
+        ports_text += ", each to its own plane" if in_plane == 1 else f", {in_plane} to each plane"
     nics = f"{fabric.nic.text}{ports_text if of_nic > 1 else ''}"
     switches = words.times(fabric.switch_count, fabric.switch_text)
     transceivers = words.count(fabric.transceiver_count)

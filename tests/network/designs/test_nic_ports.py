@@ -14,6 +14,7 @@ from coopt.network.standing import standing_family
 from coopt.report.building import leaf_notes
 from coopt.report.cabling import WRITERS
 from coopt.report.csv_files import ranks_csv
+from coopt.report.facts import plan_facts
 from tests.changes import with_part
 from tests.conftest import example_count
 from tests.network.designs.nic_ports import outcome
@@ -40,6 +41,14 @@ def test_two_ports_in_one_plane_are_one_nic():
     lost = {fault.part: fault for fault in coopt.faults(instance, plan).faults}
     assert (lost["NIC"].count, lost["NIC"].restarts) == (256, True)
     assert (lost["link from NIC to leaf"].count, lost["link from NIC to leaf"].restarts) == (512, False)
+
+
+@pytest.mark.parametrize(("ports", "told"), [(2, "each to its own plane"), (4, "2 to each plane")])
+def test_which_ports_of_a_nic_lead_to_each_plane_is_told(ports, told):
+    nic = {**TWO_PORTS, "gbit_s": 400 * ports, "ports": [2, 4]}
+    instance = _two_ports(nic=nic, nic_ports=ports, planes=2)
+    shown = {fact.name: fact.shown for fact in plan_facts(instance, coopt.solve(instance))}
+    assert shown["NIC"].endswith(f", {ports} ports of 400 Gbit/s, {told}")
 
 
 DAYS = {"train_tokens": 1e12, "train_days": 60.0}
