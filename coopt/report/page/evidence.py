@@ -48,10 +48,10 @@ FABRICS = {
         " domain, to a GPU on that rail."
     ),
     "rail-optimized": (
-        "The NICs in the same place of all HB domains make a rail. A leaf serves one rail, or"
-        " several whole ones, as two switches on top of a rack do that each take half of the rails"
-        " (then also called a Clos); if there are several leaves, switches above join them, so that"
-        " any GPU reaches any other."
+        "The NICs in the same place of all HB domains make a rail. A leaf serves one rail or"
+        " several (two switches on top of a rack, for example, take half of the rails each, then"
+        " also called a Clos); if there are several leaves, switches above join them, so that any"
+        " GPU reaches any other."
     ),
     "clos": (
         "A leaf with enough ports serves all NICs of one HB domain or more; if there are several"
