@@ -281,7 +281,7 @@ def calibrate(
     check_places((output, table), *files)
     write_file(table, lambda: table_of(log_rows), f"{counted(len(log_rows), 'row')} from the logs")
     report, lines, document = (
-        _fitted_to_prior(measured, sets, links)
+        _fitted_to_prior(measured, sets, links, has_logs=bool(log_rows))
         if posterior or log_rows or links
         else _fitted(measured, sets)
     )
@@ -315,14 +315,14 @@ def _fitted(measured: list[Measurement], sets: tuple[FitSet, ...]) -> tuple[str,
 
 
 def _fitted_to_prior(
-    measured: list[Measurement], sets: tuple[FitSet, ...], links: list[LinkFit]
+    measured: list[Measurement], sets: tuple[FitSet, ...], links: list[LinkFit], *, has_logs: bool
 ) -> tuple[str, str, str]:
     """Report, lines and document of fits that are held to the catalog's values."""
     from coopt.report.own_runs import link_lines, posterior_lines, posterior_report
     from coopt.report.words import rendered
     from coopt.validation.own_calibration import own_calibration_of
 
-    calibration = own_calibration_of(measured, sets, note, links)
+    calibration = own_calibration_of(measured, sets, note, links, has_logs=has_logs)
     return (
         rendered(posterior_report(calibration)),
         posterior_lines(calibration.posteriors) + link_lines(calibration.links),

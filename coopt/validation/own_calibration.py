@@ -111,9 +111,11 @@ def own_calibration_of(
     sets: Sequence[FitSet],
     report: Report = lambda text: None,
     links: Sequence[LinkFit] = (),
+    *,
+    has_logs: bool = False,
 ) -> OwnCalibration:
     """Return the posterior of every set that has rows, and what to run next for the largest run of
-    each.
+    each; `has_logs` where some rows come from logs, to which columns may be added.
 
     Raises
     ------
@@ -148,9 +150,9 @@ def own_calibration_of(
         notes = [f"{row.id}: {row.notes}" for row in rows if row.notes and row.gpus is None]
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
         reasons = "; ".join([*whys, *places, *notes])
+        remedy = "; --set adds what a log leaves out" if has_logs else ""
         raise InstanceError(
-            f"no run can be used for a fit ({reasons}), needs at least one that can; --set"
-            " adds what a log leaves out"
+            f"no run can be used for a fit ({reasons}), needs at least one that can{remedy}"
         )
     posteriors, following = [], []
     for fit_set, set_runs in members:

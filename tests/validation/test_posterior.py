@@ -108,8 +108,10 @@ def test_a_parameter_that_is_zero_or_does_not_act_is_refused_as_rows_without_a_r
     alone = [one for one in runs if one.split.pp == 1]
     with pytest.raises(InstanceError, match=r"send_s .* mine-8-1"):
         posterior_of(alone, FitSet(generation="hopper", parameters=("send_s",)))
-    with pytest.raises(InstanceError, match="mine: GPU not published"):
-        own_calibration_of([row(id="mine", gpu="")], [HOPPER])
+    for has_logs in (False, True):
+        with pytest.raises(InstanceError, match="mine: GPU not published") as refused:
+            own_calibration_of([row(id="mine", gpu="")], [HOPPER], has_logs=has_logs)
+        assert ("--set" in str(refused.value)) is has_logs
 
 
 def test_the_worth_of_a_measurement_is_what_drawing_times_says():
