@@ -146,10 +146,10 @@ def _check_leaves(stands: Existing, chain: TierChain, gpus: int, origin: str) ->
     holds_all = stands.block > 1 and span >= stands.installed
     if by_port and (holds_all or chain.fill % stands.block or chain.cores):
         raise InstanceError(
-            f"{origin}: rails = {stands.leaf_rails}: the time model covers leaves that the ports of"
-            f" a GPU take turns in only on two tiers, with whole HB domains of {stands.block} ports"
-            f" and not all {stands.installed} of them on each leaf, needs leaf_domains of at most"
-            f" {stands.installed - 1}, and two tiers"
+            f"{origin}: rails = {stands.leaf_rails}: where the ports of a GPU lead to different"
+            " leaves, the time model covers two tiers only, with leaves that each serve whole HB"
+            f" domains ({stands.block} ports each), but fewer than all {stands.installed}, needs"
+            f" leaf_domains of at most {stands.installed - 1}, and two tiers"
         )
     in_turn = stands.block > 1 and stands.joined_as == "rail-optimized" and span < stands.installed
     if (stands.block > 1 and stands.fabric == "rail-only") or (

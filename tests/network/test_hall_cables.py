@@ -590,7 +590,7 @@ def test_why_lengths_choose_no_cables_is_told(shipped, why):
 
 def test_ends_that_are_alike_by_default_are_told():
     shipped = Path(__file__).parents[2] / "instances" / "fleet-131k-w16.toml"
-    with pytest.raises(InstanceError, match=r"link_ends other than 'any' \(which buildable = false sets\)"):
+    with pytest.raises(InstanceError, match=r"link_ends other than 'any' \(buildable = false makes it 'own'"):
         coopt.load(shipped, {"network.cables": "hall", "network.buildable": False})
 
 

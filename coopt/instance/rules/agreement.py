@@ -64,7 +64,9 @@ UNLAID = {
 
 def _alike_ends(instance: Question) -> str:
     """The key by which both ends of links are of one product."""
-    by_default = "" if instance.network.buildable else " (which buildable = false sets)"
+    by_default = (
+        "" if instance.network.buildable else " (buildable = false makes it 'own' if left out)"
+    )
     return (
         f"network.link_ends other than 'any'{by_default}"
         if instance.same_ends

@@ -207,7 +207,7 @@ UNITS_OF_FIVE = {
         ({"existing.fabric": "rail-only", **TWIN_PORTS}, "in a plane (rails = 16)."),
         (
             TWIN_PORTS | {"existing.rails": 2, "existing.leaf_domains": 2, "existing.domains": 2, "cluster.gpus": 16},
-            "not all 2 of them on each leaf, needs leaf_domains of at most 1, and two tiers.",
+            "(8 ports each), but fewer than all 2, needs leaf_domains of at most 1, and two tiers.",
         ),
         (UNITS_OF_FIVE, "units of 5 HB domains leave some leaves partly empty, which the time model"),
     ],
