@@ -464,7 +464,8 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
             remedy = "restarted with a spare domain in place of its own"
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
-        ", and other domains swap the same GPU, so that rails stay aligned"
+        ", and every other domain does the same for its GPU in that place, so that rails stay"
+        " aligned"
         if family.rails_apart
         else ""
     )

@@ -105,7 +105,7 @@ def test_an_idle_gpu_takes_over() -> None:
         "none",
         pytest.approx(plan.workloads[0].iteration_time_s),
     )
-    assert "other domains" in gpu.remedy
+    assert "every other domain" in gpu.remedy
 
 
 def test_counts_cover_every_part_of_the_plan() -> None:
