@@ -249,10 +249,11 @@ def _groups(
 ) -> None:
     places, reach = GpuPlaces(family, ports, wiring), reach_of(family, ports)
     # on uneven bundles flows are charged for links in common: routed, they may load the busiest one
-    # less
+    # less; the first and last rail run on planes of their own
     routable = (
         reach.layout is not None
         and wiring.has_ends
+        and wiring.copies == 1
         and len(wiring.graph) <= ROUTED
         and is_even(wiring)
     )

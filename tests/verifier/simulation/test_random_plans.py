@@ -27,7 +27,7 @@ def test_random_small_plans_are_simulated_as_they_are_charged() -> None:
     """Exact but for hops between domains, and for gradients that hide behind more than the closed form takes."""
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=example_count(300, usual=20))
+    @settings(max_examples=example_count(300, usual=24))
     @given(charged_by_loads())
     def compare(asked: Instance) -> None:
         plan = coopt.solve(asked, reasons=False)
