@@ -197,9 +197,9 @@ def _prices(plan: Plan, other: NextBest) -> str:
     share = other.value / own - 1.0 if own else 0.0
     if share < ALIKE:
         return f"another choice costs the same: {what}"
-    more = f"the closest alternative costs {words.percent(share)} more"
+    dearer = f"costs {words.percent(share)} more: {what}"
     if other.parts:
-        return f"{more}: {what}"
+        return f"the closest alternative {dearer}"
     turn = "Halving or doubling the price of any one product would not make it the cheaper one"
     if other.product:
         source = (
@@ -209,4 +209,4 @@ def _prices(plan: Plan, other: NextBest) -> str:
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
     call = " This is a close call: several uncertain prices together could reverse the choice."
-    return f"{more}: {what}. {turn}.{call * other.close}"
+    return f"the likeliest alternative {dearer}. {turn}.{call * other.close}"
