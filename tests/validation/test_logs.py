@@ -350,7 +350,7 @@ def test_what_a_run_is_made_of_is_read(read):
         layers = read(megatron(**LATENT, cuda_graph_impl="local", cuda_graph_scope=scope))
         graphs = (layers.software["graphs"], layers.software.get("graph_modules"))
         assert graphs == ("scoped" if modules else "none", modules)
-        assert ("not named: the modules of its CUDA graphs" in layers.notes) == is_noted
+        assert ("not named: the modules" in layers.notes) == is_noted
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
     assert (unsaid.software["dispatcher"], "its CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
