@@ -18,7 +18,7 @@ from coopt.instance.catalog import entries, find, sentences
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.instance.schema import load
-from coopt.instance.texts import InstanceError, alternatives, both, that_hold
+from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
 from coopt.perf.mapping import RECOMPUTE, Mappings
@@ -297,31 +297,37 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
     b, name = int(values.get("micro_batch", 1)), workload.model.name
     if gpus % (t * p * c):
         return f"TP {t} x PP {p} x CP {c} = {t * p * c} does not divide {gpus} GPUs"
-    d, chunks = gpus // (t * p * c), int(values.get("interleave", 1))
+    d = gpus // (t * p * c)
+    if "tp" in values and "pp" in values and workload.global_batch % (d * b):
+        return (
+            f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
+            f" {d * b}"
+        )
     named = ", ".join(
         f"{key} {str(value).lower() if isinstance(value, bool) else value}"
         for key, value in values.items()
     )
-    keys = ruling_out(workload, gpus)
-    of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
-    # the first that holds is said
-    reasons = {
-        f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
-        f" {d * b}": "tp" in values and "pp" in values and workload.global_batch % (d * b),
-        f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
-        f" {named}, needs another value": keys,
-        f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"
-        " needs a degree that does": not splits_tensors(workload, t),
-        f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}": (
-            workload.model.seq % c
-        ),
-        f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
-        f" attention or state-space layers of {name}": (
-            splits_tensors(workload, t) and not splits_sequences(workload, t, c)
-        ),
-        f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers": (
-            p * chunks > workload.model.layers
-        ),
-        f"no mapping of {name} on {gpus} GPUs has {named}, needs other values": True,
-    }
-    return that_hold(reasons)[0]
+    if keys := ruling_out(workload, gpus):
+        return (
+            f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
+            f" {named}, needs another value"
+        )
+    if not splits_tensors(workload, t):
+        return (
+            f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"
+            " needs a degree that does"
+        )
+    if workload.model.seq % c:
+        return (
+            f"--cp = {c}: does not divide the sequence of {workload.model.seq:,} tokens of {name}"
+        )
+    if not splits_sequences(workload, t, c):
+        return (
+            f"--cp = {c}: does not divide the heads that one of {t} TP ranks has in the linear"
+            f" attention or state-space layers of {name}"
+        )
+    chunks = int(values.get("interleave", 1))
+    if p * chunks > workload.model.layers:
+        of_each = f" with {chunks} chunks in each stage" if chunks > 1 else ""
+        return f"--pp = {p}{of_each}: {name} has {workload.model.layers} layers"
+    return f"no mapping of {name} on {gpus} GPUs has {named}, needs other values"
