@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coopt.instance.texts import InstanceError, read_text, toml_of
+from coopt.instance.texts import InstanceError, alternatives, read_text, toml_of
 
 
 def folder_of(variable: str, default: str) -> Path:
@@ -70,8 +70,8 @@ def _checked(
         for key in table:
             if key not in options:
                 raise InstanceError(
-                    f"{place}: {above}{name}.{key}: this command has no such option, needs one of"
-                    f" {', '.join(options)}"
+                    f"{place}: {above}{name}.{key}: this command has no such option, needs"
+                    f" {alternatives(options) if options else 'no keys'}"
                 )
         defaults[name] = {options[key]: value for key, value in table.items()}
     return defaults

@@ -303,6 +303,11 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f"a batch of {workload.global_batch:,}: needs a multiple of DP {d} x micro-batch {b} ="
             f" {d * b}"
         )
+    if values.items() <= OPEN.items():
+        return (
+            f"no mapping of {name} divides {gpus} GPUs and a batch of {workload.global_batch:,},"
+            " needs other numbers"
+        )
     named = ", ".join(
         f"{key} {str(value).lower() if isinstance(value, bool) else value}"
         for key, value in values.items()

@@ -192,23 +192,29 @@ def _of_json(text: str, name: str) -> _Output:
         each = table["config"]["nthreads"] * table["config"]["ngpus"]
         if not 0 < each * len(devices) <= MOST_RANKS:
             raise ValueError(
-                f"nthreads x ngpus x devices = {each * len(devices):.9g}, needs 1 to {MOST_RANKS:,}"
+                f"nthreads x ngpus x devices = {each * len(devices):.9g}, not 1 to {MOST_RANKS:,}"
             )
         ranks = [
             (str(one["hostname"]), str(one["device_info"])) for one in devices for _ in range(each)
         ]
         started = [word.removesuffix("_perf") for word in (Path(table["args"][0]).name,)]
         wrong = int(table["out_of_bounds"]["count"])
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise InstanceError(
-            f"{name}: no JSON of nccl-tests ({error}), needs the whole file"
-        ) from None
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        fault = f"lacks {error}" if isinstance(error, KeyError) else f"has another form ({error})"
-        raise InstanceError(
-            f"{name}: the JSON of nccl-tests {fault}, needs a whole file of its version 3"
-        ) from None
-    return _Output(results, ranks, started, wrong)
+    except KeyError as error:
+        fault = f"lacks {error}"
+    except (
+        ValueError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        IndexError,
+        AttributeError,
+    ) as error:
+        fault = f"cannot be read ({error})"
+    else:
+        return _Output(results, ranks, started, wrong)
+    raise InstanceError(
+        f"{name}: the JSON of nccl-tests {fault}, needs a whole file of its version 3"
+    )
 
 
 def _of_entry(entry: Mapping[str, Any]) -> _Result:

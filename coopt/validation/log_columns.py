@@ -474,7 +474,7 @@ class _Reading:
         if dp and gpus.isdecimal() and t * p * c * dp != int(gpus):
             raise self._fault(
                 f"data-parallel size {dp} x TP {t} x PP {p} x CP {c} = {dp * t * p * c}, but"
-                f" there are {gpus} GPUs: needs the log of one run"
+                f" gpus = {gpus}: needs figures of one run"
             )
         if self._number("interleave") > 1 and degrees["pp"] == 1:
             raise self._fault(
@@ -656,7 +656,7 @@ class _Reading:
         impl, scope = self.log.get("graphs_by"), self.log.get("graph_scope")
         impl = impl or self.log.get("graphs_on")  # releases of 2025
         if not impl:
-            return {}
+            return {"graphs": "none"} if "graphs_by" in self.log.printed else {}
         words = re.findall(r"\w+", scope)
         if "full_iteration" in (impl, *words):
             return {"graphs": "full"}
@@ -672,7 +672,7 @@ class _Reading:
             if "full" not in words:
                 said, reason = ("named", "a whole layer") if whole else ("printed", "as is usual")
                 notes.append(
-                    f"not {said}: the modules of its CUDA graphs ({'+'.join(modules)} are"
+                    f"not {said}: the modules of CUDA graphs ({'+'.join(modules)} are"
                     f" assumed, {reason})"
                 )
         return {"graphs": "scoped", "graph_modules": "+".join(modules)}

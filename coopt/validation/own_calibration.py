@@ -134,7 +134,7 @@ def own_calibration_of(
             else:
                 skipped[outcome.id] = (
                     "the run did not run out of memory, but is predicted to need"
-                    f" {result.memory_gib:,.0f} of {result.memory_limit_gib:,.0f} GiB, so no"
+                    f" {result.memory_gib:,.1f} of {result.memory_limit_gib:,.1f} GiB, so no"
                     " value is fitted to it"
                 )
     members = [
@@ -143,13 +143,9 @@ def own_calibration_of(
         if not fit_set.software and (set_runs := runs_used(fit_set, runs))
     ]
     if rows and not members and not any(result.status == "evaluated" for result in results):
-        places = [
-            f"{run.id} ran on {run.generation} in {run.precision}, which no selected fit covers"
-            for run in runs
-        ]
         notes = [f"{row.id}: {row.notes}" for row in rows if row.notes and row.gpus is None]
         whys = (f"{name}: {reason}" for name, reason in skipped.items())
-        reasons = "; ".join([*whys, *places, *notes])
+        reasons = "; ".join([*whys, *notes])
         remedy = "; --set adds what a log leaves out" if has_logs else ""
         raise InstanceError(
             f"no run can be used for a fit ({reasons}), needs at least one that can{remedy}"

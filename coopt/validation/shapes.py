@@ -133,6 +133,8 @@ def transformer_of(row: Measurement, assumptions: list[str]) -> Transformer:
             "the catalog's model of this name contradicts the row"
             if catalog_model(row.model)
             else "the catalog has no model of this name"
+            if row.model
+            else "no model is named"
         )
         raise UnusableError(
             f"the model's shape is not published ({', '.join(absent)}), and {catalog}"

@@ -352,7 +352,7 @@ def test_what_a_run_is_made_of_is_read(read):
         assert graphs == ("scoped" if modules else "none", modules)
         assert ("not named: the modules" in layers.notes) == is_noted
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
-    assert (unsaid.software["dispatcher"], "its CUDA graphs" in unsaid.notes) == ("all-to-all", True)
+    assert (unsaid.software["dispatcher"], "modules of CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
 
 def test_what_real_logs_hold_besides_is_read(read):
