@@ -73,25 +73,27 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
         )
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
         return (sentence,)
-    if network.max_networks is not None and _joins(
-        with_part(instance, "network", {"max_networks": None})
-    ):
-        return (
-            f"no network of at most {counted(network.max_networks, 'plane')} joins {counts} GPUs in"
-            f" HB domains {sizes}: needs a larger network.max_networks, another fabric or fewer"
-            " network.nic_planes",
-        )
     nearest = nearest_shortfall(instance)
-    helps = ["switches with more ports"]
-    helps += [] if nearest else ["optics that fit their ports"]
-    helps += ["a larger oversubscription"] if network.max_tiers > 1 else []
-    helps += ["more tiers"] if network.max_tiers < MAX_TIERS else []
+    helps = [
+        *(["switches with more ports"] if nearest else []),
+        *(text for text, change in EASED.items() if _joins(with_part(instance, "network", change))),
+    ] or ["switches with more ports", "optics that fit their ports"]
     return (
         (
             f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB"
             f" domains {sizes}: needs {alternatives(helps)}{f'; {nearest}' if nearest else ''}"
         ),
     )
+
+
+EASED: dict[str, dict[str, Any]] = {
+    "a larger network.max_networks": {"max_networks": None},
+    "a smaller network.gpus_per_nic": {"gpus_per_nic": (1,)},
+    "a larger network.end_to_end_oversubscription": {"end_to_end_oversubscription": None},
+    "a larger network.oversubscription": {"oversubscription": 1e3},
+    "more tiers": {"max_tiers": MAX_TIERS},
+}
+"""What is asked for where a network without this limit joins the GPUs."""
 
 
 def _joins(instance: Instance) -> bool:

@@ -6,9 +6,9 @@ import numpy as np
 
 from coopt.columns.table import columns
 from coopt.columns.times import unbounded
+from coopt.instance.couplings import Limits
 from coopt.instance.schema import Instance, require_billed, require_no_failures, require_one_network
 from coopt.instance.variants import inside_first
-from coopt.network.parts import cost_of, within_limits
 from coopt.network.space import families
 from coopt.plan.store import Evaluation, limit_checks
 from coopt.solving import explain
@@ -58,8 +58,8 @@ def _fastest_network(instance: Instance) -> Evaluation | tuple[str, ...]:
             workloads=answer.workloads,
             limits=tuple(limit_checks(instance, answer.design, answer.cost, answer.workloads)),
         )
-    fewest = ((family, family.uplink_choices[0]) for family in candidates)
-    if not any(within_limits(instance, one, cost_of(instance, one, u)) for one, u in fewest):
-        return ("no network meets the limits even with its fewest uplinks: needs looser [limits]",)
+    unlimited = instance.model_copy(update={"limits": Limits()})
+    if all_designs(unlimited, candidates, table, lambda: None) is not None:
+        return ("no network on which every workload fits meets the limits: needs looser [limits]",)
     table = columns(instance, candidates, lambda _: None, lambda: None)
     return explain.no_design(instance, candidates, table, lambda: None)

@@ -12,6 +12,7 @@ from coopt.instance.texts import InstanceError
 from coopt.network.filling import EndPoints, wirings
 from coopt.network.shortfalls import nearest_shortfall
 from coopt.network.space import Wiring, families
+from coopt.solving.explain import EASED
 from tests.conftest import ask, example_count, switch
 
 PINNED = {
@@ -71,7 +72,22 @@ def test_bills_and_plans_that_cannot_be_wired_name_the_tier_and_its_ports(tiers:
     plan = coopt.solve(instance)
     assert plan.status == "infeasible"
     assert re.search(says, " ".join(plan.explanation))
-    assert ("more tiers" in " ".join(plan.explanation)) == (tiers < 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "helps"),
+    [
+        ({"network__max_tiers": 1}, ["more tiers"]),
+        ({"network__max_tiers": 2, "cluster__gpus": 256}, []),
+        ({"network__max_tiers": 2, "cluster__gpus": 40}, ["network.oversubscription", "more tiers"]),
+        ({"network__gpus_per_nic": 2, "cluster__gpus": 5}, ["network.gpus_per_nic"]),
+        ({"network__fabrics": "rail-only", "network__max_networks": 1}, ["network.max_networks"]),
+    ],
+)
+def test_only_what_joins_the_gpus_is_asked_for(changes: dict[str, object], helps: list[str]) -> None:
+    usual = {"cluster__gpus": 16, "network__fabrics": "clos", "network__switches": switch(8, 5000)}
+    (sentence,) = coopt.solve(ask(**PINNED | usual | changes)).explanation
+    assert [text for text in EASED if text in sentence] == [text for text in EASED if any(key in text for key in helps)]
 
 
 def test_cages_that_are_kept_leave_the_ports_that_their_modules_serve() -> None:

@@ -340,7 +340,11 @@ def test_of_equally_fast_networks_the_cheapest_is_taken() -> None:
     ("changes", "says"),
     [
         ({"cluster__gpus": 67, "network__domain_fill": "even"}, "67 GPUs"),
-        ({"limits": {"capex_usd": 1.0}}, "meets the limits"),
+        ({"limits": {"capex_usd": 1.0}}, "[limits]"),
+        (
+            {"cluster__gpus": [8, 64], "limits": {"capex_usd": 6e4}, "workload__0__mapping": {"tp": [2], "pp": [8]}},
+            "[limits]",
+        ),
         ({"cluster__gpus": 16, "workload__0__model": "gpt-1t"}, "more GPUs, more memory"),
     ],
 )
