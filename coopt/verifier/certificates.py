@@ -158,7 +158,11 @@ def _certified(
             plan, missing=f"the plan minimizes {plan.objective.kind}, but {kind} was requested"
         )
     if bound is None and plan.status != "infeasible":
-        return _stated(plan, by="the plan claims no bound, so there is nothing to prove")
+        return _stated(plan, by="nothing, as the plan claims no bound")
+    if bound is not None and plan.status == "infeasible":
+        return _stated(
+            plan, missing="the plan says that nothing is feasible, and still has a bound"
+        )
     ceiling = math.inf if bound is None else bound
     if instance.asks("ring"):
         sites_bound = SitesBound(instance, kind, ceiling)

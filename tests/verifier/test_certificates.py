@@ -54,6 +54,8 @@ def test_that_nothing_is_feasible_is_proven_where_it_is_so() -> None:
     found = certify(hopeless, solve(hopeless, reasons=False))
     assert (found.ok, found.bound_claimed, found.bound_proven) == (True, None, None)
     assert set(found.reasons) == {"designs too slow or short of memory"}
+    with_bound = certify(hopeless, claiming(solve(hopeless, reasons=False), 1.0))
+    assert (with_bound.ok, with_bound.bound_proven) == (False, None)
 
 
 @pytest.mark.parametrize("kind", ["direct", "switches"])

@@ -80,8 +80,8 @@ UNPROVEN = (
 
 ENUMERATED = "all choices of networks were enumerated"
 LACKING = (
-    "networks were enumerated, but none that is worth as little as the plan: what else the list"
-    " lacks was not compared"
+    "networks were enumerated, but no choice of them is worth as little as the plan: what else is"
+    " missing was not compared"
 )
 
 
