@@ -100,7 +100,9 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
     """What else somebody who builds a design has to know."""
     domain, fabric = design.hb_domain, design.fabric
     fewest = -(-design.gpus // max(1, domain.size))
-    if instance.network.domain_fill == "even" and fewest < domain.count:
+    # What divides evenly among the fewest domains was tried on them.
+    uneven_only = design.gpus % max(1, fewest) > 0 and not instance.network.given
+    if instance.network.domain_fill == "even" and fewest < domain.count and uneven_only:
         uneven = (
             f", but uneven filling is not supported with {words.both(instance.even_for)}"
             if instance.even_for
@@ -150,8 +152,8 @@ def _leaves_of_domain(instance: Instance, design: Design) -> Iterator[str]:
     if leaves > MOST_LEAVES:
         yield (
             f"Each {domain.name} is cabled to {leaves} leaf switches, as each of its {rails} NICs"
-            " has a rail of its own. Racks are also wired with one rail for each NIC of a tray"
-            " (rails of docs/designs.md), which plans do not try."
+            " has a rail of its own. Racks can also be wired with one rail for each NIC of a tray."
+            " Plans do not try that; docs/designs.md shows how to count and bill such a network."
         )
 
 

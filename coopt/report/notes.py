@@ -239,7 +239,7 @@ def idle_note(instance: Instance, plan: Plan) -> Iterator[str]:
         forced = words.both(instance.even_for) or "network.domain_fill"
         reason = (
             f"the same number of GPUs has to train in every domain ({forced})"
-            if fill == "even"
+            if fill == "even" and design.gpus % max(1, fewest)
             else "no better plan on fewer domains was found"
         )
         if fill == "fewest" and _skips_numbers(instance, design):
@@ -458,7 +458,12 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
     if plan.cost is None:
         return
     include, limit_mw = instance.objective.include, instance.limits.power_mw
-    kinds = {"gpu": "GPUs", "host": "servers"}
+    # Servers count only beside HB domains, where all that are listed state theirs.
+    may_count = "hb" in include and all(
+        None not in (domain.host_usd_per_gpu, domain.host_w_per_gpu)
+        for domain in instance.network.hb_domains
+    )
+    kinds = {"gpu": "GPUs"} | ({"host": "servers"} if may_count else {})
     left_out = {kind: text for kind, text in kinds.items() if kind not in include}
     drawn_w: defaultdict[float | None, float] = defaultdict(float)
     for part in plan.parts:

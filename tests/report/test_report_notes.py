@@ -28,6 +28,7 @@ from coopt.report.faults import faults_report
 from coopt.report.notes import (
     counting_sentence,
     first_sentences,
+    idle_note,
     kept_free,
     margin_note,
     memory_note,
@@ -42,6 +43,7 @@ from coopt.report.time_errors import accuracy, certainty
 from coopt.report.words import rendered
 from coopt.solving.without_parts import plan_faults
 from coopt.verifier.checks.verdict import SOLVERS_WORD, Check, UndecidedRival, Verdict
+from tests.changes import with_part
 from tests.conftest import ask, switch
 from tests.kinds import solved
 
@@ -223,6 +225,10 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
         instance = ask(limits={"power_mw": drawn_mw * limit_mw}, network__hb_domains="hgx-h100-8", **asked)
         said = " ".join(first_sentences(instance, coopt.solve(instance)))
         assert (f"{drawn_mw:.4g} MW" in said) == ('"gpu" and "host"' in said) == warned
+    bare = {"host_w_per_gpu": None, "host_usd_per_gpu": None, "extends": "hgx-h100-8", "name": "bare"}
+    instance = ask(limits={"power_mw": drawn_mw / 2}, network__hb_domains=bare)
+    said = " ".join(first_sentences(instance, coopt.solve(instance)))
+    assert ('"gpu"' in said, '"host"' in said) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -416,6 +422,18 @@ def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
     for fill, told in ({}, True), ({"network__domain_fill": "any"}, False):
         said = screen(**changes, workload__0__allow_tp_across=False, **fill)
         assert ("network.domain_fill = 'any' tries" in said) == told
+
+
+def test_gpus_that_divide_evenly_among_fewer_domains_were_tried_there() -> None:
+    """1,008 GPUs are 14 domains of 72, whatever stands by in 18 of them."""
+    instance = ask(**NVL72, cluster__gpus=1008, workload__0__global_batch=1008, network__domain_fill="even")
+    plan = coopt.solve(instance)
+    assert plan.design is not None
+    domain = plan.design.hb_domain.model_copy(update={"count": 18, "active": 56})
+    spread = with_part(plan, design=plan.design.model_copy(update={"hb_domain": domain}))
+    (said,) = idle_note(instance, spread)
+    assert ("22.2%" in said, "(network.domain_fill)" in said) == (True, False)
+    assert "14 could" not in " ".join(building_notes(instance, spread.design))
 
 
 def test_memory_that_is_all_but_full_is_told_unless_some_was_asked_for() -> None:
