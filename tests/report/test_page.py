@@ -41,6 +41,7 @@ from coopt.report.page.evidence import memory_bar
 from coopt.report.plan import headline, plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
+from tests import kinds
 from tests.changes import NOTHING_BUILT
 from tests.conftest import ask
 from tests.report.test_report_layout import Terminal
@@ -135,6 +136,11 @@ def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
     assert len(page.encode("utf-8")) < 500_000
     assert re.findall(r'(?:src|href|url)\s*[=(]\s*"?(?!#|data:|https://)[^">\s)]+', page) == []
     assert "default-src 'none'" in page
+
+
+def test_a_page_of_least_regret_names_no_front() -> None:
+    for kind, has_front in (("fleet", True), ("regret", False)):
+        assert ("(coopt pareto)" in text_of(page_html(case_of(*kinds.solved(kind))))) == has_front
 
 
 def test_provenance_stands_on_the_page(solved, page):

@@ -251,7 +251,7 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
     between = "found; others may lie between them"
     if front.stop_reason == "whole front":
         between = "found; points whose times differ by less than 0.1% count as one"
-    moved = {
+    moved: dict[tuple[str, ...], str] = {
         ("budget",): (
             "Each point is the fastest design within a budget; budgets are evenly spaced. A"
             " design that is the fastest for several budgets is shown once, at what it costs."
@@ -261,7 +261,6 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
             f" these are evenly spaced{stay}. A design that is the answer for several is shown"
             " once, at the days it needs."
         ),
-        (): "",
     }
     notes = [
         _answer(front, instance) if front.complete else "",
@@ -269,7 +268,10 @@ def front_notes(front: Front, instance: Instance) -> list[str]:
         if front.tp_across
         else "",
         moved.get(
-            front.over, f"Only the bounds of {words.both(front.over)} move; the others stay fixed."
+            front.over,
+            f"Only the bounds of {words.both(front.over)} move; the others stay fixed."
+            if 0 < len(front.over) < len(workloads)
+            else "",
         ),
         turns_text(instance) if one_network and len(workloads) > 1 else "",
         f"Days here include the margin of {words.percent(workloads[0].time_margin)} on iteration"

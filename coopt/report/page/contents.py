@@ -19,7 +19,7 @@ from rich.text import Text
 
 from coopt._version import __version__
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, that_hold
 from coopt.network.plan_networks import baseline_of
 from coopt.plan.explanation import Explanation
 from coopt.plan.front import Front
@@ -191,6 +191,13 @@ def _evidence(instance: Instance, plan: Plan, known: Sequence[PlanFact]) -> Cont
     switched = [part.design.fabric for part in plan.parts if part.design is not None]
     kinds = dict.fromkeys(fabric.kind for fabric in switched if fabric.tiers)
     bars = [(time_bar(run), memory_bar(run)) for run in plan.runs]
+    maps, objective = list(traffic_maps(instance, plan)) if plan.design else [], instance.objective
+    has_front = objective.minimize in (objective.billed, "time") and not instance.minimizes_regret
+    elsewhere = {
+        "what each bound and each choice costs (coopt explain)": True,
+        "what a longer iteration saves (coopt pareto)": has_front,
+        "which GPUs send how much to each other (coopt traffic)": not maps,
+    }
     return {
         "glances": of_group(known, "total"),
         "fabrics": [FABRICS[kind] for kind in kinds],
@@ -202,7 +209,8 @@ def _evidence(instance: Instance, plan: Plan, known: Sequence[PlanFact]) -> Cont
         "whole": whole_plan(instance, plan),
         "timelines": timelines(instance, plan),
         "pictures": [*planes(instance, plan), *details(instance, plan)],
-        "maps": list(traffic_maps(instance, plan)) if plan.design is not None else [],
+        "maps": maps,
+        "elsewhere": words.both(that_hold(elsewhere)),
         "counting": COUNTING,
     }
 
