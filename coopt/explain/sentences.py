@@ -162,7 +162,9 @@ def _gone(bound: Bound) -> str:
     if bound.unit == "GB":
         return "with unlimited memory"
     wide = max(bound.loosest, bound.bound) / max(min(bound.loosest, bound.bound), 1e-9)
-    return "without it" if wide >= NO_BOUND else f"with {with_unit(bound.loosest, bound.unit)}"
+    return (
+        "without it" if wide >= NO_BOUND else f"with it at {with_unit(bound.loosest, bound.unit)}"
+    )
 
 
 def _takes(bound: Bound) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 
-from coopt.instance.couplings import Discount, Prices
+from coopt.instance.couplings import LOST, Discount, Prices
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
 from coopt.instance.variants import phases_of
@@ -336,9 +336,9 @@ def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
     low_share, high_share = robust.efficiency
     rows = {
         "Losses": ", ".join(
-            f"any one {part} (time bounds are then {longer:g} times as long)"
+            f"any one {LOST[part]} (time bounds are then {longer:g} times as long)"
             if longer != 1
-            else f"any one {part}"
+            else f"any one {LOST[part]}"
             for part, longer in instance.losses.items()
         ),
         "Prices": ", ".join(
@@ -398,7 +398,7 @@ def _loss_text(loss: Survived) -> str:
     )
     within = f"within {loss.slower:g} times" if loss.slower != 1 else "within"
     kept = f"every workload stays {within} its time bound"
-    return f"loss of any one {loss.part}: {outcome}; {kept}"
+    return f"loss of any one {LOST[loss.part]}: {outcome}; {kept}"
 
 
 def run_without(run: WorkloadPlan) -> str:

@@ -33,7 +33,7 @@ DESCRIPTIONS: dict[ItemKind, str] = {
     "hb": "HB domain, per GPU: interconnect, and servers where the bill counts them",
     "nic": "network adapter",
     "switch": "switch",
-    "optics": "transceiver with half a cable",
+    "optics": "transceiver or cable end",
     "fibre": "cable of fibre, metre (m) of it, or splitter",
     "gpu": "GPU",
     "wan": "wide-area channel",

@@ -191,7 +191,7 @@ def tiers_of(fabric: Fabric) -> str:
 
 
 def uplinks(design: Design) -> str:
-    """Uplinks of each level that has some, against the ports below it."""
+    """Uplinks of each level that has some, against the ports below it; those to a core aside."""
     parts = [
         f"{tier.uplinks_per_switch} up, {tier.down_ports} down at level {tier.level}"
         for tier in design.fabric.tier
@@ -199,7 +199,7 @@ def uplinks(design: Design) -> str:
     ]
     if design.fabric.pod_bundle > 1:
         parts[0] += f", in bundles of {design.fabric.pod_bundle} links"
-    return "; ".join(parts) if parts else "none, as the network has one tier"
+    return "; ".join(parts)
 
 
 def tco_sentence(instance: Instance, cost: Cost) -> str:
@@ -689,7 +689,7 @@ def _switched(fact: Callable[..., PlanFact], instance: Instance, design: Design)
         fact("NIC", fabric.nic.per_gpu / fabric.nic.shared_by, "per GPU", nics),
         fact("Switch", fabric.switch_count, "switches", switches),
         fact("Transceivers", fabric.transceiver_count, "transceivers", transceivers),
-        fact("Uplinks", uplinks(design)),
+        *([fact("Uplinks", text)] if (text := uplinks(design)) else []),
         *([fact("Routing", routing_words(fabric.routing))] if routed else []),
     ]
 

@@ -68,5 +68,8 @@ def _instead(fits: Fits) -> list[RenderableType]:
         return []
     rows = [(mapping_words(one.mapping), f"{one.memory_gib:.1f}") for one in fits.instead]
     if not rows:
-        return ["No single change of ZeRO, recomputation or offloading makes this mapping fit."]
+        return [
+            "No single change of ZeRO, recomputation, sequence parallelism or offloading makes this"
+            " mapping fit."
+        ]
     return [figures("Mappings that fit after one change", ("mapping",), ("GiB",), rows)]

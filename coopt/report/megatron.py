@@ -493,9 +493,9 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
                 "Megatron-LM hides sends between two interleaved stages behind compute; the plan"
                 " does not"
             ): interleaved and mapping.pp == 2 and not software.pp_overlap,
-            f"offload_percent = {mapping.offload_percent}: the plan offloads all activations of a"
-            " layer, but Megatron-LM has no option for those of dense feed-forward layers and of"
-            " shared experts": (mapping.offload_percent > 0 and dense_activations),
+            f"offload_percent = {mapping.offload_percent}: the plan offloads this share of all"
+            " activations of a layer, but Megatron-LM has no option for those of dense feed-forward"
+            " layers and of shared experts": (mapping.offload_percent > 0 and dense_activations),
             f"the times of the plan are for software {software.name}, not for Megatron-LM": (
                 not software.name.startswith("megatron")
             ),

@@ -304,7 +304,7 @@ def comments_of_fsdp(tool: str, name: str, split: RankGrid, mapping: MappingChoi
     title = " ".join(f"{name}, workload {split.workload.name}".split())
     return [
         f"# {title}: {tool} on {split.ranks} GPUs, DP {mapping.dp}.",
-        "# Data, tokenizer, learning rate and steps stand for yours.",
+        "# Data, tokenizer, learning rate and steps are placeholders: replace them with your own.",
         *(f"# Note: {remark}." for remark in _remarks(split, mapping)),
     ]
 

@@ -102,7 +102,7 @@ def test_every_site_core_loss_and_discount_has_its_figures() -> None:
     standing = " ".join(row[1] for row in shown["What the plan withstands"].values())
     assert "worst prices" in standing
     text = text_of(instance, plan)
-    assert all(f"{losses.part}: loss of any one nic" in text for losses in plan.couplings.losses)
+    assert all(f"{losses.part}: loss of any one NIC" in text for losses in plan.couplings.losses)
 
 
 @pytest.mark.parametrize("key", ["site", "phase", "robust"])

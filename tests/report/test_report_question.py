@@ -16,7 +16,7 @@ BEYOND_ONE_NETWORK = {
     "Volume price of cx7-400g": "10.0% off from 20 on (incremental)",
     "Different products": "at most 1 kind of HB domain",
     "Core": "16-port, 25 Gbit/s for each GPU that trains",
-    "Losses": "any one nic (time bounds are then 1.5 times as long)",
+    "Losses": "any one NIC (time bounds are then 1.5 times as long)",
     "Prices": "nic x 0.5 to 2, switch x 0.2 to 9",
     "Aim": "least cost at the worst prices",
 }

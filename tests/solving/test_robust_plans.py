@@ -63,7 +63,7 @@ LONGER = "within 1.5 times its time bound"
 TOLD = {
     "a loss and prices": (
         {"survive": ["nic"], "slower": 1.5, "prices": {"switch": [0.8, 1.4]}},
-        (STANDS, "loss of any one nic", "traffic of the affected HB domains takes", LONGER, "at list prices"),
+        (STANDS, "loss of any one NIC", "traffic of the affected HB domains takes", LONGER, "at list prices"),
         (),
     ),
     "nothing": ({}, (), (STANDS,)),
