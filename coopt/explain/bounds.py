@@ -73,6 +73,7 @@ class Bounds:
                 looser=None,
                 without=self._next(limit.loosest, without),
                 loosest=limit.loosest,
+                until=None if limit.start is None or use is None else limit.text(limit.enough(use)),
             )
             yield Against(limit, bound, without)
 

@@ -119,7 +119,8 @@ def of_bound(
     is one. Plans that are proven within a gap only are not `exact`: there may be a better one.
     """
     saying, name = SAYINGS[kind], sentence(limit_name(bound.limit))
-    moved = limit_name(bound.limit, with_key=False)
+    moved = f"With {limit_name(bound.limit, with_key=False)} at"
+    moved = moved if bound.until is None else "With training within"
     usage = "" if bound.used is None else f": the plan {_takes(bound)}"
     if bound.without is None:
         no_plan = f"no plan {'' if exact else 'was found that '}{saying.better}"
@@ -134,10 +135,10 @@ def of_bound(
         yield f"{name} binds{usage}; {_gone(bound)} the {saying.best} plan {saying.does} {price}."
         if bound.looser is not None:
             at = with_unit(bound.looser.bound, bound.unit)
-            yield f"With {moved} at {at}, {_next(kind, share_of, bound.looser, design)}."
+            yield f"{moved} {at}, {_next(kind, share_of, bound.looser, design)}."
     if bound.tighter is not None:
         at = with_unit(bound.tighter.bound, bound.unit)
-        yield f"With {moved} at {at}, {_next(kind, share_of, bound.tighter, design)}."
+        yield f"{moved} {at}, {_next(kind, share_of, bound.tighter, design)}."
     elif bound.step is not None and (bound.used or bound.step):
         yield f"No plan within the other limits {_tighter(bound)}."
 
@@ -172,7 +173,8 @@ def _takes(bound: Bound) -> str:
     used, at = with_unit(bound.used, bound.unit), with_unit(bound.bound, bound.unit)
     if bound.unit == "tokens/s":
         return f"trains {used}, of which {at} are required"
-    return f"{uses(bound.unit)} {used} of {at}"
+    until = "" if bound.until is None else f", by {bound.until}"
+    return f"{uses(bound.unit)} {used} of {at}{until}"
 
 
 def _tighter(bound: Bound) -> str:

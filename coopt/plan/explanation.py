@@ -70,6 +70,9 @@ class Bound(Record):
     step: float | None = None
     without: NextPlan | None = None
     loosest: float | None = None
+    until: Annotated[
+        str | None, Field(description="day by which the plan is trained, of a bound that is a day")
+    ] = None
 
 
 class Rival(Record):

@@ -199,16 +199,20 @@ def _timed(instance: Instance, plan: Plan, value: str) -> str:
 
 
 def _dated(instance: Instance, plan: Plan) -> str:
-    """`, to train in 61.4 days, by 6 March 2027 if nothing fails`, where one run has so many
-    tokens.
+    """`, to train in 61.4 days, by 6 March 2027 if nothing fails`, where each run has so many
+    tokens; of several at the same time the day of the last.
     """
-    (workload, *others), runs = instance.workload, plan.runs
-    if others or len(runs) != 1 or workload.train_tokens is None:
+    asked, runs = {workload.name: workload for workload in instance.workload}, plan.runs
+    in_turn = len(plan.parts) == 1 and len(runs) > 1
+    if plan.couplings.growth or in_turn or not all(one.train_tokens for one in asked.values()):
         return ""
-    disturbed = "" if runs[0].uptime else " if nothing fails"
-    promised_s = runs[0].promised_s
-    by = f", by {end}" if (end := workload.end(promised_s)) else ""
-    return f", to train in {workload.duration(promised_s)}{by}{disturbed}"
+    promised_s, workload = max(
+        ((run.promised_s, asked[run.name]) for run in runs), key=lambda pair: pair[1].days(pair[0])
+    )
+    end = workload.end(promised_s)
+    ends = [f"in {workload.duration(promised_s)}"] * (len(runs) == 1) + [f"by {end}"] * bool(end)
+    disturbed = "" if all(run.uptime for run in runs) else " if nothing fails"
+    return f", to train {', '.join(ends)}{disturbed}" if ends else ""
 
 
 def decision(instance: Instance, plan: Plan) -> str | None:

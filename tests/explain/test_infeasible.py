@@ -253,6 +253,8 @@ def test_a_day_is_told_as_a_day_that_may_be_typed() -> None:
     assert f"by = {by} (now 2027-01-05, {(by - date(2027, 1, 5)).days} days later)" in changes_of(way)
     found = [solve(ask(**changed | {"workload__0__by": day}), reasons=False).status for day in (by - timedelta(1), by)]
     assert found == ["infeasible", "optimal"]
+    kept = explain(ask(**changed | {"workload__0__by": by + timedelta(9)})).bounds[0]
+    assert (kept.limit, kept.until) == ("workload[0].by", f"{by}")
 
 
 def test_a_larger_domain_of_the_catalog_is_named() -> None:

@@ -245,6 +245,20 @@ def test_a_date_stands_in_the_headline_and_how_sure_it_is_in_its_tile() -> None:
     assert sure in known(instance, plan, "rests")["", "Times"].shown
 
 
+def test_the_headline_of_islands_has_the_day_of_the_last() -> None:
+    days = {"max_iteration_time_s": None, "train_tokens": 1e11, "gpus": 64}
+    table = ask().workload[0].model_dump(mode="json") | days
+    rows = [table | {"name": name, "train_days": most} for name, most in (("a", 20.0), ("b", 40.0))]
+    start = {"cluster__start": "2027-01-04", "cluster__gpus": 128}
+    instance = ask(workload=rows, sharing={"mode": "partition"}, **start)
+    plan = coopt.solve(instance)
+    pairs = [(run, work) for run in plan.runs for work in instance.workload if work.name == run.name]
+    run, workload = max(pairs, key=lambda pair: pair[1].days(pair[0].promised_s))
+    assert f"by {workload.end(run.promised_s)}" in headline(instance, plan)
+    in_turn = ask(workload=[row | {"gpus": None} for row in rows], **start)
+    assert ", by " not in headline(in_turn, coopt.solve(in_turn))
+
+
 def test_no_day_is_told_of_iterations_alone() -> None:
     instance = ask(cluster__start="2027-01-04")
     assert ", by " not in known(instance, coopt.solve(instance), "rests")["", "Times"].shown

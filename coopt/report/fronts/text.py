@@ -357,7 +357,7 @@ def columns(front: Front, instance: Instance) -> tuple[str, ...]:
         workload.calendar and workload.time_margin > 0.0 for workload in instance.workload
     )
     own_days = (
-        f"days{' with margin' if kept_free else ''}, {name}" for name in _reported_in_days(front)
+        f"days{' with margin' if kept_free else ''},\n{name}" for name in _reported_in_days(front)
     )
     return "built from", "mark", time, *own_days, COLUMNS[front.kind], "saved", *other_names
 

@@ -92,7 +92,7 @@ MODEL = FORMULATIONS["ring"]
 
 TOO_OFTEN = (
     "availability: no choice of sites was found that trains within its days with its failures, and"
-    " not all are ruled out; more days (workload.train_days), more availability.spare_domains or"
+    " not all are ruled out; more days (train_days or by), more availability.spare_domains or"
     " fewer failures may help"
 )
 TRIES = 8
