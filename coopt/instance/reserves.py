@@ -13,6 +13,7 @@ from coopt.instance.base import NonNegative, Positive, Table, one_or_many
 from coopt.instance.catalog import FailureRates, ModelError, entries, named
 from coopt.instance.evidence import Practice, error_of, is_measured, longer
 from coopt.instance.hardware import Gpu
+from coopt.instance.texts import counted
 from coopt.instance.workload import Workload
 
 Spares = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -118,6 +119,14 @@ class Availability(Table):
     def spares(self) -> Sequence[int]:
         """Allowed numbers of spare domains, in rising order."""
         return range(MAX_SPARES + 1) if self.spare_domains is None else sorted(self.spare_domains)
+
+    @property
+    def listed_spares(self) -> str:
+        """What is listed, in words: `at most 2 spare domains`; empty where nothing is."""
+        if self.spare_domains is None:
+            return ""
+        most = max(self.spare_domains)
+        return f"at most {counted(most, 'spare domain')}" if most else "no spare domains"
 
     @property
     def at_each_site(self) -> int:

@@ -128,7 +128,7 @@ def _plan_bill(
     file = beside if against is None else against
     if bill.at_worst_prices and instance is None and file is not None:
         raise InstanceError(
-            f"{bill.name}: {file}: the plan has the worst prices of its instance, needs that"
+            f"{bill.name}: {file}: the plan may have the worst prices of its instance, needs that"
             " instance to price designs alike (coopt bom INSTANCE PLAN.json)"
         )
     factors = {} if instance is None else instance.worst_prices

@@ -14,7 +14,7 @@ from coopt.columns.grid import Context, context_of
 from coopt.columns.grid import mappings as every_mapping
 from coopt.columns.pools import in_orders, place
 from coopt.instance.schema import Instance, instance_of, require_one_network
-from coopt.instance.texts import InstanceError
+from coopt.instance.texts import InstanceError, both
 from coopt.instance.variants import inside_first, with_tp
 from coopt.instance.workload import Workload
 from coopt.network.family import Family
@@ -33,7 +33,7 @@ from coopt.plan.store import (
 )
 from coopt.solving.arrays import fastest_row
 from coopt.solving.days import allowed_s, run_on
-from coopt.solving.explain import no_split
+from coopt.solving.explain import held_by, no_split
 from coopt.solving.given_design import cheapest_design, open_design
 from coopt.solving.given_mappings import open_mapping, pinned
 
@@ -235,10 +235,12 @@ def evaluate_instance(
         workload = next(
             workload for workload, run in zip(workloads, plans, strict=True) if run is None
         )
+        held = held_by(instance, workload)
         raise InstanceError(
             f"{instance.name}: workload {workload.name!r}: its degrees do not fill the"
-            f" {family.active} active GPUs of each {family.hb.name}, needs degrees with divisors"
-            f" whose product is {family.active}"
+            f" {family.active} active GPUs of each {family.hb.name}"
+            f"{f' with {both(held)}' if held else ''}, needs degrees with divisors whose product is"
+            f" {family.active}"
         )
     return Evaluation(
         instance=InstanceId(name=instance.name, sha256=instance.sha256),

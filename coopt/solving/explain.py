@@ -260,13 +260,9 @@ def too_many_days(
             f"{least}, the least in which all workloads train one after the other (on"
             f" {family.hb.name})",
         )
-    among = (
-        f" with at most {counted(availability.spares[-1], 'spare domain')}"
-        if availability.spare_domains
-        else ""
-    )
-    ways_out = "fewer failures or faster restarts"
-    if availability.spare_domains:
+    among, ways_out = "", "fewer failures or faster restarts"
+    if spares := availability.listed_spares:
+        among = f" with {spares}"
         ways_out = "fewer failures, faster restarts or more spare domains"
     if math.isinf(share):
         return (
@@ -286,9 +282,9 @@ def too_many_days(
     odds = "" if confidence is None else f", kept with a probability of {confidence:.4g}"
     return (
         (
-            f"with failures, checkpoints and restarts no design trains in time{among}: the fastest"
-            f" takes {share:.4g} times as long as allowed (on {family.hb.name}) and would be in"
-            f" time with {both(longer)}{odds}: needs more days, {ways_out}"
+            f"with failures, checkpoints and restarts no design trains in time{among}; the fastest"
+            f" (on {family.hb.name}) would be in time with {both(longer)}{odds}: needs more days,"
+            f" {ways_out}"
         ),
     )
 
@@ -443,16 +439,25 @@ def _too_slow(instance: Instance, workload: Workload, fastest_s: float, hb: str)
 
 def _no_place(instance: Instance, workload: Workload) -> str:
     """Why no mapping that divides and fits into memory lies evenly on HB domains."""
-    held = list(divisions_asked(workload))
+    held = held_by(instance, workload)
     keys = [text.partition(" = ")[0] for text in held]
     sizes = _numbers_text(tuple(sorted({hb.size for hb in instance.network.hb_domains})))
     return (
         f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs fills HB"
         f" domains of {sizes} GPUs evenly{f' with {both(held)}' if held else ''}: needs"
-        f" {f'other {both(keys)}, ' if held else ''}another batch, GPU count or HB domain, or wider"
-        " mapping lists"
-        f"{_defaults(instance, workload, ('cp',))}"
+        f" {f'another value of {alternatives(keys)}, ' if held else ''}another batch, GPU count or"
+        f" HB domain, or wider mapping lists{_defaults(instance, workload, ('cp',))}"
     )
+
+
+def held_by(instance: Instance, workload: Workload) -> list[str]:
+    """What rules out mappings whose degrees fill HB domains, by keys and values."""
+    sharing = instance.network.gpus_per_nic
+    return [
+        *divisions_asked(workload),
+        *(["allow_tp_across = false"] if workload.tp_inside else []),
+        *([f"network.gpus_per_nic = {text_of(sharing)}"] if min(sharing) > 1 else []),
+    ]
 
 
 def no_split(instance: Instance, workload: Workload) -> str:

@@ -206,3 +206,18 @@ def test_bounds_of_workloads_in_turn_are_told_to_be_each_its_own() -> None:
         told = solve(Instance.model_validate(question(workload=workloads))).explanation
         assert sum("needs a bound" in text for text in told) == len(workloads)
         assert any("each need above is that of its workload alone" in text for text in told) == (len(workloads) > 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"workload__0__mapping": {"tp": [16]}, "workload__0__allow_tp_across": False}, "allow_tp_across"),
+        (
+            {"cluster__gpus": 16, "workload__0__mapping": {"tp": [1], "pp": [4]}, "network__gpus_per_nic": 8},
+            "gpus_per_nic",
+        ),
+    ],
+)
+def test_what_keeps_degrees_from_filling_domains_is_named(changes: dict[str, Any], key: str) -> None:
+    asked = question(network__hb_domains="hgx-h100-8", network__fabrics="clos", **changes)
+    assert any(key in text for text in solve(Instance.model_validate(asked)).explanation)

@@ -50,6 +50,7 @@ NO_LINKS = (
     "no network of direct links meets the bound within its ports and the limits: needs a looser"
     " bound or limit, larger HB domains, more nics_per_gpu, or faster NICs"
 )
+NO_MAPPING = "no mapping meets the bound and the limits on direct links"
 
 CROSSING = (
     "direct links do not cover {} in which pipeline stages more than one domain apart share"
@@ -248,7 +249,8 @@ def _plan(run: Run, result: DirectSearch, switched: Plan) -> Plan:
     bound = min(result.bound, bound_of(switched))
     value = switched.objective.value if found is None else found.value
     if value is None and bound == math.inf:
-        return infeasible(run, lambda: (NO_LINKS, *_left_out(run), *switched.explanation))
+        why = NO_LINKS if run.log.table and run.log.table.kept else NO_MAPPING
+        return infeasible(run, lambda: (why, *_left_out(run), *switched.explanation))
     if value is None:
         return unknown(run, _reason(run, result), bound)
     if found is None:

@@ -12,7 +12,7 @@ from functools import partial
 from coopt.columns.islands.options import ListedIslands, within_bounds
 from coopt.instance.couplings import Losses, Lost
 from coopt.instance.schema import Instance
-from coopt.instance.texts import both, change_text, counted, grouped
+from coopt.instance.texts import both, change_text, grouped
 from coopt.instance.variants import (
     at_min_efficiency,
     phases_of,
@@ -228,7 +228,7 @@ def _too_short(run: Run, slot: Slot) -> str:
     """No island meets the bounds of a slot: how much longer these would have to be."""
     instance = run.instance
     subject = _unmet(instance, slot, _asked(instance.surviving({})))
-    bounds = "bounds" if instance.sharing.mode == "time" else "a bound"
+    bounds = "bounds" if instance.phase or len(slot.workloads) > 1 else "a bound"
     try:
         factor = least_factor(partial(_serves, run, slot), 1.0, AS_GOOD_AS_NONE)
     except StoppedError:
@@ -291,7 +291,6 @@ def _asked(instance: Instance) -> str:
     when = "in every phase with training, " if len(instance.years) > 1 else ""
     lost = "also after every loss in robust.survive, " if instance.losses else ""
     if instance.availability is not None:
-        listed = instance.availability.spare_domains
-        most = f" and at most {counted(max(listed), 'spare domain')}" if listed else ""
-        lost += f"with interruptions{most}, "
+        spares = instance.availability.listed_spares
+        lost += f"with interruptions{' and ' * bool(spares)}{spares}, "
     return when + lost

@@ -185,6 +185,8 @@ def test_limits_on_purchase_are_kept(answered: tuple[Instance, Plan]) -> None:
     again = coopt.solve(short)
     assert again.status == "infeasible"
     assert any("direct links" in sentence for sentence in again.explanation)
+    unsplit = coopt.solve(Instance.model_validate(linked(workload__0__global_batch=1)))
+    assert not any("nics_per_gpu" in sentence for sentence in unsplit.explanation)
     enough = Instance.model_validate(linked(limits={"capex_usd": plan.cost.capex_usd}))
     assert coopt.solve(enough).objective.value == plan.objective.value
 
