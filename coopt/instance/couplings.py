@@ -294,7 +294,7 @@ class PriceFactors(Table):
     ] = 1.0
     nic: Annotated[PriceFactor, Field(description="NICs")] = 1.0
     switch: Annotated[PriceFactor, Field(description="switches")] = 1.0
-    optics: Annotated[PriceFactor, Field(description="optics")] = 1.0
+    optics: Annotated[PriceFactor, Field(description="optics and fibre")] = 1.0
     gpu: Annotated[PriceFactor, Field(description="GPUs that train")] = 1.0
     energy: Annotated[
         PriceFactor, Field(description="electricity, from this phase to the next")

@@ -314,6 +314,17 @@ class CableRun(NamedTuple):
     above: int
     fibre: tuple[FibreUnits, ...] = ()
 
+    def times(self, links: int, of: int) -> CableRun:
+        """As many of them as a level has that would have `of` links, and has so many."""
+        if links == of:
+            return self
+        return self._replace(
+            links=self.links * links // of,
+            below=self.below * links // of,
+            above=self.above * links // of,
+            fibre=tuple(one._replace(units=one.units * links // of) for one in self.fibre),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pods:
@@ -571,19 +582,12 @@ class Family(EquippedDomains, Wiring):
         """
         for runs, level in zip(self.cables, chain.levels, strict=False):
             links = sum(run.links for run in runs)
-            yield tuple(
-                run._replace(
-                    links=run.links * level.links // links,
-                    below=run.below * level.links // links,
-                    above=run.above * level.links // links,
-                )
-                for run in runs
-            )
+            yield tuple(run.times(level.links, links) for run in runs)
 
-    @property
-    def fibre(self) -> tuple[FibreUnits, ...]:
-        """The fibre of all cables that their lengths choose."""
-        return tuple(units for runs in self.cables for run in runs for units in run.fibre)
+    def fibre(self, uplinks: int) -> tuple[FibreUnits, ...]:
+        """The fibre of all cables that their lengths choose, with so many uplinks for each leaf."""
+        every = self.runs(self.chain(uplinks))
+        return tuple(units for runs in every for run in runs for units in run.fibre)
 
     @property
     def per_module(self) -> tuple[tuple[int, int], ...]:

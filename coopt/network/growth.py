@@ -219,9 +219,10 @@ def _podded(base: Family, ends: EndPoints) -> Family:
 
 
 def factor(instance: Instance, phase: int, kind: str) -> float:
-    """What a phase pays for a kind of item over the price of the instance; 1 where nothing
-    grows.
+    """What a phase pays for a kind of item over the price of the instance, for fibre as for
+    optics; 1 where nothing grows.
     """
+    kind = "optics" if kind == "fibre" else kind
     return float(getattr(instance.phase[phase].price, kind)) if instance.phase else 1.0
 
 

@@ -463,7 +463,7 @@ def counted_units(family: Family, uplinks: int) -> Units:
     for ends, count in kinds_of_ends(family, chain):
         units["optics", ends.below.name] += count.below
         units["optics", ends.above.name] += count.above
-    for one in family.fibre:
+    for one in family.fibre(uplinks):
         units["fibre", one.name] += one.units
     return units
 
@@ -486,7 +486,7 @@ def line_items(instance: Instance, family: Family, uplinks: int) -> list[LineIte
         *(LineItem(*key, units[key], product.usd, product.w) for key, product in products.items()),
         *(
             LineItem("fibre", name, units["fibre", name], usd, 0.0)
-            for name, usd in {one.name: one.usd for one in family.fibre}.items()
+            for name, usd in {one.name: one.usd for one in family.fibre(uplinks)}.items()
         ),
     ]
     counted_items = [item for item in items if item.units and instance.objective.counts(item.kind)]

@@ -94,6 +94,16 @@ def _lines(bought, length_m=0):
     return Counter(units)
 
 
+def _fibre(instance, rate, rows):
+    """The fibre of listed cables."""
+    optic_of = {optic.name: optic for optic in instance.network.optics}
+    ends = {(end.device, end.module, end.product) for row in rows for end in (row.lower, row.upper)}
+    units = sum((_lines(_splitters(instance, rate, optic_of[name])) for *_, name in ends), Counter())
+    for row in rows:
+        units += _lines(_cables(instance, rate, optic_of[row.lower.product], row.length_m), row.length_m)
+    return units
+
+
 @pytest.mark.parametrize("seed", [*range(8), 47])
 def test_list_of_cables_is_the_bill_of_the_hall(seed):
     check_chains(seed)
@@ -113,13 +123,7 @@ def check_chains(seed, most=3):
         check_list(family, uplinks, rows)
         lengths = sum(network_hall(instance, family, uplinks).cables, Counter())
         assert Counter(row.length_m for row in rows) == lengths
-        optic_of, rate = {optic.name: optic for optic in instance.network.optics}, family.link_gbit_s
-        ends = {(end.device, end.module, end.product) for row in rows for end in (row.lower, row.upper)}
-        units = Counter()
-        for *_, name in ends:
-            units += _lines(_splitters(instance, rate, optic_of[name]))
-        for row in rows:
-            units += _lines(_cables(instance, rate, optic_of[row.lower.product], row.length_m), row.length_m)
+        units = _fibre(instance, family.link_gbit_s, rows)
         items = cost_of(instance.having(objective={"include": ("optics",)}), family, uplinks).items
         assert units == {item.name: item.count for item in items if item.kind == "fibre"}
         assert all(row.length_m <= row.reach_m for row in rows)
@@ -378,7 +382,7 @@ def test_verifier_lists_the_networks_and_cables_of_the_planner(seed):
         (
             *(family.fabric, family.tiers, family.down, family.uplink_choices),
             _units((run.ends, run.below, run.above) for runs in family.cables for run in runs),
-            _summed(one[:3] for one in family.fibre),
+            _summed(one[:3] for one in family.fibre(family.uplink_choices[0])),
         )
         for family in families(instance)
     }
@@ -522,22 +526,40 @@ def test_islands_with_other_cables_than_their_halls_have_are_rejected(change):
     assert ("cables" in {check.name for check in verdict.checks if not check.ok}) == bool(change)
 
 
-@pytest.fixture(scope="module")
-def grown():
-    """A network that grows in its hall, from some domains to all, and its plan."""
+def growing(*, twins=True, bound_s=9.0):
+    """A network that grows in its hall, from some domains to all, with fibre, and its plan."""
     table = mixed().model_dump(by_alias=True, exclude_unset=True)
-    phases = [{"year": 2026, "gpus": 16}, {"year": 2027, "gpus": 40}, {"year": 2028, "gpus": 64}]
-    objective = table["objective"] | {"minimize": "capex"}
-    asked = coopt.Instance.model_validate(table | {"phase": phases, "objective": objective})
+    phases = [{"year": 2026, "gpus": 16}, {"year": 2027, "gpus": 40}]
+    tight = [{"name": "w", "max_iteration_time_s": bound_s}]
+    phases.append({"year": 2028, "gpus": 64, "price": {"optics": 0.5}, "workloads": tight})
+    fibre = [
+        {"name": f"{name} {kind}", "carries": f"100{kind}", "pairs": 4 * links, "links": links, "usd": usd}
+        | {"usd_per_m": usd_per_m}
+        for kind in ("short", "long")
+        for name, links, usd, usd_per_m in (("cable", 1, 2, 0.25), ("trunk", 1, 4, 0.0), ("split", 2, 3, 0.0))
+    ]
+    optics = [one | {"fibre": f"100{one['name']}"} for one in (SHORT, LONG)]
+    of_two = [one | {"name": f"{one['name']} twin", "gbit_s": 800.0, "breakout": [2], "usd": 12.0} for one in optics]
+    (box,) = table["network"]["switches"]
+    changed = {"optics": optics + twins * of_two, "fibre": fibre, "switches": box | {"cages": 4 if twins else 8}}
+    tables = {"phase": phases, "objective": table["objective"] | {"minimize": "capex"}}
+    asked = coopt.Instance.model_validate(table | tables | {"network": table["network"] | changed})
     return asked, coopt.solve(asked, reasons=False)
 
 
-def test_cables_stay_as_a_network_grows(grown):
-    """Lists of cables are the bills of all phases, and what is listed in one is so in the next."""
-    asked, plan = grown
+@pytest.fixture(scope="module")
+def grown():
+    """Such a network whose modules have splitters."""
+    return growing()
+
+
+@pytest.mark.parametrize(("twins", "bound_s", "uplinks"), [(True, 9.0, [2, 2, 2]), (False, 2.0, [2, 2, 3])])
+def test_cables_stay_as_a_network_grows(twins, bound_s, uplinks):
+    """Lists of cables are the bills of all phases, and what is listed in one is so in the next, with its fibre."""
+    asked, plan = growing(twins=twins, bound_s=bound_s)
     assert coopt.verify(asked, plan).accepted
     assert any(tier.cables for tier in plan.parts[1].design.fabric.tier)
-    before = Counter()
+    before, bought, up = Counter(), Counter(), []
     for part in plan.parts:
         network = part_network(asked, plan, "cabling", part.name)
         rows = list(cables_of_plan(asked, plan, part.name))
@@ -545,6 +567,12 @@ def test_cables_stay_as_a_network_grows(grown):
         now = Counter((row.level, row.length_m, row.lower.product, row.upper.product) for row in rows)
         assert before <= now
         before = now
+        of_phase = [item for item in plan.cost.items if (item.kind, item.year) == ("fibre", part.phase)]
+        bought += Counter({item.name: item.count for item in of_phase})
+        assert bought == _fibre(asked, network.family.link_gbit_s, rows)
+        up.append(network.uplinks)
+    assert up == uplinks
+    assert {name.split()[0] for name in bought} == {"cable", "trunk", *(["split"] if twins else [])}
 
 
 @pytest.mark.parametrize("number", [1, 2])

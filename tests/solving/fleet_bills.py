@@ -32,8 +32,10 @@ class Prices:
     def _least(self, standing: tuple[int, ...]) -> float:
         """The least bill with which so many units can stand in each phase, bought in it or before."""
         whole = standing[-1]
-        if len(self.usd) == len(self.begins) == 1:
-            return whole * self.usd[0][0]
+        if len(self.begins) == 1 and (len(self.usd) == 1 or whole > 999):  # too many to try: fibre, in dollars
+            cheapest = accumulate((usd for (usd,) in self.usd), min)
+            rises = np.diff(standing, prepend=0).tolist()
+            return sum(units * usd for units, usd in zip(rises, cheapest, strict=True))
         after = np.where(np.arange(whole + 1) == whole, 0.0, math.inf)  # by the units bought before a phase
         for t in range(len(standing) - 1, -1, -1):
             usd = self._buying(t, whole)[:, standing[t] :] + after[standing[t] :]

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from itertools import pairwise, product
-from operator import itemgetter
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from tests.solving.oracle import every_mapping, least_over, least_s
 KINDS = ("hb", "nic", "switch", "optics", "gpu")
 LISTED = dict.fromkeys(KINDS, 1.0)
 MOST_CHOICES = 400_000
+MOST_CABLINGS = 4000
 
 Stands = tuple[tuple[Family | None, ...], tuple[int, ...]]
 """The network of an island in each phase, None where nothing stands, and the uplinks of a leaf."""
@@ -266,7 +267,7 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
     """Units of each product in an island, with both ends of its links into a core; an idle GPU is a GPU, or apart."""
     include, counted = book.instance.objective.include, units_of(book.instance, family, uplinks)
     idle = family.installed_gpus - family.gpus
-    fibre = [*family.fibre, *_fibre_into_core(book, family)]
+    fibre = [*family.fibre(uplinks), *_fibre_into_core(book, family)]
     counted["fibre", "USD"] = round(sum(one.units * one.usd for one in fibre))
     units = [*(counted[product] for product in book.products[:-1]), family.gpus * ("gpu" in include)]  # type: ignore[index]
     units[-2 if book.idle_apart else -1] += idle * ("hb" in include)
@@ -391,34 +392,40 @@ def every_cabling(question: Instance, family: Family) -> Iterator[Family]:
 
 def every_line(question: Instance, line: list[tuple[Family, int]]) -> Iterator[list[tuple[Family, int]]]:
     """A network in each stage of its growth, with its uplinks, with any ends that reach for each length of its cables
-    in the end; of those with the same modules in all stages that with the cheapest fibre."""
+    in the end; of those with the same modules in all stages those with the cheapest fibre in some."""
     end, _ = line[-1]
     if not end.choices:
         yield line
         return
     counted = cables_as_it_grows(question, line)
-    chosen: dict[Any, tuple[float, dict[tuple[int, int], Any]]] = {(): (0.0, {})}
+    chosen: dict[Any, dict[tuple[float, ...], dict[tuple[int, int], LinkEnds]]] = {(): {(0.0,) * len(line): {}}}
     for level, length_m in ((level, m) for level, of in enumerate(counted[-1]) for m in of):
-        longer = dict[Any, tuple[float, dict[tuple[int, int], Any]]]()
-        for modules, (usd, taken) in chosen.items():
-            for ends in (pair for pair in end.choices[level] if pair.reach_m >= length_m):
+        longer = defaultdict[Any, dict[tuple[float, ...], dict[tuple[int, int], LinkEnds]]](dict)
+        runs = [stage[level].get(length_m, Counter()) if stage[level:] else Counter() for stage in counted]
+        for ends in (pair for pair in end.choices[level] if pair.reach_m >= length_m):
+            of_stages = (fibre_of(question, ends, end.link_gbit_s, run, length_m) for run in runs)
+            usd = [sum(one.units * one.usd for one in of) for of in of_stages]
+            for modules, priced in chosen.items():
                 counts = Counter(dict(modules))
-                for t, stage in enumerate(counted):
-                    run = stage[level].get(length_m, Counter()) if level < len(stage) else Counter()
-                    counts.update({(t, ends.below.name): run["below"]})
-                    counts.update({(t, ends.above.name): run["above"]})
-                fibre = tuple(fibre_of(question, ends, end.link_gbit_s, counted[-1][level][length_m], length_m))
-                more = usd + sum(one.units * one.usd for one in fibre)
-                key, further = tuple(sorted(counts.items())), taken | {(level, length_m): (ends, fibre)}
-                longer[key] = min(longer.get(key, (math.inf, {})), (more, further), key=itemgetter(0))
-        chosen = longer
-    for _, taken in chosen.values():
+                for (t, run), (optic, key) in product(enumerate(runs), zip(ends, ("below", "above"), strict=True)):
+                    counts[t, optic.name] += run[key]
+                of_counts = longer[tuple(sorted(counts.items()))]
+                for so_far, taken in priced.items():
+                    of_counts.setdefault(
+                        tuple(a + b for a, b in zip(so_far, usd, strict=True)), taken | {(level, length_m): ends}
+                    )
+        chosen = {modules: _cheapest(priced) for modules, priced in longer.items()}
+        if sum(map(len, chosen.values())) > MOST_CABLINGS:
+            raise TooManyError
+    for taken in (taken for priced in chosen.values() for taken in priced.values()):
         laid = []
         for (family, uplinks), stage in zip(line, counted, strict=True):
             cables = tuple(
                 tuple(
-                    CableRun(m, taken[level, m][0], run["links"], run["below"], run["above"], taken[level, m][1])
+                    CableRun(m, ends, run["links"], run["below"], run["above"], tuple(fibre))
                     for m, run in sorted(of.items())
+                    for ends in [taken[level, m]]
+                    for fibre in [fibre_of(question, ends, end.link_gbit_s, run, m)]
                 )
                 for level, of in enumerate(stage)
             )
@@ -426,6 +433,15 @@ def every_line(question: Instance, line: list[tuple[Family, int]]) -> Iterator[l
             bare = replace(family, uplink_choices=(uplinks,), choices=())
             laid.append((replace(bare, optics=optics, cables=cables), uplinks))
         yield laid
+
+
+def _cheapest(priced: dict[tuple[float, ...], Any]) -> dict[tuple[float, ...], Any]:
+    """The choices that no other costs less than in every stage."""
+    kept: dict[tuple[float, ...], Any] = {}
+    for usd in sorted(priced):
+        if not any(all(map(le, other, usd)) for other in kept):
+            kept[usd] = priced[usd]
+    return kept
 
 
 def fibre_of(

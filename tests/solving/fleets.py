@@ -434,7 +434,7 @@ def clusters(draw: st.DrawFn, halls: bool = False) -> Instance:
     )
     if halls:
         network = _parts(draw, [2], [8], [400]) | {"oversubscription": draw(st.sampled_from([1.0, 2.0, 3.5]))}
-        table["network"] = network | _many_sided(draw, network, ["hall"]) | {"fibre": []}
+        table["network"] = network | _many_sided(draw, network, ["hall"])
         del table["network"]["optics"][4:]  # each length of cables has any of them in each phase
         for optic in table["network"]["optics"]:  # so that what reaches farther costs more
             optic["usd"] = optic["usd"] // 4 + 4 * optic["reach_m"]

@@ -215,7 +215,7 @@ def _units(networks: list[Network], products: list[tuple[str, str]]) -> Floats:
         units: Counter[tuple[str, str]] = Counter()
         units.update(counted_units(family, uplinks))
         units["gpu", gpu] = family.installed_gpus
-        units["optics", "fibre"] = round(sum(one.units * one.usd for one in family.fibre))
+        units["optics", "fibre"] = round(sum(one.units * one.usd for one in family.fibre(uplinks)))
         rows.append([units[product] for product in products])
     return np.array(rows, dtype=np.float64).reshape(len(networks), len(products))
 

@@ -103,10 +103,7 @@ def _cables(instance: Question) -> Iterator[str]:
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
         **dict.fromkeys(instance.asks("direct"), True),
-        "[[phase]] tables": network.fibre and instance.phase,
-        GROWING_ISLANDS: (
-            instance.phase and instance.sharing.mode == "partition" and not network.fibre
-        ),
+        GROWING_ISLANDS: instance.phase and instance.sharing.mode == "partition",
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
     yield from broken(

@@ -203,9 +203,9 @@ class Fleet:
         return self.questions[phase].cluster.most_gpus
 
     def price_factor(self, phase: int, kind: str) -> float:
-        """What a phase pays over the prices of the question."""
-        phases = self.question.phase
-        return float(getattr(phases[phase].price, kind)) if phases else 1.0
+        """What a phase pays over the prices of the question; fibre follows optics."""
+        phases, priced = self.question.phase, {"fibre": "optics"}.get(kind, kind)
+        return float(getattr(phases[phase].price, priced)) if phases else 1.0
 
     def labour_usd(self, phase: int) -> float:
         """Labour for a link added to a switch that stood (USD)."""

@@ -149,6 +149,7 @@ class GrowthStage(NamedTuple):
                 links=int(one.links * share),
                 below=int(one.below * share),
                 above=int(one.above * share),
+                fibre=tuple((name, int(of * share), usd) for name, of, usd in one.fibre),
             )
             for one in self.laid[tier]
         ]
