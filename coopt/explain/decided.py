@@ -29,6 +29,8 @@ from coopt.solving.resolves import Resolver, UnprovenError, value_of
 
 WAYS_OUT_S = 60.0
 """How long what has to give is sought where nobody says how long."""
+CONFLICTS_SHARE = 0.5
+"""Share of that time for which limits conflict, so that ways out are tried all the same."""
 WITH_PLAN_S = 150.0
 """How long all questions about a plan take where nobody sets a limit."""
 
@@ -117,7 +119,8 @@ def _infeasible(study: Inquiry, answer: Plan) -> Explanation:
     found = study.answers(
         "which limits conflict", partial(conflicts_of, instance, resolver.has_plan)
     )
-    conflicts = next(iter(found), None)
+    with resolver.within_share(CONFLICTS_SHARE):
+        conflicts = next(iter(found), None)
     in_all = (
         None if conflicts is None else frozenset.intersection(*map(frozenset, conflicts or ((),)))
     )

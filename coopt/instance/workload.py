@@ -746,7 +746,7 @@ class Workload(Table):
             return f"{self.tokens_per_iteration / time_s:,.0f} tokens/s"
         if self.train_tokens is not None:
             tokens = f"{self.duration(time_s)}{bound} for {spoken(self.needed_tokens)} tokens"
-            return f"{tokens}, by {end}" if (end := self.end(time_s)) else tokens
+            return f"{tokens}{self.by_end(time_s)}"
         return ""
 
     def days(self, time_s: float) -> float:
@@ -766,6 +766,10 @@ class Workload(Table):
             return ""
         last = self.start + timedelta(days=math.ceil(days))
         return f"{last.day} {last:%B %Y}"
+
+    def by_end(self, time_s: float) -> str:
+        """Return `, by 4 March 2027`; empty where `end` is."""
+        return f", by {end}" if (end := self.end(time_s)) else ""
 
     def duration(self, time_s: float) -> str:
         """Duration of all iterations at this time each: `54.2 days`."""

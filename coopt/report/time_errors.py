@@ -32,9 +32,9 @@ def likely(run: WorkloadPlan, workload: Workload) -> list[str]:
     texts = []
     for chance, word in SURE.items():
         longer_s = time_s * (1.0 + longer(run.error, chance))
-        end = workload.end(longer_s) if dated else ""
+        by = workload.by_end(longer_s) if dated else ""
         time_text = workload.duration(longer_s) if dated else words.seconds(longer_s)
-        texts.append(f"{time_text}{f', by {end}' if end else ''} ({chance:.0%}{word})")
+        texts.append(f"{time_text}{by} ({chance:.0%}{word})")
     return [f"within {texts[0]}", *texts[1:]]
 
 

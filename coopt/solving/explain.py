@@ -273,6 +273,7 @@ def too_many_days(
         )
     longer = [
         f"{rounded_up(workload.train_days * share)} days for {workload.name!r}"
+        f"{workload.by_end(workload.required_s * share)}"
         for workload in instance.workload
         if workload.train_days is not None and not workload.takes_turns
     ]
@@ -430,10 +431,9 @@ def _too_slow(instance: Instance, workload: Workload, fastest_s: float, hb: str)
     within = f" with a margin of {margin:.2%}" if margin else ""
     within += "" if instance.availability is None else " without interruptions"
     turns = " (limits.train_days_total)" if workload.takes_turns else ""
-    end = workload.end(need_s)
     return (
         f"trains for {need}{within} (on {hb}), and the bound is {workload.train_days:.6g}"
-        f" days{turns}: needs a bound of at least {need} ({change}){f', by {end}' if end else ''}"
+        f" days{turns}: needs a bound of at least {need} ({change}){workload.by_end(need_s)}"
     )
 
 

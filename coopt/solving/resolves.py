@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -176,6 +177,16 @@ class Resolver:
     def end_within(self, seconds: float) -> None:
         """Answer questions no longer than so many seconds from now."""
         self._deadline = min(self._deadline, time.perf_counter() + seconds)
+
+    @contextmanager
+    def within_share(self, share: float) -> Iterator[None]:
+        """Answer questions within a share of the time that is left."""
+        deadline = self._deadline
+        self.end_within(share * (deadline - time.perf_counter()))
+        try:
+            yield
+        finally:
+            self._deadline = deadline
 
     def check_clock(self) -> None:
         """Raise UnprovenError when the time has passed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import tomllib
+from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
 
@@ -242,6 +243,17 @@ def test_a_rate_moves_down_days_move_up_and_memory_grows() -> None:
     assert float(rate.to) <= rate.least < 1e9
     assert float(longer.to) >= longer.least > 1e-3
     assert way_out(memory(large, 4.0), "cluster.gpu.hbm_gb")[1].share > 0
+
+
+def test_ways_out_are_tried_where_it_takes_too_long_to_say_what_conflicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(instance: Instance, is_feasible: Callable[[Instance], bool]) -> None:
+        while True:
+            is_feasible(instance)
+
+    monkeypatch.setattr("coopt.explain.decided.conflicts_of", endless)
+    found = explain(ask(workload__0__max_iteration_time_s=0.01), time_limit_s=4.0)
+    assert "which limits conflict" in found.untried
+    assert found.relaxations[0].changes[0].limit == "workload[0].max_iteration_time_s"
 
 
 def test_a_day_is_told_as_a_day_that_may_be_typed() -> None:

@@ -259,9 +259,8 @@ def _longer(instance: Instance, slot: Slot, factor: float) -> str:
     (workload,) = workloads
     bound_s, change = workload.required_s * factor, change_text(factor - 1)
     if workload.train_days is not None:
-        end = workload.end(bound_s)
         days = rounded_up(workload.train_days * factor)
-        return f" of {days} days ({change}){f', by {end}' if end else ''}"
+        return f" of {days} days ({change}){workload.by_end(bound_s)}"
     return f" of {rounded_up(bound_s)} s ({change}){as_rate(workload, bound_s)}"
 
 
