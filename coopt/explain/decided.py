@@ -233,13 +233,13 @@ def _nearest(second: RunnerUp | None, plan: Plan, rivals: Sequence[Rival]) -> Ru
 
 def _is_told(rival: Rival, rivals: Sequence[Rival]) -> bool:
     """Whether what a plan without a choice costs is told of one with another choice alone, which is
-    then the best.
+    then the best; or that none is possible with one alone of those without which none is.
     """
-    peers = (peer for peer in rivals if peer.part == rival.part and not peer.excluded)
-    return (
-        rival.excluded
-        and rival.extra is not None
-        and any(peer.extra == rival.extra for peer in peers)
+    is_known = rival.extra is not None
+    return rival.excluded == is_known and any(
+        peer.extra == rival.extra and peer.choice != rival.choice
+        for peer in rivals
+        if peer.part == rival.part and peer.excluded != is_known
     )
 
 

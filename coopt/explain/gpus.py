@@ -150,7 +150,7 @@ def left_out_of_sums(instance: Instance, keys: Iterable[str]) -> Iterator[str]:
     """
     if {"cluster.gpus", "cluster.gpu"} & set(keys) and "gpu" not in instance.objective.include:
         yield (
-            'No bill here counts the GPUs themselves; add "gpu" to objective.include to count them.'
+            'No bill here counts the GPUs that train; add "gpu" to objective.include to count them.'
         )
 
 

@@ -176,8 +176,10 @@ def without_optics(design: Design) -> Design:
         tier.model_copy(update={"optic": "", "optic_below": None}) for tier in fabric.tier
     )
     bare = fabric.model_copy(update={"tier": tiers, "transceiver_count": 0})
-    if fabric.tiers == 1:  # fabrics of as many planes are one and the same
+    if fabric.tiers < 2:  # fabrics of as many planes are one and the same
         bare = bare.model_copy(update={"kind": "clos"})
+    if not fabric.tiers:  # nothing but its name is built of either
+        bare = bare.model_copy(update={"nic": None, "switch": None})
     return design.model_copy(update={"fabric": bare})
 
 

@@ -116,7 +116,8 @@ class RivalPlans:
                 if rival.extra is None or rival.extra > 0:
                     rivals.append(rival)
                     continue
-            is_own = used_of(self.plan, choice.part) == {choice.name} and self._is_best
+            used = used_of(self.plan, choice.part)
+            is_own = used is not None and used <= {choice.name} and self._is_best
             if not is_own and self._is_question(alone):
                 # the best without another entry may have this one alone
                 known = (one for one in others if used_of(one, choice.part) == {choice.name})
@@ -169,6 +170,8 @@ class RivalPlans:
             reason = why_dearer(objective, (self.plan.design, ours), (design, cost))
         else:
             reason = why_worse(objective, ours, cost)
+        if reason and self._instance.minimizes_regret:
+            reason += " at list prices"
         less = "less" if extra < 0 else "more"
         return f"{same}, and {reason}" if same else reason or f"costs {less}"
 

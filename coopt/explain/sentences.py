@@ -21,7 +21,7 @@ from coopt.explain.labels import (
 )
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind, questions_by_gpu
-from coopt.instance.texts import alternatives, both, change_text, counted, grouped
+from coopt.instance.texts import both, change_text, counted, grouped
 from coopt.plan.explanation import (
     Bound,
     Explanation,
@@ -193,8 +193,9 @@ def _tighter(bound: Bound) -> str:
 
 def seen_from(ours: Design, rival: Design) -> str:
     """The other design, or what alone sets it apart."""
-    if rival == ours:
-        return f"{SAME} with another mapping"
+    same_domain = not ours.fabric.tiers and without_optics(rival) == without_optics(ours)
+    if rival == ours or same_domain:
+        return f"{'the same HB domain' if same_domain else SAME} with another mapping"
     if label(rival) != label(ours):
         return label(rival)
     if rival.fabric.nic != ours.fabric.nic:
@@ -255,7 +256,7 @@ def of_choices(explanations: Mapping[str, Explanation]) -> list[str]:
         if len(choices) == len(explanations)
     ]
     of_some = [
-        f"With {alternatives(choices)}: {phrase[0].lower()}{phrase[1:]}"
+        f"With {', or with '.join(choices)}: {phrase[0].lower()}{phrase[1:]}"
         for phrase, choices in choices_by_sentence.items()
         if len(choices) < len(explanations)
     ]

@@ -161,6 +161,20 @@ def _check_each_is_told_once(found: Explanation) -> None:
             others = (other for other in found.rivals if other.part == one.part and not other.excluded)
             alone = any(other.extra == one.extra for other in others)
             assert alone != any(f"{one.part} without {one.choice}:" in said for said in found.sentences)
+    impossible = {one.premise: one.part for one in found.rivals if one.extra is None}
+    told = [part for premise, part in impossible.items() if any(said.startswith(premise) for said in found.sentences)]
+    lacking = {one.part for one in found.rivals if one.excluded and one.extra is None}
+    assert all(told.count(part) == 1 for part in lacking)
+
+
+def test_a_domain_alone_has_no_rival_that_differs_in_its_network_only() -> None:
+    found = coopt.explain(ask(**HGX, cluster__gpus=8, network__fabrics=["rail-only", "clos"], limits={"racks": 2}))
+    assert found.design is not None
+    assert found.design.fabric.tiers == 0
+    assert found.runner_up is None
+    assert {one.part for one in found.rivals} <= {"network.fabrics"}
+    other = found.design.fabric.model_copy(update={"kind": "clos"})
+    assert "network" not in seen_from(found.design, found.design.model_copy(update={"fabric": other}))
 
 
 def test_a_limit_binds_alone_only_where_no_other_has_to_give_as_well() -> None:
