@@ -135,7 +135,7 @@ def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
         for text, counts in sizes.items()
     ]
     if missing:
-        yield f"No known published run is {alternatives(missing)}."
+        yield f"The model was compared with no run {alternatives(missing)}."
 
 
 def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:

@@ -499,7 +499,7 @@ def test_times_are_estimates_by_the_nearest_run(changes: dict[str, Any], unmeasu
     assert run.nearest[0].id in said
     assert not [*accuracy(instance, [older := run.model_copy(update={"error": None})]), *certainty(instance, [older])]
     told = [fact.shown for fact in rests_on(instance, plan) if fact.name == "Unmeasured"]
-    assert told == ([f"No known published run is {unmeasured}."] if unmeasured else [])
+    assert told == ([f"The model was compared with no run {unmeasured}."] if unmeasured else [])
 
 
 def test_a_bound_nearer_than_the_error_is_named() -> None:

@@ -252,7 +252,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "no mapping that the plan does not name is as fast within the error, at no further cost,"
         " and nearer to published runs",
     ),
-    ("outside-measured", "the plan names each of its properties that no published run has"),
+    ("outside-measured", "the plan names each of its properties that no compared run has"),
     ("time-margin", "the margin on time is the one that the expected error requires"),
     (
         "routes",

@@ -218,7 +218,7 @@ def check_evidence(
         "outside-measured",
         claim.outside,
         _outside(own),
-        f"The plan does not name exactly the properties of {subject} that no published run has.",
+        f"The plan does not name exactly the properties of {subject} that no compared run has.",
     )
 
 
