@@ -61,7 +61,9 @@ def faults_headline(faults: Faults) -> str:
         for fault in faults.faults
         if fault.slowdown and any(not workload.within_bound for workload in fault.workloads)
     ]
-    late_text = f"; the loss of {_part_list(late)} makes a workload miss its bound" if late else ""
+    late_text = (
+        f"; after the loss of {_part_list(late)} it is longer than a bound allows" if late else ""
+    )
     if not slowdowns:
         return f"Training stops after the loss of {_part_list(stops)}."
     longest = max(slowdowns)

@@ -124,7 +124,9 @@ def plan_faults(
             "HB domain",
             family.domains,
             running,
-            "restarted on a spare domain" if family.spare_domains else "needs a spare domain",
+            "restarts once a spare domain has its links"
+            if family.spare_domains
+            else "needs a spare domain",
         ),
     )
     losses_asked = [
@@ -461,7 +463,7 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
             f"needs an idle GPU of the same local rank or a spare domain of {family.hb.size} GPUs"
         )
         if family.spare_domains:
-            remedy = "restarted with a spare domain in place of its own"
+            remedy = "restarts once a spare domain has the links of its own"
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
         ", and every other domain does the same for its GPU in that place, so that rails stay"

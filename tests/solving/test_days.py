@@ -182,7 +182,7 @@ def test_faults_tell_what_stands_by(spares: int, says: str) -> None:
     assert 0 < one.uptime.goodput < 1
     assert one.replicas_alone <= one.replicas_with_spares
     gpu = next(fault for fault in found.faults if fault.part == "GPU")
-    assert ("in place of its own" in gpu.remedy) == bool(spares)
+    assert ("spare domain has" in gpu.remedy) == bool(spares)
     assert says in " ".join(rendered(faults_report(found)).split())
 
 
