@@ -202,7 +202,7 @@ def _feasible(
         sentences.append(
             say.of_prices(plan.design, prices, is_all=len(prices) == price_count(asked))
         )
-    elif optimal and kind != instance.objective.billed:
+    elif optimal and kind != instance.objective.billed and not instance.network.given:
         sentences.append(say.of_no_prices(kind))
     if second is not None:
         sentences.append(

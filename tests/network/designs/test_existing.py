@@ -104,6 +104,9 @@ def test_given_network_asks_for_its_mapping_alone():
     assert coopt.load(instance.model_dump(by_alias=True)).sha256 == instance.sha256
     # what stands has no price, so that no other network is said to be missing beside it
     assert not plan_sections(instance, plan, plan_facts(instance, plan), None)["saving"]
+    why = coopt.explain(instance, plan)
+    assert not why.prices
+    assert "price" not in " ".join(why.sentences)
 
 
 def test_leaves_that_take_turns_in_the_rails_of_a_rack():
