@@ -657,11 +657,12 @@ class _Reading:
         impl = impl or self.log.get("graphs_on")  # releases of 2025
         if not impl:
             return {"graphs": "none"} if "graphs_by" in self.log.printed else {}
-        words = re.findall(r"\w+", scope)
+        words = re.findall(r"\w+", f"{scope} {self.log.get('inference_graphs')}")
         if "full_iteration" in (impl, *words):
             return {"graphs": "full"}
         modules = [word for word in words if word in get_args(GraphModule)]
-        if not modules and "full_iteration_inference" in words:
+        # a block of layers is captured in inference alone, whose name was another in older releases
+        if not modules and {"block", "full_iteration_inference"} & {*words}:
             return {"graphs": "none"}
         if not modules:
             # An empty list means whole layers, as `full` does in older releases.

@@ -351,6 +351,10 @@ def test_what_a_run_is_made_of_is_read(read):
         graphs = (layers.software["graphs"], layers.software.get("graph_modules"))
         assert graphs == ("scoped" if modules else "none", modules)
         assert ("not named: the modules" in layers.notes) == is_noted
+    for scope, graphs in (("layer", "scoped"), ("block", "none")):
+        newer = {"cuda_graph_modules": "[]", "inference_cuda_graph_scope": f"InferenceCudaGraphScope.{scope}"}
+        assert read(megatron(**LATENT, cuda_graph_impl="local", **newer)).software["graphs"] == graphs
+    assert read(megatron(cuda_graph_impl="none")).software["graphs"] == "none"
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
     assert (unsaid.software["dispatcher"], "modules of CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
