@@ -74,10 +74,12 @@ def no_family(instance: Instance, *, may_own_ends: bool = False) -> tuple[str, .
     if sentence := _no_reach(instance, _joins, may_own_ends=may_own_ends):
         return (sentence,)
     nearest = nearest_shortfall(instance)
+    listed = [optic for optic in entries("optic").values() if isinstance(optic, Optic)]
+    eased = EASED | {"optics that fit their ports": {"optics": tuple(listed)}}
     helps = [
         *(["switches with more ports"] if nearest else []),
-        *(text for text, change in EASED.items() if _joins(with_part(instance, "network", change))),
-    ] or ["switches with more ports", "optics that fit their ports"]
+        *(text for text, change in eased.items() if _joins(with_part(instance, "network", change))),
+    ] or ["other switches or optics"]
     return (
         (
             f"no network of at most {counted(network.max_tiers, 'tier')} joins {counts} GPUs in HB"

@@ -341,7 +341,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
     if fed_shares == 0:
         return (
             (
-                f"site: even one of the {all_shares} shares of the GPUs draws"
+                f"site: one share of the GPUs, of {all_shares}, draws"
                 f" {gpus_w(instance, 1) / 1e6:.6g} MW before cooling (PUE), more than any site can"
                 " feed: needs more power, more and smaller shares, or fewer GPUs"
             ),

@@ -124,7 +124,7 @@ POWERS = ("site__0__power_mw", "site__1__power_mw")
     ("changes", "said"),
     [
         (dict.fromkeys(POWERS, 0.016), "2 of 4 shares"),
-        (dict.fromkeys(POWERS, 0.001), "site: even one of the 4 shares of the GPUs draws 0.0112 MW"),
+        (dict.fromkeys(POWERS, 0.001), "of 4, draws 0.0112 MW"),
         ({"wan": [LINK | {"most": 1, "gbit_s": 1, "w": 0}]}, "with more channels (wan.most) there is a plan"),
         (
             {"workload__0__max_iteration_time_s": 0.01},
