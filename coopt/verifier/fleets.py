@@ -198,7 +198,7 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
         agree(cliff.pace, pace) and gained >= LEAST_SAVED and given <= LEAST_SAVED,
         cliff.pace,
         pace,
-        f"The design takes {pace:.6g} times as long as the plan (stated: {cliff.pace:.6g}) at"
+        f"The design takes {pace:.9g} times as long as the plan (stated: {cliff.pace:.9g}) at"
         f" {1 + cost:.6g} times the {saved}. It has to {need}.",
     )
     ledger.turn_to()

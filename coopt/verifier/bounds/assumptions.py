@@ -54,7 +54,7 @@ def check_assumptions(
 
 
 def _slowdown_text(ratio: float | None) -> str:
-    return "makes hardly any progress" if ratio is None else f"takes {ratio:.6g} times as long"
+    return "makes hardly any progress" if ratio is None else f"takes {ratio:.9g} times as long"
 
 
 def _slowdown_found(ratio: float | None) -> str:
@@ -145,10 +145,10 @@ def faults_of_next_best(question: Instance, plan: Plan, claim: NextBest) -> Iter
                 f" differ by {exact_amount('capex', min(map(abs, rises)))}"
             )
         if turning and not any(agree(claim.doubt, shares[of]) for of in turning):
-            known = alternatives(f"{shares[of]:.6g}" for of in turning)
+            known = alternatives(f"{shares[of]:.9g}" for of in turning)
             yield (
                 f"by its source, the price of {claim.product} is uncertain by a share of {known},"
-                f" but the plan states a `doubt` of {claim.doubt:.6g}"
+                f" but the plan states a `doubt` of {claim.doubt:.9g}"
             )
 
 

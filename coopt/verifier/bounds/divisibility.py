@@ -80,7 +80,7 @@ def _faults(
     longer *= changed.tokens_for_one / changed.tokens_per_iteration
     saved = 1.0 - claim.iteration_time_s * longer * pace / run.iteration_time_s
     if not agree(claim.saved, saved):
-        yield f"it saves {saved:.4%} of the time, where the plan says {claim.saved:.4%}"
+        yield f"it saves {saved:.7%} of the time, where the plan says {claim.saved:.7%}"
     elif saved < LEAST_SAVED - TOLERANCE:
         yield (
             f"this saves {saved:.4%} of the time, and a suggestion has to save at least"

@@ -272,7 +272,7 @@ def check_gap(ledger: Ledger, plan: Plan) -> None:
         f"The bound of {amounts[1]} is above the value of {amounts[0]}."
         if bound > value and abs(recomputed) > TOLERANCE
         else f"The value of {amounts[0]} and the bound of {amounts[1]} give a gap of"
-        f" {recomputed:.6g}, but the plan states {'none' if gap is None else f'{gap:.6g}'}.",
+        f" {recomputed:.9g}, but the plan states {'none' if gap is None else f'{gap:.9g}'}.",
         TOLERANCE,
     )
 

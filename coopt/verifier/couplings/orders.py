@@ -320,7 +320,7 @@ def _check_phase(
             "phase-years",
             phase.years,
             years,
-            f"In years, the phase lasts {years:g}, but the plan says {phase.years:g}.",
+            f"In years, the phase lasts {years:.9g}, but the plan says {phase.years:.9g}.",
         ),
     ):
         ledger.close(name, claim, recomputed, fault)

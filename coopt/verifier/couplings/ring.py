@@ -535,10 +535,10 @@ def check_exchanges(
             and agree(claim.without_channel_s, later_s),
             claim.exchange_s,
             wait_s,
-            f"Each site sends {sent_bytes:.6g} bytes for {workload.name!r} in {wait_s:.6g} s"
+            f"Each site sends {sent_bytes:.9g} bytes for {workload.name!r} in {wait_s:.9g} s"
             f"{_without_channel(later_s)}, but the plan "
             + (
-                f"states {claim.sent_bytes:.6g} bytes in {claim.exchange_s:.6g} s"
+                f"states {claim.sent_bytes:.9g} bytes in {claim.exchange_s:.9g} s"
                 f"{_without_channel(claim.without_channel_s)}."
                 if workload.name in claims
                 else "lists no exchange for it."
@@ -551,7 +551,7 @@ def check_exchanges(
 
 
 def _without_channel(later_s: float | None) -> str:
-    return "" if later_s is None else f" ({later_s:.6g} s without one channel)"
+    return "" if later_s is None else f" ({later_s:.9g} s without one channel)"
 
 
 def wait_for_gradients(

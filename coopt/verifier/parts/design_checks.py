@@ -387,8 +387,8 @@ def check_ports(
         "oversubscription",
         fabric.oversubscription,
         slowdown,
-        f"The ports in use give an oversubscription of {slowdown:.6g}, but the plan says"
-        f" {fabric.oversubscription:.6g}.",
+        f"The ports in use give an oversubscription of {slowdown:.9g}, but the plan says"
+        f" {fabric.oversubscription:.9g}.",
     )
     most = instance.network.max_networks
     if most is not None and tiers:

@@ -184,8 +184,8 @@ def check_margin(ledger: Ledger, instance: Instance) -> None:
             agree(kept, share),
             kept,
             share,
-            f"The bound of workload {workload.name!r} keeps a margin of {kept:.4%}, but the error"
-            f" of its time requires {share:.4%}.",
+            f"The bound of workload {workload.name!r} keeps a margin of {kept:.7%}, but the error"
+            f" of its time requires {share:.7%}.",
             TOLERANCE,
         )
 
@@ -205,8 +205,8 @@ def check_evidence(
         agree(claim.error, error),
         "none" if claim.error is None else claim.error,
         error,
-        f"The expected error of the time of {subject} is {error:.6g}, but the plan states"
-        f" {'none' if claim.error is None else f'{claim.error:.6g}'}.",
+        f"The expected error of the time of {subject} is {error:.9g}, but the plan states"
+        f" {'none' if claim.error is None else f'{claim.error:.9g}'}.",
         TOLERANCE,
     )
     fault = _fault_of_nearest(own, claim.nearest)

@@ -360,7 +360,7 @@ def _time(
         "iteration-time",
         claimed_s,
         time_s,
-        f"An iteration of {subject} takes {time_s:.6g} s, but the plan says {claimed_s:.6g} s.",
+        f"An iteration of {subject} takes {time_s:.9g} s, but the plan says {claimed_s:.9g} s.",
     )
     parts, claimed_parts = breakdown(work, run.place, speed)._asdict(), claim.breakdown_s
     if not of_sites:
@@ -387,7 +387,7 @@ def _time(
         "bound-time",
         claim.bound_s,
         bound,
-        f"The bound of {subject} is {bound:.6g} s, but the plan says {claim.bound_s:.6g} s.",
+        f"The bound of {subject} is {bound:.9g} s, but the plan says {claim.bound_s:.9g} s.",
     )
     ledger.holds(
         "deadline",
@@ -416,15 +416,15 @@ def _rates(ledger: Ledger, run: ClaimedRun, gpus: int, gpu: Gpu, time_s: float) 
             claimed_share,
             recomputed,
             f"{name.partition('-')[0].upper()}{' with causal attention' * ('-' in name)} of"
-            f" {subject} is {recomputed:.4%}, but the plan says {claimed_share:.4%}.",
+            f" {subject} is {recomputed:.7%}, but the plan says {claimed_share:.7%}.",
         )
     rate = workload.tokens_per_iteration / time_s
     ledger.close(
         "tokens",
         claim.tokens_per_s,
         rate,
-        f"W{subject[1:]} trains {rate:,.1f} tokens per second, but the plan says"
-        f" {claim.tokens_per_s:,.1f}.",
+        f"W{subject[1:]} trains {rate:,.9g} tokens per second, but the plan says"
+        f" {claim.tokens_per_s:,.9g}.",
     )
 
 
@@ -435,22 +435,22 @@ def _memory(ledger: Ledger, run: ClaimedRun, gpu: Gpu) -> None:
         "memory",
         claim.memory_gib,
         need,
-        f"The fullest GPU of {subject} needs {need:.6g} GiB, but the plan says"
-        f" {claim.memory_gib:.6g} GiB.",
+        f"The fullest GPU of {subject} needs {need:.9g} GiB, but the plan says"
+        f" {claim.memory_gib:.9g} GiB.",
     )
     ledger.close(
         "memory-capacity",
         claim.memory_limit_gib,
         room,
-        f"Less its margin, {gpu.name!r} has {room:.6g} GiB for training, but the plan says"
-        f" {claim.memory_limit_gib:.6g} GiB.",
+        f"Less its margin, {gpu.name!r} has {room:.9g} GiB for training, but the plan says"
+        f" {claim.memory_limit_gib:.9g} GiB.",
     )
     ledger.holds(
         "memory-fits",
         need <= room * (1 + TOLERANCE),
         room,
         need,
-        f"The fullest GPU of {subject} needs {need:.6g} GiB but has only {room:.6g} GiB.",
+        f"The fullest GPU of {subject} needs {need:.9g} GiB but has only {room:.9g} GiB.",
         TOLERANCE,
     )
 
