@@ -389,8 +389,8 @@ def _check_networks(ledger: Ledger, instance: Instance, plan: Plan) -> None:
         not vague,
         vague,
         (),
-        "A part needs either a design or, where the instance allows them, direct links:"
-        f" {', '.join(vague)}.",
+        "Each part has to have either a design or, where the instance allows them, direct links,"
+        f" but {both(vague)} {'has' if len(vague) == 1 else 'have'} not.",
     )
 
 
