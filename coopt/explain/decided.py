@@ -109,7 +109,7 @@ def _as_asked(instance: Instance, plan: Plan) -> Plan:
     missed = [limit.key for limit, use in uses if use is not None and limit.exceeded_by(use)]
     if missed:
         raise InstanceError(
-            f"{instance.name}: the plan violates {both(missed)}, needs a plan within these limits"
+            f"{instance.place}: the plan violates {both(missed)}, needs a plan within these limits"
         )
     return here
 

@@ -55,12 +55,12 @@ def best_model(
     instance = instance_of(instance)
     if instance.several_networks:
         raise InstanceError(
-            f"{instance.name}: best-model plans a single network, needs an instance without"
+            f"{instance.place}: best-model plans a single network, needs an instance without"
             f" {both(instance.several_networks)}"
         )
     if len(instance.workload) != 1 or instance.workload[0].train_days is None:
         raise InstanceError(
-            f"{instance.name}: best-model trains each model by a date, needs exactly one workload,"
+            f"{instance.place}: best-model trains each model by a date, needs exactly one workload,"
             " with the key train_days or by"
         )
     try:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from coopt.instance.catalog import UnknownNameError, find
+from coopt.instance.catalog import Book, UnknownNameError, find
 from coopt.instance.designs import LEAST_PORTS
 from coopt.instance.existing import UNNAMED, entries_of
 from coopt.instance.hardware import HbDomain
@@ -84,13 +84,11 @@ class CableList:
         uncabled = [server for server in servers if server not in self.graph]
         if uncabled:
             raise InstanceError(
-                f"{origin}: {uncabled[0]!r} has no cable to a device that counts (without such a"
-                f" cable: {len(uncabled)} of {counted(len(servers), 'HB domain')}), needs cables to"
-                " switches, or to be left out"
+                f"{origin}: {uncabled[0]!r} has no cable to a device that stays ({len(uncabled)} of"
+                f" {counted(len(servers), 'HB domain')} without one), needs cables to switches, or"
+                " to be left out of the lists"
             )
-        need = (
-            "one product (servers whose NICs have another rate can be planned as islands beside it)"
-        )
+        need = f'one product ({key}.names.MODEL = "" leaves out all devices of a model)'
         self.hb_domain = self._single(servers, models, "HB domains", need)
         self.size, self.servers = hb_domains[self.hb_domain], servers
         self._check_ports()
@@ -365,7 +363,11 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def design_of_cables(
-    row: Mapping[str, Any], network: Mapping[str, Any], folder: Path, key: str
+    row: Mapping[str, Any],
+    network: Mapping[str, Any],
+    folder: Path,
+    key: str,
+    own: Book | None = None,
 ) -> dict[str, Any]:
     """The keys of the design that the files of a row list.
 
@@ -403,9 +405,9 @@ def design_of_cables(
             if end.device not in known:
                 raise InstanceError(
                     f"{origin}: line {cable.line}: the model of {end.device!r} is not listed,"
-                    f" needs a line of its own in {key}.devices"
+                    f" needs a line in the file of {key}.devices"
                 )
-    sizes = dict(_hb_domains({*known.values()}, row, network, key))
+    sizes = dict(_hb_domains({*known.values()}, row, network, key, own))
     left_out = {device for device, model in models.items() if names.get(model) == ""}
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]
     if not kept:
@@ -511,11 +513,15 @@ def _models(
 
 
 def _hb_domains(
-    models: Iterable[str], row: Mapping[str, Any], network: Mapping[str, Any], key: str
+    models: Iterable[str],
+    row: Mapping[str, Any],
+    network: Mapping[str, Any],
+    key: str,
+    own: Book | None,
 ) -> Iterator[tuple[str, int]]:
     """Which models are HB domains, with their GPUs."""
     entries = entries_of(network, "hb_domains")
-    own = {}
+    sizes = {}
     for n, entry in enumerate([*entries, row.get("hb_domain")]):
         if not isinstance(entry, Mapping):
             continue
@@ -526,22 +532,22 @@ def _hb_domains(
             raise InstanceError(
                 f"{place}{given} needs the model of the servers in the list of cables"
             )
-        size = entry.get("size", _size(entry.get("extends")))
+        size = entry.get("size", _size(entry.get("extends"), own))
         if "size" in entry and not (type(size) in (int, float) and size >= 1 and size % 1 == 0):
             raise InstanceError(
                 f"HB domain {name!r}, size = {size!r}: needs a whole number above 0"
             )
-        own[name] = size if size is None else int(size)
+        sizes[name] = size if size is None else int(size)
     for model in models:
-        size = own.get(model, _size(model))
+        size = sizes.get(model, _size(model, own))
         if isinstance(size, int):
             yield model, size
 
 
-def _size(name: Any) -> int | None:
+def _size(name: Any, own: Book | None) -> int | None:
     """The GPUs of an HB domain of the catalog; None where it has none of this name."""
     try:
-        entry = find("hb_domain", str(name))
+        entry = find("hb_domain", str(name), own)
     except UnknownNameError:
         return None
     assert isinstance(entry, HbDomain)

@@ -509,7 +509,8 @@ def _need(item: Mapping[str, Any]) -> str:
     is_grouped = kind in ("int_type", "float_type") and GROUPED.fullmatch(str(item["input"]))
     if need is None:
         return str(item["msg"])
-    return f"needs {need.format(**context)}{WITHOUT_COMMAS if is_grouped else ''}"
+    written = {key: f"{x:.10g}" if isinstance(x, float) else x for key, x in context.items()}
+    return f"needs {need.format(**written)}{WITHOUT_COMMAS if is_grouped else ''}"
 
 
 def key_path(loc: tuple[int | str, ...]) -> str:

@@ -335,7 +335,7 @@ def _days(index: int, workload: Mapping[str, Any], start: Any) -> float:
 class Question(Table):
     """The tables of an instance before checks of their consistency."""
 
-    __slots__ = ("_by_gpu", "_sha256")  # cached, and not copied
+    __slots__ = ("_by_gpu", "_file", "_sha256")  # not compared; those cached are not copied
 
     schema_: Annotated[Literal[1], Field(alias="schema", description="version of this format")]
     name: Annotated[Name, Field(description="how the answer calls the question")]
@@ -444,6 +444,21 @@ class Question(Table):
             self.__dict__["cluster"] = self.cluster.model_copy(update={"gpu": gpu})
             self.__dict__["network"] = given_network(self.network, self.existing[0])
         return self
+
+    @property
+    def place(self) -> str:
+        """What complaints begin with: the name of its file, or its own where it has none."""
+        return getattr(self, "_file", self.name)
+
+    def read_from(self, file: str) -> Self:
+        """Return the question with the name of the file that it was read from."""
+        object.__setattr__(self, "_file", file)
+        return self
+
+    def model_copy(self, **changes: Any) -> Self:
+        """Return a copy, which is of the same file."""
+        copy = super().model_copy(**changes)
+        return copy.read_from(self.place) if hasattr(self, "_file") else copy
 
     @property
     def tells_ties(self) -> bool:

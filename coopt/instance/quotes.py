@@ -419,8 +419,9 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
         *(
             (
                 column not in known,
-                f"catalog.columns: {name!r} = {column!r}: coopt has no column {column!r} for"
-                f" quotes, needs one such as 'part_number' or 'usd'{_closest(column, known)}",
+                f"{file.name}: catalog.columns: {name!r} = {column!r}: coopt has no column"
+                f" {column!r} for quotes, needs one such as 'part_number' or 'usd'"
+                f"{_closest(column, known)}",
             )
             for name, column in catalog.columns.items()
         )

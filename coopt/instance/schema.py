@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from itertools import product
@@ -39,8 +40,10 @@ from coopt.instance.reserves import NO_MARGIN
 from coopt.instance.rules.agreement import OPEN_RULES, RULES, disagreements
 from coopt.instance.texts import (
     InstanceError,
+    alternatives,
     both,
     check_numbers,
+    cut,
     file_of,
     html,
     in_dots,
@@ -201,7 +204,7 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     # a table does not say which share of a domain is that of its servers
     servers = {domain.name: domain.servers for domain in network.hb_domains}
     held = tuple(one.with_servers(*servers[one.name]) for one in answered.network.hb_domains)
-    return answered.having(network={"hb_domains": held})
+    return answered.having(network={"hb_domains": held}).read_from(instance.place)
 
 
 def questions_by_gpu(instance: Q) -> tuple[Q, ...]:
@@ -352,18 +355,10 @@ def load(
         content, origin, folder = read_toml(file), file.name, file.parent
     table = overridden(content, overrides or {}, origin)
     origin = f"{origin} with overrides" if overrides else origin
-    if "existing" in table:
-        from coopt.instance.standing_plans import with_plans  # most networks are built from nothing
-
-        own = book_of(table, folder)
-        try:
-            table = dict(with_plans(table, folder, own))
-        except InstanceError as error:
-            raise InstanceError(
-                f"{origin}: {shortened(complaint)}" for complaint in error.complaints
-            ) from None
+    table = with_standing(table, folder, origin)
     try:
-        return validated(Instance, table, folder)
+        found = validated(Instance, table, folder)
+        return found if isinstance(source, Mapping) else found.read_from(Path(source).name)
     except ValidationError as error:
         names, places = names_in(table), _places(table, folder)
         complaints = (
@@ -371,6 +366,27 @@ def load(
             for complaint in sentences(error, Instance)
         )
         raise InstanceError(f"{origin}: {complaint}" for complaint in complaints) from None
+
+
+def with_standing(table: Mapping[str, Any], folder: Path, origin: str) -> dict[str, Any]:
+    """Return a raw table with the designs of the files that [[existing]] names.
+
+    Raises
+    ------
+    InstanceError
+        If one of them cannot be used; `origin` is what complaints begin with.
+    """
+    if "existing" not in table:
+        return dict(table)
+    from coopt.instance.standing_plans import with_plans  # most networks are built from nothing
+
+    own = book_of(table, folder)
+    try:
+        return dict(with_plans(table, folder, own))
+    except InstanceError as error:
+        raise InstanceError(
+            f"{origin}: {shortened(complaint)}" for complaint in error.complaints
+        ) from None
 
 
 def instance_of(question: Instance | str | Path) -> Instance:
@@ -421,14 +437,14 @@ def _put(table: dict[str, Any], key: str, value: Any, file: str) -> None:
 def _place(node: Any, part: str, key: str, file: str) -> tuple[Any, Any]:
     """Return the table or list that a part of a key leads into, and its place there."""
     if isinstance(node, list) and not _is_index(part):
-        node = _only(node, key, file)
+        node = _only(node, part, key, file)
     if isinstance(node, list):
         _check_index(node, part, key, file)
         return node, int(part)
     if not isinstance(node, dict):
         raise InstanceError(
-            f"{file}: override {key}: {part!r} lies below a value that is not a table, needs"
-            " the key of a table"
+            f"{file}: override {key}: {part!r} lies below {cut(repr(node))}, which is no table,"
+            " needs a table there (of a catalog entry: { extends = 'NAME', ... })"
         )
     return node, part
 
@@ -439,12 +455,14 @@ def _is_index(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def _only(rows: Sequence[Any], key: str, file: str) -> Any:
+def _only(rows: Sequence[Any], part: str, key: str, file: str) -> Any:
     if len(rows) != 1:
-        need = "an index or a name, such as workload.0 or workload['NAME']"
+        above = re.split(rf"\.{re.escape(part)}(?=\.|$)", key)[0]
+        names = names_in({above: rows}).get(above, ())
+        need = alternatives([f"{above}.0", *(f"{above}[{name!r}]" for name in names[:1])])
         raise InstanceError(
             f"{file}: override {key}: the list has {len(rows) or 'no'} entries, needs"
-            f" {need if rows else 'a list with entries'}"
+            f" {f'one of them, such as {need}' if rows else 'a list with entries'}"
         )
     return rows[0]
 
@@ -548,7 +566,7 @@ def require_no_failures(instance: Instance, task: str) -> None:
     """
     if instance.availability is not None:
         raise InstanceError(
-            f"{instance.name}: {task} does not count failures, needs an instance without"
+            f"{instance.place}: {task} does not count failures, needs an instance without"
             " [availability]"
         )
 
@@ -563,8 +581,8 @@ def require_decided(instance: Instance, task: str) -> None:
     """
     if instance.open_keys:
         raise InstanceError(
-            f"{instance.name}: lists in {both(instance.open_keys)}: {task} needs one value in place"
-            " of each (the key `chosen` of a plan has its values)"
+            f"{instance.place}: lists in {both(instance.open_keys)}: {task} needs one value in"
+            " place of each (the key `chosen` of a plan has its values)"
         )
 
 
@@ -582,7 +600,7 @@ def require_billed(instance: Instance, task: str, of_plan: ObjectiveKind | None 
     }.items():
         if kind is not None and kind != BILLED[kind]:
             raise InstanceError(
-                f"{instance.name}: {place} = {kind!r}: {task} compares bills, needs"
+                f"{instance.place}: {place} = {kind!r}: {task} compares bills, needs"
                 " 'capex', 'power' or 'tco', with a time as the bound of its workload"
             )
 
@@ -604,7 +622,7 @@ def require_one_network(instance: Instance, task: str, remedy: str = "") -> None
     """
     if instance.beyond_one_network:
         raise InstanceError(
-            f"{instance.name}: {task} is for"
+            f"{instance.place}: {task} is for"
             f" {'one network' if instance.several_networks else 'one value of each key'}, needs an"
             f" instance without {both(instance.beyond_one_network)}{remedy}"
         )

@@ -76,7 +76,7 @@ def _row_of_file(
     listed = network if isinstance(network, Mapping) else {}
     from coopt.instance.cable_lists import design_of_cables  # graphs take long to load
 
-    design = design_of_cables(row, listed, folder, key)
+    design = design_of_cables(row, listed, folder, key, own)
     nics = entries_of(listed, "nics")
     nic = row.get("nic", nics[0] if len(nics) == 1 else None)
     if nic is None:

@@ -70,7 +70,7 @@ def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> I
     """
     if plan.couplings.shared_cores:
         raise InstanceError(
-            f"{instance.name}: lists of cables do not cover [sharing.core] (coopt bom counts its"
+            f"{instance.place}: lists of cables do not cover [sharing.core] (coopt bom counts its"
             " cables), needs a plan without it"
         )
     parts = [part_named(instance, plan, part)] if part or len(plan.parts) < 2 else [*_last(plan)]

@@ -66,7 +66,7 @@ def network_graph(
     family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.text} has one HB domain ({family.hb.name}) and so no"
+            f"{instance.place}: {chosen_part.text} has one HB domain ({family.hb.name}) and so no"
             " switches, needs several domains"
         )
     graph = _one_plane_graph(family, uplinks) if one_plane else whole_graph(family, uplinks)

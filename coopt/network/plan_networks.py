@@ -240,13 +240,13 @@ def part_named(instance: Instance, plan: Plan, name: str | None = None) -> Part:
     names = _names_text(part.name for part in plan.parts)
     if not plan.parts or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan has no design (its status is {plan.status!r}), needs a plan"
-            " that builds a network"
+            f"{instance.place}: the plan has no design (its status is {plan.status!r}), needs a"
+            " plan that builds a network"
         )
     if name is None:
         if len(plan.parts) > 1:
             raise InstanceError(
-                f"{instance.name}: the plan has {len(plan.parts)} parts, needs --part with one of"
+                f"{instance.place}: the plan has {len(plan.parts)} parts, needs --part with one of"
                 f" {names}"
             )
         return _only_part(instance, plan)
@@ -297,7 +297,7 @@ def _only_part(instance: Instance, plan: Plan) -> Part:
     (part,) = plan.parts
     if (plan.design, plan.workloads) != (part.design, part.workloads):
         raise InstanceError(
-            f"{instance.name}: design or workloads at the top of the plan differ from those of its"
+            f"{instance.place}: design or workloads at the top of the plan differ from those of its"
             " only part, needs a plan that `coopt verify` accepts"
         )
     return part
@@ -337,7 +337,7 @@ def _with_workloads(question: Instance, part: Part, workloads: tuple[Workload, .
     names = [workload.name for workload in workloads]
     if [run.name for run in part.workloads] != names:
         raise InstanceError(
-            f"{question.name}: {part.text} trains"
+            f"{question.place}: {part.text} trains"
             f" {_names_text(run.name for run in part.workloads)} in the plan, but"
             f" {_names_text(names)} in the instance, needs the plan of this instance"
         )
@@ -368,7 +368,7 @@ def part_network(
     chosen_part = part_named(instance, plan, part)
     if chosen_part.design is None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.text} has direct links (their routes are in the plan,"
+            f"{instance.place}: {chosen_part.text} has direct links (their routes are in the plan,"
             f" their failures are not modelled), needs a plan with switches for {asked}"
         )
     question, joint = question_of(instance, chosen_part), plan.couplings.joint(chosen_part)
@@ -390,7 +390,7 @@ def part_network(
     )
     if match is None:
         raise InstanceError(
-            f"{instance.name}: the plan's network is not one this instance allows, needs the plan"
+            f"{instance.place}: the plan's network is not one this instance allows, needs the plan"
             " of this instance (`coopt verify` lists what differs)"
         )
     return PartNetwork(

@@ -32,7 +32,7 @@ def standing_family(instance: Instance, gpus: int) -> Family:
     stands = instance.existing[0]
     hb = stands.domain_in(instance.network)
     assert hb is not None, "checked as soon as the instance is read"
-    return family_of(stands, gpus, hb, instance.network.discipline, f"{instance.name}: existing")
+    return family_of(stands, gpus, hb, instance.network.discipline, f"{instance.place}: existing")
 
 
 class _Above(NamedTuple):

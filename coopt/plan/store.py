@@ -56,7 +56,7 @@ def check_same_sha(instance: Instance, plan: Plan) -> None:
             f" {plan.overrides.replaced}"
         )
         raise InstanceError(
-            f"{instance.name}: the plan is of another instance, needs one of this"
+            f"{instance.place}: the plan is of another instance, needs one of this"
             f" instance{as_set if may_differ_as_set(instance, plan) else ''}"
         )
 
@@ -82,14 +82,14 @@ def decided(instance: Instance, plan: Plan, *, same: bool = True) -> tuple[Insta
     lists = f"lists in {both(instance.open_keys)}"
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: {lists}: no plan was found that chose from them, needs an answer"
+            f"{instance.place}: {lists}: no plan was found that chose from them, needs an answer"
             " with a plan"
         )
     if plan.chosen not in choices_of(instance):
         chose = plan.chosen.text
         raise InstanceError(
-            f"{instance.name}: {lists}: the plan chose {repr(chose) if chose else 'nothing'}, which"
-            " is not among them, needs a plan of this instance"
+            f"{instance.place}: {lists}: the plan chose {repr(chose) if chose else 'nothing'},"
+            " which is not among them, needs a plan of this instance"
         )
     question = at_choice(instance, plan.chosen)
     # The next best choice may be one that this question no longer has.

@@ -39,7 +39,7 @@ def cabling_text(instance: Instance, plan: Plan, form: str, part: str | None = N
     listed = list(cables_of_plan(instance, plan, part))
     if not listed:
         raise InstanceError(
-            f"{instance.name}: {_whose(part)} has no cables, needs a network of several HB domains"
+            f"{instance.place}: {_whose(part)} has no cables, needs a network of several HB domains"
         )
     return WRITERS[form](listed)
 
@@ -140,7 +140,7 @@ def slurm_topology(instance: Instance, plan: Plan, part: str | None = None) -> s
     family = network.family
     if not family.tiers:
         raise InstanceError(
-            f"{instance.name}: {_whose(part)} has no switches, needs a network of several HB"
+            f"{instance.place}: {_whose(part)} has no switches, needs a network of several HB"
             " domains"
         )
     domains, leaf = family.domains, min(max(family.leaf_span, 1), family.domains)

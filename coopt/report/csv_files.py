@@ -73,7 +73,7 @@ def bill_csv(instance: Instance, plan: Plan, *, part: str | None = None) -> str:
     check_same_question(instance, plan)
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan (status {plan.status}) has no bill, needs a plan that"
+            f"{instance.place}: the plan (status {plan.status}) has no bill, needs a plan that"
             " builds something"
         )
     parts = plan.parts if part is None else [part_named(instance, plan, part)]

@@ -541,13 +541,13 @@ def launch_file(
     _, splits = workload_splits(instance, plan, workload=workload, part=part)
     if not splits:
         raise InstanceError(
-            f"{instance.name}: nothing trains on part {part}, needs a part that trains a workload"
+            f"{instance.place}: nothing trains on part {part}, needs a part that trains a workload"
         )
     require_one_workload([run.name for _, run in splits], tool)
     split, run = splits[0]
     if reasons := list(refused(split, run.mapping)):
         raise InstanceError(
-            f"{instance.name}: workload {run.name!r}: {reason} ({tool})" for reason in reasons
+            f"{instance.place}: workload {run.name!r}: {reason} ({tool})" for reason in reasons
         )
     return written(instance.name, split, run.mapping)
 

@@ -231,7 +231,7 @@ def _instance_bill(instance: Instance) -> tuple[NetworksBill, int]:
     )
     if complaints := list(open_design(instance)):
         raise InstanceError(
-            f"{instance.name}: {text}, or a plan (coopt bom INSTANCE PLAN.json)"
+            f"{instance.place}: {text}, or a plan (coopt bom INSTANCE PLAN.json)"
             for text in complaints
         )
     family, uplinks, cost = cheapest_design(instance, None)

@@ -90,7 +90,7 @@ def mappings(
     else:
         require_one_network(instance, "a ranking of mappings without a plan")
         if complaints := list(open_design(instance)):
-            raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+            raise InstanceError(f"{instance.place}: {text}" for text in complaints)
         question = instance
         family, uplinks, _ = cheapest_design(instance, None, _fastest_mapping)
     context = context_of(family)
@@ -135,7 +135,7 @@ def _ranked(
     gpu = question.cluster.gpu
     choices, _ = every_mapping(workload, family.gpus)
     if not len(choices):
-        raise InstanceError(f"{question.name}: {no_split(question, workload)}")
+        raise InstanceError(f"{question.place}: {no_split(question, workload)}")
     fit = choices.take(memory_bytes(workload, choices) <= gpu.usable_bytes)
     pool = in_orders(place(workload, gpu, family.hb, context.site, fit), context.discipline)
     times = pool.mean_s(context, uplinks)
@@ -219,7 +219,7 @@ def evaluate_instance(
         )
     complaints += open_keys
     if complaints:
-        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+        raise InstanceError(f"{instance.place}: {text}" for text in complaints)
     pinned_question = instance.model_copy(update={"workload": workloads})
     family, uplinks, cost = cheapest_design(pinned_question, design, _fastest_run)
     built_design = design_of(family, uplinks)
@@ -237,7 +237,7 @@ def evaluate_instance(
         )
         held = held_by(instance, workload)
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r}: its degrees do not fill the"
+            f"{instance.place}: workload {workload.name!r}: its degrees do not fill the"
             f" {family.active} active GPUs of each {family.hb.name}"
             f"{f' with {both(held)}' if held else ''}, needs degrees with divisors whose product is"
             f" {family.active}"

@@ -116,7 +116,7 @@ def _program_file(
     name = names[0] if len(names) == 1 else plan.solver.formulation
     if name not in names:
         raise InstanceError(
-            f"{instance.name}: the plan was solved by formulation {name!r}, which this instance"
+            f"{instance.place}: the plan was solved by formulation {name!r}, which this instance"
             f" does not have, needs {alternatives(names)}"
         )
     if not question.beyond_one_network:
@@ -129,7 +129,7 @@ def _program_file(
         lines, programs = [], list(programs_of(question)(name))
     if not programs:
         with_switches = question.asks("direct") and plan.parts
-        raise InstanceError((NO_LINKS if with_switches else NOTHING).format(instance.name))
+        raise InstanceError((NO_LINKS if with_switches else NOTHING).format(instance.place))
     place = _place(instance, len(programs), program)
     text = "".join(
         f"{mark}{line[:LONGEST]}\n"
@@ -145,7 +145,7 @@ def _place(instance: Instance, count: int, program: int | None) -> int:
     if program is None or not 1 <= program <= count:
         option = "" if program is None else f" = {program}"
         raise InstanceError(
-            f"{instance.name}: --program{option}: the search begins with"
+            f"{instance.place}: --program{option}: the search begins with"
             f" {counted(count, 'program')}, needs a number from 1 to {count}"
         )
     return program - 1
@@ -156,7 +156,7 @@ def _model(instance: Instance, plan: Plan) -> tuple[SharedProblem, pyo.ConcreteM
     table = columns(instance, candidates, lambda _: None, lambda: None)
     serving = viable(instance, candidates, table)
     if not serving:
-        raise InstanceError(NOTHING.format(instance.name))
+        raise InstanceError(NOTHING.format(instance.place))
     problem = assemble(instance, serving, table)
     if not plan.solver.cuts:
         return problem, build(problem.data, NETWORK)

@@ -57,10 +57,10 @@ def cheapest_design(
     )
     offers = [(family, uplinks, cost_of(instance, family, uplinks)) for family, uplinks in networks]
     if not offers and design is None:
-        raise InstanceError(f"{instance.name}: {text}" for text in no_family(instance))
+        raise InstanceError(f"{instance.place}: {text}" for text in no_family(instance))
     if not offers:
         raise InstanceError(
-            f"{instance.name}: [network] does not allow this design: needs lists with its HB"
+            f"{instance.place}: [network] does not allow this design: needs lists with its HB"
             " domain, NICs, fabric, switches and optics, its oversubscription and as many tiers"
         )
 

@@ -24,7 +24,7 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         return with_one_cp(instance.workload)
     if len(mappings) != len(instance.workload):
         raise InstanceError(
-            f"{instance.name}: {counted(len(mappings), 'mapping')} given, needs"
+            f"{instance.place}: {counted(len(mappings), 'mapping')} given, needs"
             f" {len(instance.workload)}, one for each workload"
         )
     narrowed = []
@@ -32,7 +32,7 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
         layout = workload.mapping.pipeline_layout
         if choice.pipeline_layout and choice.pipeline_layout != layout:
             raise InstanceError(
-                f"{instance.name}: mapping of workload {workload.name!r}: pipeline_layout ="
+                f"{instance.place}: mapping of workload {workload.name!r}: pipeline_layout ="
                 f" {choice.pipeline_layout!r}, needs {repr(layout) if layout else 'none'} as in the"
                 " instance"
             )
@@ -42,7 +42,7 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
                 {key: (value,) for key, value in values.items()} | {"pipeline_layout": layout}
             )
         except ValidationError as error:
-            prefix = f"{instance.name}: mapping of workload {workload.name!r}"
+            prefix = f"{instance.place}: mapping of workload {workload.name!r}"
             raise InstanceError(
                 f"{prefix}: {sentence}" for sentence in sentences(error, MappingLimits)
             ) from None

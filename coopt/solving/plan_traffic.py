@@ -226,7 +226,7 @@ def check_runs(instance: Instance, plan: Plan, purpose: str, part: str | None = 
     nic = next((nic for nic in question.network.nics if nic.name == links.nic.name), None)
     if hb is None or nic is None:
         raise InstanceError(
-            f"{instance.name}: the plan's network is not one this instance allows, {NEEDED}"
+            f"{instance.place}: the plan's network is not one this instance allows, {NEEDED}"
         )
     byte_s = min(nic.gbit_s / 8, hb.to_nics_gbyte_s / links.nic.per_gpu) * 1e9
     # all GPUs of a domain share its links: the seconds that each byte of one of them takes
@@ -264,13 +264,13 @@ def _check_runs(
         row = row_of(pool, run)
         if row is None or not math.isclose(time_s(pool, row), run.iteration_time_s, rel_tol=CLOSE):
             raise InstanceError(
-                f"{question.name}: what the plan says of workload {workload.name!r} does not follow"
-                f" from this instance, {NEEDED}"
+                f"{question.place}: what the plan says of workload {workload.name!r} does not"
+                f" follow from this instance, {NEEDED}"
             )
         for kind, algorithms in pool.iteration.algorithms.take(np.array([row])).by_kind.items():
             names, name = [way.name for way in algorithms], run.collectives.get(kind, RINGS)
             if name not in names and name in (ONE_RING, HALVING, TREES):
                 raise InstanceError(
-                    f"{question.name}: workload {workload.name!r}: collectives.{kind} = {name!r}"
+                    f"{question.place}: workload {workload.name!r}: collectives.{kind} = {name!r}"
                     f" cannot run here (only {', '.join(map(repr, names))} can), {NEEDED}"
                 )

@@ -60,7 +60,7 @@ def only_plan(instance: Instance) -> Plan:
     require_decided(instance, "an evaluation")
     instance = instance.model_copy(update={"workload": with_one_cp(instance.workload)})
     if complaints := [*open_design(instance), *_open_workloads(instance)]:
-        raise InstanceError(f"{instance.name}: {text}" for text in complaints)
+        raise InstanceError(f"{instance.place}: {text}" for text in complaints)
     question = instance
     for bound in required_bounds(instance):
         ample = own_time(bound.workload, ample_s(bound.workload))
@@ -71,7 +71,7 @@ def only_plan(instance: Instance) -> Plan:
         question = with_value(question, f"site[{i}].power_mw", site.power_mw * MORE_POWER)
     plan = Resolver(instance, shared_out=False).plan(question)
     if plan.cost is None:
-        raise InstanceError(f"{instance.name}: {text}" for text in plan.explanation)
+        raise InstanceError(f"{instance.place}: {text}" for text in plan.explanation)
     return plan
 
 

@@ -56,7 +56,7 @@ def routes_csv(
     family, uplinks = network.family, network.uplinks
     if family.tiers == 0:
         raise InstanceError(
-            f"{instance.name}: {network.part.text} has one HB domain ({family.hb.name}) and so no"
+            f"{instance.place}: {network.part.text} has one HB domain ({family.hb.name}) and so no"
             " routes, needs several domains"
         )
     require_workload(plan, workload, network.part)

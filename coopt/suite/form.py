@@ -26,7 +26,7 @@ from coopt._version import __version__
 from coopt.instance.base import Name, Table, one_or_many
 from coopt.instance.catalog import sentences
 from coopt.instance.quotes import validated
-from coopt.instance.schema import Instance, overridden
+from coopt.instance.schema import Instance, overridden, with_standing
 from coopt.instance.texts import InstanceError, alternatives, read_text, read_toml, refuse
 from coopt.plan.parts import Record
 from coopt.suite.table import COLUMNS
@@ -361,7 +361,7 @@ def _case(
     overrides: Mapping[str, Any],
 ) -> Case:
     file = place.name
-    changed_table = overridden(table, overrides, file)
+    changed_table = with_standing(overridden(table, overrides, file), place.parent, file)
     name = str(table.get("name", file))
     parts: dict[str, Any] = {
         "grid": grid.name,

@@ -157,8 +157,8 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
     chosen_part = part_named(instance, plan, part)
     if chosen_part.links is not None:
         raise InstanceError(
-            f"{instance.name}: {chosen_part.text} joins domains by direct links, which SimAI cannot"
-            " represent, needs a plan with switches"
+            f"{instance.place}: {chosen_part.text} joins domains by direct links, which SimAI"
+            " cannot represent, needs a plan with switches"
         )
     graph = network_graph(instance, plan, part=part)
     kinds = dict(graph.nodes(data="kind"))
@@ -179,7 +179,7 @@ def ns3_topology(instance: Instance, plan: Plan, *, part: str | None = None) -> 
         )
         if kinds[a] == kinds[b] == "gpu" and a != b:
             raise InstanceError(
-                f"{instance.name}: GPUs of {chosen_part.text} share NICs, which SimAI cannot"
+                f"{instance.place}: GPUs of {chosen_part.text} share NICs, which SimAI cannot"
                 " represent, needs a NIC for each GPU"
             )
         if a != b:
@@ -216,7 +216,7 @@ def ns3_flows(
     if family is None or family.tiers == 0:
         name = part_named(instance, plan, part).name
         raise InstanceError(
-            f"{instance.name}: part {name!r} has no switches between domains, needs a part with"
+            f"{instance.place}: part {name!r} has no switches between domains, needs a part with"
             " switches"
         )
     flows = list(_flows(family, single_demand(all_demands, "--format ns3-flows")))

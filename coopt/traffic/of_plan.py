@@ -217,7 +217,7 @@ def workload_splits(
             split = split_of(question_workload, workload_plan)
             if (split.ranks, split.domains) != (network.gpus, domains):
                 raise InstanceError(
-                    f"{instance.name}: workload {question_workload.name!r} is split over"
+                    f"{instance.place}: workload {question_workload.name!r} is split over"
                     f" {counted(split.ranks, 'GPU')} in {counted(split.domains, 'domain')}, and its"
                     f" network has {network.gpus:,} in {domains:,}, {CHECK}"
                 )

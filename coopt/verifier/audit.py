@@ -147,8 +147,8 @@ def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> P
     instance, plan = instance_of(instance), plan_of(plan)
     if plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"
-            " with a network"
+            f"{instance.place}: the plan has status {plan.status!r} and builds nothing, needs a"
+            " plan with a network"
         )
     # The plan may be one of another instance: what it chose is set here, and what it claims to
     # answer is replaced.
@@ -168,7 +168,7 @@ def evaluate_plan(instance: Instance | str | Path, plan: Plan | str | Path) -> P
     checks = sorted(ledger.of_plan, key=lambda check: order.get(check.part, len(order)))
     if not labels or sum(check.name == "iteration-time" for check in checks) != len(labels):
         raise InstanceError(
-            f"{instance.name}: the parts and workloads of the plan are not those of this instance,"
+            f"{instance.place}: the parts and workloads of the plan are not those of this instance,"
             " needs a plan that `coopt verify` accepts on an instance with the same workloads,"
             " sites and phases"
         )
@@ -193,13 +193,14 @@ def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     wrong = [check for check in ledger.checks if not check.ok and check.name not in DERIVED]
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
-            f"{instance.name}: what each phase buys follows from prices and years, and what the"
+            f"{instance.place}: what each phase buys follows from prices and years, and what the"
             " plan buys does not follow from those of the instance, needs those for which the plan"
             " was made"
         )
     if wrong:
         raise InstanceError(
-            f"{instance.name}: the plan is not one this instance allows ({check.name}: {check.why})"
+            f"{instance.place}: the plan is not one that this instance allows ({check.name}:"
+            f" {check.why})"
             for check in wrong
         )
 

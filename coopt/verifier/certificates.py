@@ -122,7 +122,7 @@ def certify(
             else f"another instance, {proof.instance.name!r}"
         )
         raise InstanceError(
-            f"{instance.name}: the proof is of {other}, needs one of this very instance with the"
+            f"{instance.place}: the proof is of {other}, needs one of this very instance with the"
             f" objective {kind!r}"
         )
     # A bound on TP groups that may lie anywhere counts only where nothing is feasible with them

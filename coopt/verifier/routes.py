@@ -80,7 +80,7 @@ def check_routes(
     """
     if instance.network.discipline.routing != "pinned":
         raise InstanceError(
-            f"{instance.name}: network.routing = {instance.network.routing!r}: only pinned flows"
+            f"{instance.place}: network.routing = {instance.network.routing!r}: only pinned flows"
             ' have paths that a plan states, needs "pinned" where routes are checked'
         )
     parts = [network_part for network_part in plan.parts if part in (None, network_part.name)]
@@ -91,7 +91,7 @@ def check_routes(
             if network_part.design is not None
         )
         raise InstanceError(
-            f"{instance.name}: routes are of one network with switches, needs"
+            f"{instance.place}: routes are of one network with switches, needs"
             f" {f'--part with one of {names}' if names else 'a plan that has one'}"
         )
     (network_part,) = parts

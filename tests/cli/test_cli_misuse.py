@@ -61,6 +61,7 @@ REFUSED = [  # files, names and places that are not there
         for name, how in FORMATS.items()
         if "workload" in how.options
     ),
+    (["export", "INSTANCE", "PLAN", "--format", "lp", "--program", "9", "-o", "x.lp"], "coopt: tiny.toml: --program = 9"),
     (["traffic", "INSTANCE", "PLAN", "--heat-map", "map.txt"], "map.txt: unknown picture format"),
     (["traffic", "INSTANCE", "PLAN", "--heat-map", "/nowhere/map.png"], "/nowhere/map.png: cannot be written"),
     (["traffic", "INSTANCE", "PLAN", "--matrix", "/nowhere/m.csv"], "/nowhere/m.csv: cannot be written"),
@@ -91,7 +92,7 @@ SETTINGS = {
     "workload.-1.name=other": "workload.-1.name: there is no index -1",
     f"workload.{'9' * 5000}.x=1": "needs 0",
     "workload.mapping.tp=eight": "workload[0].mapping.tp[0] = 'eight'",
-    "cluster.gpu.usd=5": "cluster.gpu.usd: 'usd' lies",
+    "cluster.gpu.usd=5": "cluster.gpu.usd: 'usd' lies below 'h100-sxm'",
 }
 REFUSED += [(["evaluate", "INSTANCE", "--set", setting], says) for setting, says in SETTINGS.items()]
 UNINSTALLED = [

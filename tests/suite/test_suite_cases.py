@@ -39,6 +39,15 @@ def test_a_case_asks_what_load_reads_with_its_overrides() -> None:
         assert instance.cluster.gpus == (32,)
 
 
+def test_a_case_reads_the_plan_that_stands(tmp_path: Path) -> None:
+    (tmp_path / "old.json").write_text(coopt.solve(coopt.load(TINY)).model_dump_json(by_alias=True))
+    text = TINY.read_text() + '[[existing]]\nplan = "old.json"\n'
+    (tmp_path / "more.toml").write_text(text)
+    grid = {"name": "g", "instances": "more.toml", "vary": {"cluster.gpus": [128]}}
+    (case,) = cases_of(Suite.model_validate({"schema": 1, "name": "s", "grid": grid}), tmp_path)
+    assert Instance.model_validate_json(case.question).existing[0].gpus == 64
+
+
 def test_a_linked_value_changes_several_keys_under_one_label_and_a_table_is_shown_as_json() -> None:
     pair = {"label": "small", "set": {"cluster.gpus": 32, "workload.global_batch": 32}}
     (case,) = expanded({"scale": [pair]})

@@ -264,7 +264,7 @@ class Reader:
             }
         else:
             if not size and self._hidden % heads:
-                divisor = f"a divisor of hidden_size = {self._hidden}"
+                divisor = f"a divisor of {self._text.has(*WIDTHS)} = {self._hidden}"
                 raise text.refuse(text.has(*HEADS) or HEADS[0], divisor)
             values["head_dim"] = size or self._hidden // heads
         value_dim = text.number("v_head_dim", default=0)

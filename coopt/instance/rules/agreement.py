@@ -179,7 +179,8 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
     )
     return (
         "network.optics: no listed optic joins a NIC to switch ports of its rate, needs one of"
-        f" {alternatives(modules)} that reaches at least {reach_m:g} m; listed: {optics}"
+        f" {alternatives(modules)}{f' that reaches {reach_m:g} m' if reach_m else ''}; listed:"
+        f" {optics}"
     )
 
 
@@ -315,10 +316,7 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
     )
     alone = len(instance.workload) == 1 and not instance.several_networks
     # a run's own objective comes after this, and a plan of it could not be verified
-    fastest = (
-        ", or objective.minimize = 'time' (by --set where the file has another) for the fastest"
-        " plan within [limits]"
-    ) * alone
+    fastest = ", or objective.minimize = 'time' for the fastest plan within [limits]" * alone
     return broken(
         *(
             (

@@ -98,7 +98,7 @@ def draw(instance: Instance | str | Path, plan: Plan | str | Path) -> Picture:
     check_same_sha(question, plan)
     if plan.cost is None:
         raise InstanceError(
-            f"{question.name}: the plan builds nothing (status {plan.status}), needs a plan with a"
+            f"{question.place}: the plan builds nothing (status {plan.status}), needs a plan with a"
             " design"
         )
     return whole_plan(*decided(question, plan))

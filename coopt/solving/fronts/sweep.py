@@ -270,7 +270,7 @@ def _read(instance: Instance, over: Sequence[str]) -> tuple[tuple[str, ...] | No
             )
     if instance.minimizes_regret:
         raise InstanceError(
-            f"{instance.name}: a regret is measured against the best plans within the same"
+            f"{instance.place}: a regret is measured against the best plans within the same"
             " bounds, so regrets within different bounds cannot be compared, needs robust.aim ="
             " 'worst-case'"
         )

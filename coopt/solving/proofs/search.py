@@ -96,12 +96,12 @@ def prove(
     if not has_proof:
         require_billed(instance, "prove", plan.objective.kind)
         raise InstanceError(
-            f"{instance.name}: no proof is written for such a question, needs `coopt certify`"
+            f"{instance.place}: no proof is written for such a question, needs `coopt certify`"
             " alone, which checks its plan without a proof"
         )
     if bound is None and plan.status != "infeasible":
         raise InstanceError(
-            f"{instance.name}: the plan has no lower bound to prove (its status is"
+            f"{instance.place}: the plan has no lower bound to prove (its status is"
             f" {plan.status!r}), needs a plan with a bound"
         )
     kind = plan.objective.kind
@@ -116,7 +116,7 @@ def prove(
         return _proof(run, plan, gap, identity(question))
     except StoppedError as stopped:
         raise InstanceError(
-            f"{instance.name}: {time_limit_s:g} s passed before the first case of the proof was"
+            f"{instance.place}: {time_limit_s:g} s passed before the first case of the proof was"
             " finished, needs a longer time limit"
         ) from stopped
 
@@ -162,8 +162,8 @@ def _offers(run: Run, plan: Plan) -> tuple[list[Offer], list[tuple[list[Offer], 
     turns = plan.couplings.turns
     if [turn.factors for turn in turns] != instance.price_scenarios:
         raise InstanceError(
-            f"{instance.name}: price scenarios of the plan differ from those of the instance, needs"
-            " the plan of this instance"
+            f"{instance.place}: price scenarios of the plan differ from those of the instance,"
+            " needs the plan of this instance"
         )
     hopeful = at_max_efficiency(instance)
     scenarios = tuple((turn.factors, at_prices(hopeful, turn.factors), turn.best) for turn in turns)

@@ -222,7 +222,7 @@ def network_of(
     sharing = link_sharing(question.network)
     if sharing.routing != "spray" and wiring is not None and wiring.slices > 1:
         raise InstanceError(
-            f"{question.name}: a plane of part {name!r} has {family.ends:,} NICs, too many to"
+            f"{question.place}: a plane of part {name!r} has {family.ends:,} NICs, too many to"
             ' follow the paths of single flows, needs network.routing = "spray" or a number'
         )
     return FabricNetwork(family, ports, wiring, sharing)
@@ -293,4 +293,4 @@ def _unsound(question: Instance, name: str, fault: str) -> InstanceError:
     """That a part cannot be built, by what it has or by a whole sentence."""
     needed = "needs a plan that `coopt verify` accepts"
     what = f"cannot be built, {needed}. {fault}" if fault[-1] == "." else f"has {fault}, {needed}"
-    return InstanceError(f"{question.name}: part {name!r} of the plan {what}")
+    return InstanceError(f"{question.place}: part {name!r} of the plan {what}")

@@ -81,8 +81,8 @@ def simulate(
     names = [each_part.name for each_part in plan.parts]
     if not names or plan.cost is None:
         raise InstanceError(
-            f"{instance.name}: the plan has status {plan.status!r} and builds nothing, needs a plan"
-            " with a network"
+            f"{instance.place}: the plan has status {plan.status!r} and builds nothing, needs a"
+            " plan with a network"
         )
     if part in plan.couplings.shared_cores:
         raise InstanceError(
@@ -153,7 +153,7 @@ def workloads_of_part(
     if [workload.name for workload in workloads] != claimed_names:
         names = ", ".join(repr(workload.name) for workload in workloads) or "nothing"
         raise InstanceError(
-            f"{instance.name}: part {part.name!r} of the plan trains"
+            f"{instance.place}: part {part.name!r} of the plan trains"
             f" {', '.join(map(repr, claimed_names)) or 'nothing'}, but the instance trains {names}"
             " there, needs a plan that `coopt verify` accepts"
         )
@@ -176,8 +176,8 @@ def _placed_run(
             f" mapping, and those inside to fill {counted(active_gpus, 'GPU')} of an HB domain."
         )
         raise InstanceError(
-            f"{instance.name}: workload {workload.name!r} cannot run as the plan says, needs a plan"
-            f" that `coopt verify` accepts. {reason}"
+            f"{instance.place}: workload {workload.name!r} cannot run as the plan says, needs a"
+            f" plan that `coopt verify` accepts. {reason}"
         )
     return ClaimedRun(workload, claim, scalar_mapping(claim.mapping), place)
 

@@ -147,9 +147,9 @@ CABLES = ["a_device,a_model,a_port,b_device,b_model,b_port"] + [
 NAMES = {"dgx": "hgx-h100-8", "console": ""}
 
 
-def _listed(folder, lines, **keys):
+def _listed(folder, lines, tables=None, **keys):
     (folder / "ours.csv").write_text("\n".join(lines), "utf-8")
-    question = {**GIVEN, "cluster": {"gpu": "h100-sxm", "gpus": 16}}
+    question = {**GIVEN, **(tables or {}), "cluster": {"gpu": "h100-sxm", "gpus": 16}}
     row = {"cables": str(folder / "ours.csv"), "nic": "cx7-400g", "names": NAMES}
     return coopt.load({**question, "workload": {**GIVEN["workload"], "global_batch": 16}, "existing": {**row, **keys}})
 
@@ -183,6 +183,11 @@ DOMAIN = {"extends": "hgx-h100-8", "w_per_gpu": 600}
 def test_a_model_is_an_hb_domain_of_ones_own(tmp_path):
     (row,) = _listed(tmp_path, CABLES, names={}, hb_domain=DOMAIN | {"name": "dgx"}).existing
     assert (row.hb_domain.name, row.gpus_per_domain, row.hb_domain.w_per_gpu) == ("dgx", 8, 600)
+    file = tmp_path / "own.toml"
+    file.write_text('[[hb_domain]]\nextends = "hgx-h100-8"\nname = "dgx"\n')
+    own = {"catalog": {"files": str(file)}}
+    (row,) = _listed(tmp_path, CABLES, own, names={}, hb_domain="dgx").existing
+    assert (row.hb_domain.name, row.gpus_per_domain) == ("dgx", 8)
 
 
 SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
@@ -193,7 +198,7 @@ SPARE = "name,device_type\ns0,dgx\ns1,dgx\nspare,dgx\nleaf,qm9700"
     [
         (
             {"devices": SPARE},
-            "'spare' has no cable to a device that counts (without such a cable: 1 of 3 HB domains), needs",
+            "'spare' has no cable to a device that stays (1 of 3 HB domains without one), needs",
         ),
         ({"names": {"dgx": "hgx-h100-8", "qm9700": ""}}, "names leaves out a device at an end of every cable"),
         ({"hb_domain": {"size": 8}}, "existing[0].hb_domain.name: is missing, needs the model"),
@@ -245,7 +250,7 @@ def _wired(*pairs):
         ),
         (
             [line.replace("s1,dgx", "s1,hgx-h200-8") for line in CABLES],
-            "HB domains are 'hgx-h100-8' and 'hgx-h200-8', needs one product (servers whose NICs have",
+            "HB domains are 'hgx-h100-8' and 'hgx-h200-8', needs one product",
         ),
         ([line.replace("s0,dgx,nic1", "s0,other,nic1") for line in CABLES], "line 3: 's0' is of model 'other', and"),
         ([line.replace(",", ";") for line in CABLES], "has semicolons between columns, needs commas"),
