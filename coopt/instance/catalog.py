@@ -367,8 +367,7 @@ NEEDS: dict[str, str] = {
     "string_too_short": "a text with at least one character",
     "string_too_long": "a text of at most {max_length} characters",
     "date_type": "a day such as 2027-01-15",
-    "union_tag_not_found": "a key {discriminator}",
-    "union_tag_invalid": "in {discriminator} one of {expected_tags}",
+    "union_tag_invalid": "one of {expected_tags}",
     "string_pattern_mismatch": "a text without control characters",
     "string_type": "a text in quotes",
     "int_type": "a whole number",
@@ -376,14 +375,18 @@ NEEDS: dict[str, str] = {
     "float_type": "a number",
     "bool_type": "true or false",
     "model_type": "a table",
-    "model_attributes_type": "a catalog name or a table",
+    "model_attributes_type": "a table",
     "dict_type": "a table",
     "tuple_type": "a list",
+    "list_type": "a list",
 }
 MOST_FAULTS = 100
 """Faults that are told; for each unknown key all others are looked through for close ones."""
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
+QUOTED = re.compile(r"\w+(\.\w+)+")
+TYPES = frozenset(("bool", "int", "float", "str"))
+"""What a location says of the alternative type of a value, and no key is called."""
 WITHOUT_COMMAS = " without commas (or a list with a space after each comma)"
 CALLED_HERE = dict.fromkeys(("fat-tree", "fattree", "leaf-spine", "spine-leaf"), "'clos'")
 """Terms of the field for a word of ours, which alone is named where it is allowed."""
@@ -429,7 +432,8 @@ def _one_of(needs: Iterable[str]) -> str:
     words = dict.fromkeys(
         word for need in distinct if WORDS.match(need) for word in re.findall("'[^']*'", need)
     )
-    clauses = [need for need in distinct if not WORDS.match(need)]
+    bounds = "a number of " * bool(words)  # that 'at least 1' is no further word
+    clauses = [bounds * need.startswith("at ") + need for need in distinct if not WORDS.match(need)]
     word_list = f"{'one of ' * (len(words) > 1)}{alternatives(words)}"
     return alternatives(([word_list] if words else []) + clauses)
 
@@ -441,15 +445,16 @@ def _nearest_branches(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, A
     entries are refused. Of a term of the field only the word for it here is left.
     """
     renamed = {key_path(item["loc"]) for item in items if _is_called_here(item)}
+    paths = [key_path(item["loc"]) for item in items]
     places = [
-        (key_path(item["loc"]), item["type"])
-        for item in items
+        (path, item["type"])
+        for path, item in zip(paths, items, strict=True)
         if not item["type"].endswith("_type")
     ]
 
     def superseded(item: Mapping[str, Any]) -> bool:
         place, kind = key_path(item["loc"]), item["type"]
-        entries = any(path.startswith(f"{place}[") for path, _ in places)
+        entries = any(path.startswith(f"{place}[") for path in paths)
         within = any(path == place and fault != "literal_error" for path, fault in places)
         elsewhere = place in renamed and not _is_called_here(item)
         is_short, is_typed = kind == "too_short", kind.endswith("_type")
@@ -467,9 +472,15 @@ def _is_called_here(item: Mapping[str, Any]) -> bool:
 def _sentences(item: Mapping[str, Any], root: type[BaseModel]) -> Iterator[str]:
     place = key_path(item["loc"])
     kind, value = item["type"], item.get("input")
+    if kind.startswith("union_tag"):
+        place = f"{place}.{item['ctx']['discriminator'][1:-1]}"
+        value = item["ctx"].get("tag")
     if kind == "extra_forbidden":
+        key = str(item["loc"][-1])
+        if not (key.isidentifier() or QUOTED.fullmatch(key)):
+            place = f"{place}.{key!r}".removeprefix(".")
         yield f"{place}: unknown key, needs {_known_keys(item['loc'], value, root)}"
-    elif kind == "missing":
+    elif kind in ("missing", "union_tag_not_found"):
         cataloged = _table_with(item["loc"], root).__name__ in CATALOGED
         yield f"{place}: is missing, needs a value{LIKE if cataloged else ''}"
     elif kind == "value_error":
@@ -519,8 +530,8 @@ def key_path(loc: tuple[int | str, ...]) -> str:
     for part in loc:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part.isidentifier():
-            key = LISTED_AS.get(part, part)
+        elif QUOTED.fullmatch(part) or (part.isidentifier() and part not in TYPES):
+            key = LISTED_AS.get(part, part) if part.isidentifier() else repr(part)
             path += f".{key}" if path else key
     return path
 
@@ -536,8 +547,8 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     """Return the keys that the table of an unknown key has: close ones if any, or other tables with
     that key.
     """
-    fields = _table_with(loc, root).model_fields.items()
-    known = {field.alias or name: field for name, field in fields}
+    table = _table_with(loc, root)
+    known = {field.alias or name: field for name, field in table.model_fields.items()}
     keys = list(known)
     if matches := get_close_matches(str(loc[-1]), keys, n=3):
         return f"a known key (closest: {', '.join(matches)})"
@@ -548,12 +559,13 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
         for key, kinds in of_kinds.items()
         if loc[-1] in kinds and all(map(str.isidentifier, kinds))
     ]:
-        table = key_path(loc[:-1])
-        return f"{alternatives(f'{table}.{key}' for key in within)} in its place"
+        above = key_path(loc[:-1])
+        return f"{alternatives(f'{above}.{key}' for key in within)} in its place"
+    # what is said of a product has no place in other tables of a question
     homes = [
         f"{place}.{loc[-1]}"
-        for place, table in _tables_in(root)
-        if _takes(table, str(loc[-1]), value)
+        for place, other in _tables_in(root if table.__name__ not in CATALOGED else table)
+        if _takes(other, str(loc[-1]), value)
     ]
     return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(keys)
 

@@ -581,7 +581,8 @@ class Fibre(Entry):
     @model_validator(mode="after")
     def _no_metre(self) -> Self:
         ends = self.name.endswith(METRE)
-        refuse((ends, f"name = {self.name!r}: bills call metres so, needs one without{METRE}"))
+        text = f"name = {self.name!r}: bills call a metre of it so, needs a name without{METRE}"
+        refuse((ends, text))
         return self
 
     def joins(self, fibre: str | None, links: int, pairs: int) -> bool:

@@ -332,9 +332,7 @@ class Workload(Table):
     model: Annotated[Transformer, named("model"), Field(description="the language model")]
     global_batch: Annotated[
         Count,
-        BeforeValidator(
-            lambda value: value, json_schema_input_type=Count | tuple[Count, ...] | Range
-        ),
+        BeforeValidator(of_range, json_schema_input_type=Count | tuple[Count, ...] | Range),
         Field(
             description=(
                 "sequences in one iteration; a list or a range to choose from (docs/days.md)"
@@ -470,7 +468,10 @@ class Workload(Table):
     def _one_batch(cls, table: Any) -> Any:
         if not isinstance(table, Mapping):
             return table
-        batches = of_range(table.get("global_batch"))
+        try:
+            batches = of_range(table.get("global_batch"))
+        except ValidationError:
+            return table  # complaints are those of the field, with its place
         tolerance = table.get("batch_tolerance", 0.0)
         if not isinstance(batches, list | tuple):
             nearby = batches_within(batches, tolerance)
@@ -588,7 +589,8 @@ class Workload(Table):
     def _shards_fit(self) -> Self:
         over, copies, mapping = self.options.expert_tp, self.options.dp_replicate, self.mapping
         batches = self.batches or (self.global_batch,)
-        ends = f"{min(batches)} to {max(batches)}" if self.batch_tolerance else ""
+        nearby = self.batch_tolerance and len(batches) > 1
+        ends = f"{min(batches)} to {max(batches)}" if nearby else ""
         refuse(
             (
                 over > 1 and not self.model.experts,

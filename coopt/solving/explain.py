@@ -467,11 +467,11 @@ def no_split(instance: Instance, workload: Workload) -> str:
     stop.
     """
 
-    def divides(batch: int) -> bool:
+    def of_batch(batch: int) -> bool:
         asked = workload.model_copy(update={"global_batch": batch})
-        return any(_divides(asked, gpus) for gpus in instance.cluster.gpus)
+        return any(divides(asked, gpus) for gpus in instance.cluster.gpus)
 
-    near_batches = list(_nearest(workload.global_batch, divides))
+    near_batches = list(_nearest(workload.global_batch, of_batch))
     batches, counts = _such_as(near_batches), _such_as(_counts_near(instance, workload))
     room = ""
     if not {*near_batches}.isdisjoint(batches_within(workload.global_batch, NEAR_BATCH)):
@@ -504,7 +504,7 @@ def _counts_near(instance: Instance, workload: Workload) -> Iterator[int]:
     """
     size = min(hb.size for hb in instance.network.hb_domains)
     gpus = instance.cluster.gpus[0]
-    domain_counts = _nearest(gpus / size, lambda domains: _divides(workload, domains * size))
+    domain_counts = _nearest(gpus / size, lambda domains: divides(workload, domains * size))
     yield from (domains * size for domains in domain_counts)
 
 
@@ -519,7 +519,7 @@ def _divides_fewer(instance: Instance, workload: Workload) -> bool:
     }
     products = degrees_up_to(workload, max(counts, default=0)).prod(axis=1)
     some = counts.intersection(products.tolist())
-    return any(_divides(workload, gpus) for gpus in sorted(some, reverse=True))
+    return any(divides(workload, gpus) for gpus in sorted(some, reverse=True))
 
 
 def _nearest(number: float, is_right: Callable[[int], bool]) -> Iterator[int]:
@@ -529,7 +529,8 @@ def _nearest(number: float, is_right: Callable[[int], bool]) -> Iterator[int]:
         yield from islice(filter(is_right, several), 1)
 
 
-def _divides(workload: Workload, gpus: int) -> bool:
+def divides(workload: Workload, gpus: int) -> bool:
+    """Whether some mapping divides so many GPUs and the workload evenly."""
     return len(mappings(workload, gpus)[0]) > 0
 
 

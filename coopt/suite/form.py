@@ -341,7 +341,7 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
 
 def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
     """Return the label of a value of an axis, and the keys that it changes with their values."""
-    if isinstance(value, dict) and value.keys() == {"label", "set"}:
+    if isinstance(value, dict) and value.keys() & {"label", "set"}:
         try:
             linked_value = LinkedValue.model_validate(value)
         except ValidationError as error:

@@ -61,7 +61,7 @@ REFUSED = [  # files, names and places that are not there
         for name, how in FORMATS.items()
         if "workload" in how.options
     ),
-    (["export", "INSTANCE", "PLAN", "--format", "lp", "--program", "9", "-o", "x.lp"], "coopt: tiny.toml: --program = 9"),
+    (["export", "INSTANCE", "PLAN", "--format", "lp", "--program", "9", "-o", "x.lp"], ": tiny.toml: --program = 9"),
     (["traffic", "INSTANCE", "PLAN", "--heat-map", "map.txt"], "map.txt: unknown picture format"),
     (["traffic", "INSTANCE", "PLAN", "--heat-map", "/nowhere/map.png"], "/nowhere/map.png: cannot be written"),
     (["traffic", "INSTANCE", "PLAN", "--matrix", "/nowhere/m.csv"], "/nowhere/m.csv: cannot be written"),

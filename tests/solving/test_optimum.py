@@ -132,6 +132,8 @@ def test_batches_and_counts_that_divide_are_offered_near_those_that_do_not() -> 
     (said,) = solve(ask(cluster__gpus=56, workload__0__mapping={"pp": 1, "tp": [1, 2]})).explanation
     counts = re.search(r"GPU count \(such as (\d+) or (\d+)\)", said)
     assert counts
+    island = ask(sharing={"mode": "partition"}, workload__0__gpus=56, workload__0__mapping={"pp": 1, "tp": [1, 2]})
+    assert counts[0] in solve(island).explanation[0]
     for gpus in map(int, counts.groups()):
         found = solve(ask(cluster__gpus=gpus, workload__0__mapping={"pp": 1, "tp": [1, 2]}))
         assert "no TP x PP x DP split" not in " ".join(found.explanation)

@@ -143,10 +143,12 @@ def _ports(instance: Question) -> Iterator[str]:
     if any(joints):
         return
     if joints:
+        # a key that is given stays as it is
+        frees = network.buildable and "tier_switches" not in network.model_fields_set
         yield (
             f"network.{_mating_key(network)}: no listed switch and optic match a NIC in rate,"
             " protocol and lane_gbit_s, needs such entries in network.switches and"
-            f" network.optics{', or buildable = false' if network.buildable else ''}"
+            f" network.optics{', or buildable = false' if frees else ''}"
         )
         return
     yield _missing_joint(network, nic_runs, reach_m)
@@ -179,7 +181,7 @@ def _missing_joint(network: Network, nic_runs: list[tuple[Nic, int]], reach_m: f
     )
     return (
         "network.optics: no listed optic joins a NIC to switch ports of its rate, needs one of"
-        f" {alternatives(modules)}{f' that reaches {reach_m:g} m' if reach_m else ''}; listed:"
+        f" {alternatives(modules)}{f', which reaches {reach_m:g} m' if reach_m else ''}; listed:"
         f" {optics}"
     )
 
@@ -352,7 +354,7 @@ def _in_turn(instance: Question) -> Iterator[str]:
             f" {'them' if len(others) > 1 else 'this'}",
         ),
     )
-    for w, workload in enumerate(instance.workload):
+    for w, workload in enumerate(instance.workload if len(instance.workload) > 1 else ()):
         tokens = workload.train_tokens
         given = ": is missing, but" if tokens is None else f" = {tokens:g}:"
         bound = next((name for name in BOUNDS if getattr(workload, name) is not None), "")

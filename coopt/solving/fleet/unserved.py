@@ -23,7 +23,14 @@ from coopt.instance.variants import (
 from coopt.network.growth import grows, grows_alone, lines
 from coopt.network.optics import core_switch, with_core_optics
 from coopt.network.space import domain_counts, families
-from coopt.solving.explain import as_rate, missing_optic, no_family, rounded_up
+from coopt.solving.explain import (
+    as_rate,
+    divides,
+    missing_optic,
+    no_family,
+    no_split,
+    rounded_up,
+)
 from coopt.solving.fleet.listing import as_arrays
 from coopt.solving.fleet.placed import Slot
 from coopt.solving.fleet.standing import list_islands
@@ -225,8 +232,14 @@ def _unmet(instance: Instance, slot: Slot, asked: str) -> str:
 
 
 def _too_short(run: Run, slot: Slot) -> str:
-    """No island meets the bounds of a slot: how much longer these would have to be."""
+    """No island meets the bounds of a slot: how much longer these would have to be, or which sizes
+    a mapping could divide.
+    """
     instance = run.instance
+    for workload in instance.workload:
+        sizes = workload.gpus if workload.name in slot.workloads else None
+        if sizes and not any(divides(workload, gpus) for gpus in sizes):
+            return no_split(instance.having(cluster={"gpus": sizes}), workload)
     subject = _unmet(instance, slot, _asked(instance.surviving({})))
     bounds = "bounds" if instance.phase or len(slot.workloads) > 1 else "a bound"
     try:
