@@ -384,7 +384,8 @@ def rows_of_csv(
         if None in row or None in (row["kind"], row["name"]):
             raise InstanceError(
                 f"{file.name}: line {number}: has {'more' if None in row else 'fewer'} cells than"
-                " there are columns, needs as many, and quotes around numbers with commas"
+                " there are columns, needs as many"
+                f"{', and quotes around numbers with commas' if None in row else ''}"
             )
         _check_kind(f"{file.name}: line {number}", row["kind"] or "")
     if complaints := [f"{file.name}: {text}" for text in _unknown_columns(row for _, row in rows)]:

@@ -66,7 +66,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
     "margin-number": ('margin = "none"', "margin = 3", "margin = 3: needs 'none' or a table"),
     "no-mixer": (
         'model = "gpt-22b"', 'model = { extends = "gpt-22b", mixers = [{ kind = "rwkv", layers = 4 }] }',
-        "model.mixers[0] = a table: needs in 'kind' one of 'attention', 'mamba-2'",
+        "mixers[0].kind = 'rwkv': needs one of 'attention', 'mamba-2'",
     ),
     "more-mixers-than-layers": (
         'model = "gpt-22b"',
@@ -97,7 +97,7 @@ IN_WORKLOAD = {  # keys in place of the bound, or after it where they begin with
 IN_NETWORK = {  # keys of the network, or other tables before it
     "key-of-another-table": ("mapping = 1", "network.mapping: unknown key, needs workload.mapping"),
     "one-reach": ("link_reach_m = 50", "link_reach_m = 50: needs a list of 3, [NIC to leaf, leaf to next tier, to the"),
-    "routing": ("routing = 0.5", "routing = 0.5: needs one of 'spray', 'pinned' or 'ecmp' or at least 1"),
+    "routing": ("routing = 0.5", "routing = 0.5: needs one of 'spray', 'pinned' or 'ecmp' or a number of at least 1"),
     "ratio": ("oversubscription = 0.5", "network.oversubscription = 0.5: needs at least 1"),
     "ratio-text": ('oversubscription = "2"', "network.oversubscription = '2': needs a number or a list"),
     "ratio-of-a-list": ("oversubscription = [0.5]", "network.oversubscription[0] = 0.5: needs"),
@@ -217,7 +217,7 @@ def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, 
     for command, *options in (["traffic"], ["route"], ["faults"], ["simulate"], *exports):
         done = coopt(command, file, planned[1], *options)
         assert (done.exit_code, done.stdout) == (1, "")
-        assert done.stderr == "coopt: tiny: the plan is of another instance, needs one of this instance\n", command
+        assert done.stderr == "coopt: other.toml: the plan is of another instance, needs one of this instance\n", command
 
 
 TWO = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_iteration_time_s = {}\n\n[network]'

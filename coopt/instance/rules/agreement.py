@@ -318,7 +318,10 @@ def _missing_bounds(instance: Question) -> Iterator[str]:
     )
     alone = len(instance.workload) == 1 and not instance.several_networks
     # a run's own objective comes after this, and a plan of it could not be verified
-    fastest = ", or objective.minimize = 'time' for the fastest plan within [limits]" * alone
+    fastest = (
+        ", or objective.minimize = 'time' (in the file or by --set) for the fastest plan within"
+        " [limits]"
+    ) * alone
     return broken(
         *(
             (

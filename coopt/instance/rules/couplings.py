@@ -557,7 +557,7 @@ def _interrupted_together(instance: Question, availability: Availability) -> Ite
                 ),
                 (
                     "availability.rates.flap",
-                    "links that do not flap",
+                    "to be left out",
                     availability.rates.flap.at("high") > 0,
                 ),
                 (f"network.nic_planes = {numbers(planes)}", "1", max(planes) > 1),
