@@ -212,12 +212,12 @@ ANOTHER = {  # other GPUs, other workloads, another kind of question
 
 @pytest.mark.parametrize("other", ANOTHER)
 def test_the_plan_of_another_instance_is_refused_alike(coopt, planned, written, other):
-    file, place = written(ANOTHER[other], name="other.toml"), planned[0].parent
+    file, place = written(ANOTHER[other], name="ours.toml"), planned[0].parent
     exports = [["export", "--format", name, "-o", place / f"x{how.endings[0]}"] for name, how in FORMATS.items()]
     for command, *options in (["traffic"], ["route"], ["faults"], ["simulate"], *exports):
         done = coopt(command, file, planned[1], *options)
         assert (done.exit_code, done.stdout) == (1, "")
-        assert done.stderr == "coopt: other.toml: the plan is of another instance, needs one of this instance\n", command
+        assert done.stderr == "coopt: ours.toml: the plan is of another instance, needs one of this instance\n", command
 
 
 TWO = '[[workload]]\nname = "chat"\nmodel = "gpt-22b"\nglobal_batch = 64\nmax_iteration_time_s = {}\n\n[network]'
