@@ -74,7 +74,7 @@ def test_a_plan_is_drawn_with_its_own_colours(answers: dict[str, Any]) -> None:
     with pytest.raises(coopt.InstanceError, match="of another instance"):
         coopt.draw(coopt.load("instances/tiny-64.toml", {"cluster.gpus": 128}), plan)
     impossible = coopt.load("instances/infeasible-deadline.toml")
-    with pytest.raises(coopt.InstanceError, match=r"infeasible-deadline: .* infeasible"):
+    with pytest.raises(coopt.InstanceError, match=r"infeasible-deadline.toml: .* infeasible"):
         coopt.draw(impossible, coopt.solve(impossible))
     assert instance == coopt.load("instances/tiny-64.toml")
 
