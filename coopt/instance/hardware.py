@@ -580,9 +580,8 @@ class Fibre(Entry):
 
     @model_validator(mode="after")
     def _no_metre(self) -> Self:
-        ends = self.name.endswith(METRE)
         text = f"name = {self.name!r}: bills call a metre of it so, needs a name without{METRE}"
-        refuse((ends, text))
+        refuse((self.name.endswith(METRE), text))
         return self
 
     def joins(self, fibre: str | None, links: int, pairs: int) -> bool:

@@ -333,7 +333,10 @@ HEAD = ("kind", "name")
 APART = (*HEAD, "source", "part_number")  # columns without figures
 CURRENCY = re.compile(r"(?:US)?\$|USD|(?P<other>EUR|GBP|CNY|JPY|[€£¥])")
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-COLUMNS_NEED = "needs the columns kind and name, and figures such as usd"
+COLUMNS_NEED = (
+    "needs the columns kind and name, and figures such as usd, or catalog.columns where they are"
+    " called otherwise"
+)
 LEFT_OUT = "\0"  # before the name of a column that is not read
 THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")  # `1,536`
 

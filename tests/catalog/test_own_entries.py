@@ -168,7 +168,7 @@ WRONG = {
         "nic": "not TOML",
     },
     "quotes.csv": {
-        "name,usd\nx,1": "has no column kind, needs the columns kind and name, and figures such as usd$",
+        "name,usd\nx,1": "has no column kind, needs the columns kind and name, and figures such as usd, or catalog",
         "kind,nmae,usd\nnic,x,1": r"has no column name \(closest: nmae\), needs the columns kind and name, and figures",
         "kind;name;usd\nnic;cx7-400g;1": "semicolons separate its columns, needs commas",
         "kind\tname\tusd\nnic\tcx7-400g\t1": "tabs separate its columns, needs commas",
