@@ -198,7 +198,7 @@ def _parts(design: Design) -> dict[str, str]:
     idle = "" if domain.active == domain.size else f" with {words.count(domain.active)} active"
     parts = {
         "gpus": words.counted(design.gpus, "GPU"),
-        "domain": f"{words.times(domain.count, domain.name)}{idle}",
+        "domain": f"{words.domains_built(design)}{idle}",
     }
     if not fabric.tiers:
         return parts

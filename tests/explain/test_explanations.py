@@ -18,6 +18,7 @@ from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices, see
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.plan.explanation import Bound, Explanation, PriceRange
+from coopt.report.comparison import differences
 from coopt.report.explanation import explanation_report, explanation_tables
 from coopt.report.words import rendered
 from coopt.solving.resolves import Resolver, UnprovenError
@@ -443,3 +444,7 @@ def test_another_design_is_seen_by_whom_its_nics_serve() -> None:
         nic = fabric.nic.model_copy(update={key: 2})
         rival = plan.design.model_copy(update={"fabric": fabric.model_copy(update={"nic": nic})})
         assert seen in seen_from(plan.design, rival)
+    spared = plan.design.model_copy(update={"spare_domains": 1})
+    assert seen_from(plan.design, spared).endswith("with 1 spare HB domain")
+    assert seen_from(spared, plan.design).endswith("without spares")
+    assert "+ 1 spare" in differences(plan.design, spared)
