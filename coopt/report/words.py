@@ -183,13 +183,15 @@ def domains_built(network: Design | DirectLinks) -> str:
 
 
 def design_text(design: Design) -> str:
-    """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network`."""
+    """`4,096 x hgx-h100-8 joined by a 2-tier rail-only network, with 3 spare domains`."""
     domains = times(design.hb_domain.count, design.hb_domain.name)
-    fabric = design.fabric
+    fabric, spares = design.fabric, counted(design.spare_domains, "spare domain")
+    with_spares = f", with {spares}" if design.spare_domains else ""
     if fabric.tiers == 0:
-        return f"{domains} without a network"
+        return f"{domains} without a network{with_spares}"
     blocking = "" if fabric.oversubscription <= 1 else f" at {ratio(fabric.oversubscription)}"
-    return f"{domains} joined by a {fabric.tiers}-tier {fabric.title} network{blocking}"
+    joined = f"joined by a {fabric.tiers}-tier {fabric.title} network{blocking}"
+    return f"{domains} {joined}{with_spares}"
 
 
 def required_bound(workload: Workload) -> str:
