@@ -396,11 +396,13 @@ def _workload(
         need_bytes = min(source.least_bytes for source in sources)
         copies = workload.options.dp_replicate
         held = f" with options.dp_replicate = {copies}" if copies > 1 else ""
-        fewer = ", fewer copies" if copies > 1 else ""
+        helps = [] if instance.network.given else ["more GPUs", "more memory"]
+        helps += ["fewer copies"] if copies > 1 else []
+        helps += ["more values in the lists of its mapping"]
         yield (
             f"{place_of}: every mapping takes at least {need_bytes / GIB:.2f} GiB of a GPU{held},"
-            f" but of {gpu.name} only {gpu.usable_bytes / GIB:.2f} GiB may be used: needs more"
-            f" GPUs, more memory{fewer} or more values in the lists of its mapping"
+            f" but of {gpu.name} only {gpu.usable_bytes / GIB:.2f} GiB may be used: needs"
+            f" {alternatives(helps)}"
             f"{_defaults(instance, workload, ('cp', 'recompute', 'offload_percent'))}"
         )
     else:
@@ -447,8 +449,9 @@ def _no_place(instance: Instance, workload: Workload) -> str:
     return (
         f"workload {workload.name!r}: no mapping of {instance.cluster.counts_text} GPUs fills HB"
         f" domains of {sizes} GPUs evenly{f' with {both(held)}' if held else ''}: needs"
-        f" {f'another value of {alternatives(keys)}, ' if held else ''}another batch, GPU count or"
-        f" HB domain, or wider mapping lists{_defaults(instance, workload, ('cp',))}"
+        f" {f'another value of {alternatives(keys)}, ' if held else ''}another batch, GPU count"
+        f"{'' if instance.network.given else ', HB domain'} or wider mapping lists"
+        f"{_defaults(instance, workload, ('cp',))}"
     )
 
 
@@ -472,12 +475,17 @@ def no_split(instance: Instance, workload: Workload) -> str:
         return any(divides(asked, gpus) for gpus in instance.cluster.gpus)
 
     near_batches = list(_nearest(workload.global_batch, of_batch))
-    batches, counts = _such_as(near_batches), _such_as(_counts_near(instance, workload))
-    room = ""
+    stands = instance.stands if instance.network.given else None
+    counts = _counts_near(instance, workload)
+    others = {
+        "batch": _such_as(near_batches),
+        "GPU count": _such_as(n for n in counts if not stands or stands.holds(n)),
+    }
+    helps = [f"another {noun}{such_as}" for noun, such_as in others.items() if such_as]
     if not {*near_batches}.isdisjoint(batches_within(workload.global_batch, NEAR_BATCH)):
-        room += f", batch_tolerance = {NEAR_BATCH:g}"
+        helps.append(f"batch_tolerance = {NEAR_BATCH:g}")
     if not instance.beyond_one_network and _divides_fewer(instance, workload):
-        room += ", cluster.idle_gpus = true"
+        helps.append("cluster.idle_gpus = true")
     keys = [
         key
         for key in ("tp", "pp", "dp", "cp", "ep", "micro_batch", "pipeline_layout")
@@ -492,8 +500,8 @@ def no_split(instance: Instance, workload: Workload) -> str:
         f"workload {workload.name!r}: no TP x PP x DP split of {instance.cluster.counts_text}"
         f" GPUs divides {model.heads} heads, {groups}{model.layers} layers and a batch of"
         f" {workload.global_batch} within workload.mapping ({f'{lists}; ' if lists else ''}only"
-        f" the first and the last stage may have fewer layers{without}): needs another"
-        f" batch{batches}, GPU count{counts}{room} or wider mapping lists"
+        f" the first and the last stage may have fewer layers{without}): needs"
+        f" {alternatives([*helps, 'wider mapping lists'])}"
         f"{_defaults(instance, workload, ('cp',))}"
     )
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from coopt.instance.catalog import sentences
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, load
 from coopt.instance.texts import InstanceError
 from coopt.solving.answer import solve
 from tests.conftest import question
@@ -221,3 +221,10 @@ def test_bounds_of_workloads_in_turn_are_told_to_be_each_its_own() -> None:
 def test_what_keeps_degrees_from_filling_domains_is_named(changes: dict[str, Any], key: str) -> None:
     asked = question(network__hb_domains="hgx-h100-8", network__fabrics="clos", **changes)
     assert any(key in text for text in solve(Instance.model_validate(asked)).explanation)
+
+
+def test_no_more_gpus_are_asked_for_where_the_network_is_given() -> None:
+    whole = {f"workload[0].mapping.{key}": [value] for key, value in {"tp": 1, "pp": 1, "zero": 0}.items()}
+    (said,) = solve(load("instances/questions/given.toml", whole)).explanation
+    assert "GiB" in said
+    assert "more GPUs" not in said
