@@ -321,7 +321,7 @@ def _divides_none(
     return (
         bool(numbers) and all(number % divisor for number in numbers),
         f"options.{option} = {divisor}: divides none of {key} = {shown or list(numbers)}, needs"
-        " a divisor of one of them",
+        " a divisor",
     )
 
 
