@@ -385,6 +385,8 @@ MOST_FAULTS = 100
 WORDS = re.compile("(one of )?'")
 GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 QUOTED = re.compile(r"\w+(\.\w+)+")
+ALIKE = 0.8
+"""How close a key has to be to count before one of that very name in another table."""
 TYPES = frozenset(("bool", "int", "float", "str"))
 """What a location says of the alternative type of a value, and no key is called."""
 WITHOUT_COMMAS = " without commas (or a list with a space after each comma)"
@@ -550,8 +552,10 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     table = _table_with(loc, root)
     known = {field.alias or name: field for name, field in table.model_fields.items()}
     keys = list(known)
-    if matches := get_close_matches(str(loc[-1]), keys, n=3):
-        return f"a known key (closest: {', '.join(matches)})"
+    matches = get_close_matches(str(loc[-1]), keys, n=3)
+    closest = f"a known key (closest: {', '.join(matches)})" if matches else ""
+    if get_close_matches(str(loc[-1]), matches, cutoff=ALIKE):
+        return closest
     of_kinds = {key: re.split(", | and ", known[key].description or "") for key in keys}
     # a description of kinds, as that of a price factor, says nothing but their names
     if within := [
@@ -567,7 +571,10 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
         for place, other in _tables_in(root if table.__name__ not in CATALOGED else table)
         if _takes(other, str(loc[-1]), value)
     ]
-    return f"{alternatives(homes)} in its place" if homes else "one of " + ", ".join(keys)
+    own = re.sub(r"\[\d+\]", "", key_path(loc[:-1]))
+    if homes := [home for home in homes if home.startswith(f"{own}.")] or homes:
+        return f"{alternatives(homes)} in its place"
+    return closest or f"one of {', '.join(keys)}"
 
 
 def _takes(table: type[BaseModel], key: str, value: Any) -> bool:

@@ -87,6 +87,7 @@ REFUSED = [  # files, names and places that are not there
 ]  # fmt: skip
 SETTINGS = {
     "network.fabrics.kind=clos": "tiny.toml: override network.fabrics.kind: ",
+    "workload.micro_batch=1": "needs workload.mapping.micro_batch",
     "network.fabricz=clos": "tiny.toml with overrides: network.fabricz: unknown key",
     "workload.3.mapping.tp=8": "workload.3.mapping.tp: there is no index 3",
     "workload.-1.name=other": "workload.-1.name: there is no index -1",
