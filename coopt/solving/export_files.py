@@ -203,8 +203,8 @@ def _about_network(instance: Instance, problem: SharedProblem) -> Iterator[str]:
     )
     for f, family in enumerate(problem.families):
         yield (
-            f"y_{f}: {_network(family)}, context {d.context[f]};"
-            f" {family.uplink_choices[0]} to {family.uplink_choices[-1]} uplinks"
+            f"y_{f}: {_network(family)}, context {d.context[f]}; uplinks"
+            f" {' to '.join(dict.fromkeys(str(family.uplink_choices[n]) for n in (0, -1)))}"
         )
     for c, column in enumerate(problem.columns):
         name = instance.workload[column.workload].name

@@ -477,7 +477,7 @@ def field_of(run: Run, instance: Instance, *, whole: bool = True) -> Field | Why
     run.tell(
         "build",
         f"{counted(table.enumerated, 'mapping')} enumerated, {table.kept:,} kept,"
-        f" {counted(len(serving), 'network family')} keep every time bound",
+        f" {counted(len(serving), 'network family')} within every time bound",
     )
     if not serving:
         return lambda: (
