@@ -30,11 +30,13 @@ LEAST_SAVED = 0.001
 """Of the bill, which a note is worth."""
 
 
-def building_notes(instance: Instance, design: Design) -> list[str]:
-    """What to order otherwise, and what else a design implies."""
+def building_notes(instance: Instance, design: Design, *, ordered: bool = False) -> list[str]:
+    """What to order otherwise, unless that is told of the whole plan, and what else a design
+    implies.
+    """
     halls = [*placed_optics(instance, design)]
     return [
-        *order_notes(instance, design, halls),
+        *(() if ordered else order_notes(instance, design, halls)),
         *length_notes(instance, networks_of_design(instance, design)),
         *(sentence for placed in halls for sentence in hall_sentences(instance, placed.hall)),
         *_other_notes(instance, design),

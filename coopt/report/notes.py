@@ -128,10 +128,10 @@ def remarks(instance: Instance, plan: Plan) -> list[str]:
 
 
 def reading_notes(
-    instance: Instance, parts: Sequence[Part], *, none_inside: bool = False
+    instance: Instance, parts: Sequence[Part], *, none_inside: bool = False, ordered: bool = False
 ) -> list[str]:
     """What is counted and what is not, how bounds are meant, and how far figures carry; of networks
-    that grow what they are in the end.
+    that grow what they are in the end. What to order otherwise may be told of the whole plan.
     """
     runs = [run for part in parts for run in part.workloads]
     last = [part for part in parts if part.phase == parts[-1].phase]
@@ -167,7 +167,11 @@ def reading_notes(
         *([links] if passed_on else []),
         *standing_notes(question, parts),
         *notes_by_part(
-            {part.name: building_notes(question, part.design) for part in last if part.design}
+            {
+                part.name: building_notes(question, part.design, ordered=ordered)
+                for part in last
+                if part.design
+            }
         ),
     ]
 
@@ -480,8 +484,8 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             f" add {names} there."
         )
     yield from (
-        f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws with its"
-        " GPUs: check its unit (MW)."
+        f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws in all:"
+        " check its unit (MW)."
         for key, cap_mw in instance.power_caps_mw.items()
         if cap_mw > FAR * together_mw
     )

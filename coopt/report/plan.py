@@ -476,7 +476,7 @@ def plan_sections(
         if many
         else [table for pair in run_tables(plan, known).values() for table in pair]
     )
-    notes = reading_notes(instance, plan.parts, none_inside=plan.tp_across)
+    notes = reading_notes(instance, plan.parts, none_inside=plan.tp_across, ordered=True)
     # what stands has no price to compare it at
     is_comparable = instance.sharing.mode == "time" and instance.stands is None
     return {

@@ -424,6 +424,14 @@ def test_many_idle_gpus_are_told_on_the_first_screen() -> None:
         assert ("network.domain_fill = 'any' tries" in said) == told
 
 
+def test_what_to_order_otherwise_is_told_once() -> None:
+    """Where racks of all networks are placed together, their modules are counted."""
+    instance = ask(**TWIN_GPUS, robust={"survive": "leaf", "slower": 1.5})
+    plan = coopt.solve(instance)
+    assert rendered(plan_report(instance, plan), io.StringIO()).count("splitters") == 1
+    assert "splitters" in "\n".join(reading_notes(instance, plan.parts))
+
+
 def test_gpus_that_divide_evenly_among_fewer_domains_were_tried_there() -> None:
     """1,008 GPUs are 14 domains of 72, whatever stands by in 18 of them."""
     instance = ask(**NVL72, cluster__gpus=1008, workload__0__global_batch=1008, network__domain_fill="even")
