@@ -193,7 +193,12 @@ def _blamed_margin(question: Instance, plan: Plan) -> tuple[str, ...]:
     for typed_key, shares in WITHOUT.items() if plan.timing_s.total <= QUICK_S else ():
         eased = keeping(question, DEFAULT_MARGIN.model_copy(update=shares))
         if solve(eased, time_limit_s=QUICK_S, reasons=False).parts:
-            by_gpu = list(questions_by_gpu(question))
+            chosen = (at_choice(question, choice) for choice in choices_of(question))
+            by_gpu = [
+                of_gpu
+                for one in (chosen if question.open_keys else (question,))
+                for of_gpu in questions_by_gpu(one)
+            ]
             memories = [f"{one.cluster.gpu.memory_margin:.1%}" for one in by_gpu]
             times = [f"{run.time_margin:.1%}" for one in by_gpu for run in one.workload]
             kept = {

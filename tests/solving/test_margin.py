@@ -173,6 +173,16 @@ def test_the_default_that_leaves_no_plan_is_named(bound: float, memory: float, t
         assert accepted(Instance.model_validate(table)).status == "optimal"
 
 
+def test_the_margins_of_every_listed_gpu_are_named() -> None:
+    table = question(cluster={"gpu": ["h100-sxm", "h200"], "gpus": 64}, network__hb_domains="h100-hb16")
+    del table["margin"]
+    one = Instance.model_validate(table | {"cluster": {"gpu": "h200", "gpus": 64}})
+    fastest = solve(keeping(one, NO_MARGIN), objective="time").workloads[0].iteration_time_s
+    table["workload"][0]["max_iteration_time_s"] = 1.01 * fastest
+    (sentence, *_) = solve(Instance.model_validate(table)).explanation
+    assert f"{one.workload[0].time_margin:.1%}" in sentence
+
+
 @pytest.mark.parametrize(
     ("model", "gpus", "software"),
     [("nemotron-3-nano", 16, {"gradient_bytes": 2}), ("nemotron-3-nano", 16, {}), ("qwen3-30b-a3b", 8, {})],
