@@ -116,8 +116,28 @@ def laid_lines(
     if not line[-1].choices:
         yield bare
     elif options is not None:
-        rows = _unbeaten(options, lambda run: _of_parts(run, values), check)
-        yield from (_with_cables(bare, cables) for _, cables in rows)
+        compared = _with_fewest(options, line, uplinks)
+        rows = _unbeaten(compared, lambda run: _of_parts(run, values), check)
+        for _, cables in rows:
+            yield _with_cables(bare, [[one[-len(line) :] for one in level] for level in cables])
+
+
+def _with_fewest(options: Options, line: Sequence[Family], uplinks: int) -> Options:
+    """Cables of stages that may have fewer uplinks than the end with the fewest of these, before
+    all others: what is not beaten with any number of them is not with the fewest or the most.
+    """
+    fewest = [(t, one.uplink_choices[0]) for t, one in enumerate(line[:-1]) if one.tiers > 1]
+    fewer = [(t, least) for t, least in fewest if least < uplinks]
+    return [
+        [
+            [
+                (*(one[t].times(least, uplinks) if level else one[t] for t, least in fewer), *one)
+                for one in some
+            ]
+            for some in of_level
+        ]
+        for level, of_level in enumerate(options)
+    ]
 
 
 def laid_as(

@@ -28,6 +28,7 @@ from coopt.solving.fastest import fastest_design
 from coopt.solving.feasibility import feasible
 from coopt.verifier.parts.enumeration import design_chains
 from tests.network.test_cabling import check_list, question
+from tests.solving.fleet_oracle import enumerated
 
 
 def _hall_question(seed):
@@ -573,6 +574,34 @@ def test_cables_stay_as_a_network_grows(twins, bound_s, uplinks):
         up.append(network.uplinks)
     assert up == uplinks
     assert {name.split()[0] for name in bought} == {"cable", "trunk", *(["split"] if twins else [])}
+
+
+def test_cables_are_cheapest_with_the_uplinks_of_each_phase():
+    """Power is free at first, when half of the uplinks serve: cables that beat others with all of them cost more."""
+    table = mixed().model_dump(by_alias=True, exclude_unset=True)
+    few, all_of_them = ([{"name": "w", "max_iteration_time_s": bound_s}] for bound_s in (2.5, 1.97))
+    phases = [
+        {"year": 2026, "gpus": 64, "price": {"energy": 0.0}, "workloads": few},
+        {"year": 2028, "gpus": 64, "price": {"optics": 0.5}, "workloads": all_of_them},
+    ]
+    listed = [
+        ("hot", 8.0, 100.0, 20.0),
+        ("cool", 8.0, 111.0, 10.0),
+        ("far", 99.0, 300.0, 20.0),
+        ("best", 99.0, 313.0, 10.0),
+    ]
+    optics = [
+        {"name": name, "gbit_s": 400.0, "fibre": "pair", "reach_m": m, "usd": usd, "w": w} for name, m, usd, w in listed
+    ]
+    (box,) = table["network"]["switches"]
+    boxes, hall = box | {"radix": 16, "usd": 5000.0}, {"racks_per_row": 1, "row_pitch_m": 5.0}
+    network = table["network"] | {"optics": optics, "switches": boxes, "max_tiers": 2, "hall": hall}
+    terms = table["objective"] | {"minimize": "tco", "years": 4.0, "pue": 1.0, "usd_per_kwh": 1 / 35.04}
+    asked = coopt.Instance.model_validate(table | {"phase": phases, "network": network, "objective": terms})
+    plan = coopt.solve(asked, reasons=False)
+    assert [part.design.fabric.tier[0].uplinks_per_switch for part in plan.parts] == [4, 8]
+    assert plan.objective.value == pytest.approx(enumerated(asked), rel=1e-12)
+    assert coopt.verify(asked, plan).accepted
 
 
 @pytest.mark.parametrize("number", [1, 2])

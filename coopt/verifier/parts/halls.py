@@ -88,8 +88,26 @@ def _every_cabling(
         ],
     )
     if "optics" in instance.objective.include:
-        for chosen in _by_worth(instance, kind, fibre, needs, fitting):
+        compared = [*_with_fewest(line, needs), *needs]
+        for chosen in _by_worth(instance, kind, fibre, compared, fitting):
             yield _kinds(fibre, needs, chosen)
+
+
+def _with_fewest(line: Line, needs: Needs) -> Iterator[list[list[Need]]]:
+    """What lengths need in stages that may have fewer uplinks than the end, with the fewest: sums
+    are no more with any number of them if they are not with the fewest and the most.
+    """
+    up = line[-1].uplinks[-1]
+    for stage, of_stage in zip(line[:-1], needs[:-1], strict=True):
+        if stage.ports.tiers > 1 and stage.uplinks and stage.uplinks[0] < up:
+            share = Fraction(stage.uplinks[0], up)
+            yield [
+                [
+                    Need(need.length_m, *(int(n * (share if tier else 1)) for n in need[1:]))
+                    for need in of
+                ]
+                for tier, of in enumerate(of_stage)
+            ]
 
 
 def _fibre(
