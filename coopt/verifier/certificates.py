@@ -352,7 +352,8 @@ def _certificate(plan: Plan, rival: Fraction | None, reasons: Counter[str]) -> C
         bound_proven=None if proven is None else float(proven),
         exact=None if proven is None else str(proven),
         by="every design was priced exactly; each one"
-        f"{'' if proven is None else ' below the proven bound'} misses a time bound or a limit",
+        f"{'' if proven is None else ' below the proven bound'} is too slow, short of memory or"
+        " over a limit",
         reasons=dict(reasons),
         ok=rival is None,
     )
