@@ -37,6 +37,8 @@ def fibre_between(
     """The cheapest cables of a list for links of a rate and a length, and the splitters of so many
     modules at their lower and upper ends.
     """
+    if not listed:
+        return ()
     split = (
         splitters_of(listed, optic, gbit_s, count)
         for optic, count in zip(ends, modules, strict=True)

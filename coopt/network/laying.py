@@ -117,7 +117,7 @@ def laid_lines(
         yield bare
     elif options is not None:
         compared = _with_fewest(options, line, uplinks)
-        rows = _unbeaten(compared, lambda run: _of_parts(run, values), check)
+        rows = _unbeaten(compared, values, check)
         for _, cables in rows:
             yield _with_cables(bare, [[one[-len(line) :] for one in level] for level in cables])
 
@@ -284,45 +284,78 @@ def _by_price_and_power(instance: Instance, options: Options) -> Iterator[list[l
     """The cables of all lengths, those that add least to the objective first, that no others beat
     in price and power.
     """
-    rows = _unbeaten(options, _costs)
+    rows = _unbeaten(options, _usd_and_w)
     rows.sort(key=lambda row: weigh(instance.objective, float(row[0][0]), float(row[0][1])))
     return (cables for _, cables in rows)
 
 
 Sums = tuple[Fraction, ...]
+Whole = tuple[int, ...]
+"""Sums of measures in a unit of which each value is a whole multiple."""
 
 
 def _unbeaten(
-    options: Options,
-    measured: Callable[[CableRun], Sums],
-    check: Callable[[], None] = lambda: None,
+    options: Options, values: OpticValues, check: Callable[[], None] = lambda: None
 ) -> list[tuple[Sums, list[list[Cabling]]]]:
-    """The cables of all lengths that no others beat in what is measured of any stage, with the
-    sums; of equal ones those that cost and draw least, then those whose names come first.
+    """The cables of all lengths that no others beat in what modules and fibre add to the measures
+    of any stage, with the sums; of equal ones those that cost and draw least, then those whose
+    names come first.
     """
-    rows: list[tuple[Sums, Sums, tuple[str, ...], list[Cabling]]] = []
-    for some in chain.from_iterable(options):
-        steps = [
-            (tuple(chain.from_iterable(map(measured, one))), _costs(one[-1]), _names(one), one)
-            for one in some
-        ]
-        longer = [
-            (_sum(sums, more), _sum(costs, dearer), names + further, [*of, run])
-            for sums, costs, names, of in rows or [((), (), (), [])]
-            for more, dearer, further, run in steps
-        ]
-        rows = []
-        for row in sorted(longer, key=itemgetter(0, 1, 2)):
+    lengths = list(chain.from_iterable(options))
+    stages = _distinct_stages(lengths)
+    (measured, unit), (cost, _) = _measure(lengths, values), _measure(lengths, _usd_and_w)
+
+    def kept(rows: list[Row]) -> list[Row]:
+        found = list[Row]()
+        for row in sorted(rows, key=itemgetter(0, 1, 2)):
             check()
             # of two sums the last one that was kept has the least of the second
-            rivals = rows if len(row[0]) > 2 else rows[-1:]
+            rivals = found if len(row[0]) > 2 else found[-1:]
             if not any(all(map(le, rival, row[0])) for rival, *_ in rivals):
-                rows.append(row)
+                found.append(row)
+        return found
+
+    rows: list[Row] = []
+    for some in lengths:
+        steps = kept(
+            [
+                (
+                    tuple(chain.from_iterable(measured(one[t]) for t in stages)),
+                    cost(one[-1]),
+                    _names(one),
+                    [one],
+                )
+                for one in some
+            ]
+        )
+        rows = kept(
+            [
+                (_sum(sums, more), _sum(costs, dearer), names + further, of + run)
+                for sums, costs, names, of in rows or [((), (), (), [])]
+                for more, dearer, further, run in steps
+            ]
+        )
     counts = [len(level) for level in options]
-    return [(sums, _by_level(cables, counts)) for sums, _, _, cables in rows]
+    return [
+        (tuple(Fraction(n, unit) for n in sums), _by_level(cables, counts))
+        for sums, _, _, cables in rows
+    ]
 
 
-def _sum(sums: Sums, more: Sums) -> Sums:
+Row = tuple[Whole, Whole, tuple[str, ...], list[Cabling]]
+"""Cables of some lengths, with what they add to the measures and to the bill, and their names."""
+
+
+def _distinct_stages(lengths: Sequence[Sequence[Cabling]]) -> list[int]:
+    """The stages in which different cables stand, of those with the same ones the first."""
+    counts = [[(run.links, run.below, run.above) for run in some[0]] for some in lengths]
+    first: dict[object, int] = {}
+    for t, stage in enumerate(zip(*counts, strict=True)):
+        first.setdefault(stage, t)
+    return list(first.values())
+
+
+def _sum(sums: Whole, more: Whole) -> Whole:
     return tuple(map(add, sums, more)) if sums else more
 
 
@@ -331,19 +364,42 @@ def _by_level(cables: Iterable[Cabling], counts: Sequence[int]) -> list[list[Cab
     return [list(islice(remaining, count)) for count in counts]
 
 
-def _of_parts(run: CableRun, values: OpticValues) -> Sums:
-    """What the modules and the fibre of cables add to each measure."""
-    parts: list[tuple[Optic | FibreUnits, int]] = [
-        *zip(run.ends, (run.below, run.above), strict=True),
-        *((one, one.units) for one in run.fibre),
-    ]
-    each = [[count * Fraction(value) for value in values(part)] for part, count in parts]
-    return tuple(sum(column, Fraction(0)) for column in zip(*each, strict=True))
+def _measure(
+    lengths: Iterable[Iterable[Cabling]], values: OpticValues
+) -> tuple[Callable[[CableRun], Whole], int]:
+    """What the modules and the fibre of cables add to each measure in a unit, and so many of these
+    to one: whole numbers are added far faster than fractions.
+    """
+    parts = dict[tuple[bool, str], Optic | FibreUnits]()
+    for run in chain.from_iterable(chain.from_iterable(lengths)):
+        parts |= {_key(part): part for part in run.ends}
+        parts |= {_key(part): part for part in run.fibre}
+    ratios = {
+        key: [value.as_integer_ratio() for value in values(part)] for key, part in parts.items()
+    }
+    # denominators of floats are powers of two
+    unit = max((below for row in ratios.values() for _, below in row), default=1)
+    whole_of = {key: [n * (unit // below) for n, below in row] for key, row in ratios.items()}
+
+    def measured(run: CableRun) -> Whole:
+        counted = [(run.below, run.ends.below), (run.above, run.ends.above)]
+        columns = zip(
+            *([n * each for each in whole_of[_key(part)]] for n, part in counted),
+            *([one.units * each for each in whole_of[_key(one)]] for one in run.fibre),
+            strict=True,
+        )
+        return tuple(map(sum, columns))
+
+    return measured, unit
 
 
-def _costs(run: CableRun) -> Sums:
-    """What cables cost and draw, exactly."""
-    return _of_parts(run, lambda part: (part.usd, part.w))
+def _key(part: Optic | FibreUnits) -> tuple[bool, str]:
+    """A part by its name, which a fibre may share with an optic."""
+    return isinstance(part, FibreUnits), part.name
+
+
+def _usd_and_w(part: Optic | FibreUnits) -> tuple[float, ...]:
+    return part.usd, part.w
 
 
 def _names(cabling: Cabling) -> tuple[str, str]:

@@ -285,7 +285,6 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
         or not (network.buildable and network.has_own_ends)
         or network.given
         or instance.asks("direct")
-        or (instance.phase and instance.sharing.mode == "partition")
         or "optics" not in instance.objective.include
         or any(discount.kind == "optics" for discount in instance.sharing.discount)
     ):

@@ -549,6 +549,37 @@ def growing(*, twins=True, bound_s=9.0):
 
 
 @pytest.fixture(scope="module")
+def both_grown():
+    """Two islands that grow as one network does when it has their bounds, their plan and that of the network."""
+    table = growing()[0].model_dump(by_alias=True, exclude_unset=True)
+    (workload,), phases = table["workload"], table["phase"]
+
+    def bounded(names):
+        """As many GPUs for each of some workloads, whose bounds leave no other numbers."""
+        each = [[{"name": one, "max_iteration_time_s": bound_s} for one in names] for bound_s in (99.0, 3.5, 2.0)]
+        rows = zip(phases, each, strict=True)
+        return [one | {"gpus": len(names) * one["gpus"], "workloads": bounds} for one, bounds in rows]
+
+    both = [workload | {"name": name, "gpus": [one["gpus"] for one in phases]} for name in "ab"]
+    shared = {"workload": both, "sharing": {"mode": "partition"}, "cluster": table["cluster"] | {"gpus": 128}}
+    islands, alone = (
+        coopt.Instance.model_validate(table | {"phase": bounded(names)} | more)
+        for names, more in (("ab", shared), ("w", {}))
+    )
+    return islands, coopt.solve(islands, reasons=False), coopt.solve(alone, reasons=False)
+
+
+def test_islands_grow_in_their_halls_as_networks_do(both_grown):
+    asked, plan, alone = both_grown
+    assert plan.objective.value == 2 * alone.objective.value
+    assert {part.design for part in plan.parts} == {part.design for part in alone.parts}
+    assert coopt.verify(asked, plan).accepted
+    for part in plan.parts:
+        network, rows = part_network(asked, plan, "cabling", part.name), list(cables_of_plan(asked, plan, part.name))
+        check_list(network.family, network.uplinks, rows)
+
+
+@pytest.fixture(scope="module")
 def grown():
     """Such a network whose modules have splitters."""
     return growing()
@@ -604,10 +635,10 @@ def test_cables_are_cheapest_with_the_uplinks_of_each_phase():
     assert coopt.verify(asked, plan).accepted
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("of", "number"), [("grown", 1), ("grown", 2), ("both_grown", 1), ("both_grown", 5)])
 @pytest.mark.parametrize("change", ["links", "longest_m", "optic"])
-def test_other_cables_of_a_phase_are_rejected(grown, number, change):
-    asked, plan = grown
+def test_other_cables_of_a_phase_are_rejected(request, of, number, change):
+    asked, plan, *_ = request.getfixturevalue(of)
     part = plan.parts[number]
     tiers = list(part.design.fabric.tier)
     at = next(n for n, tier in enumerate(tiers) if tier.cables)
@@ -637,12 +668,9 @@ def test_what_the_hall_does_not_go_with_is_refused(network, sentence):
         question(4, cables="hall", **network)
 
 
-@pytest.mark.parametrize(
-    ("shipped", "why"), [("fleet-3-phases-2-sites", "of one network"), ("direct-32", "of one length")]
-)
-def test_why_lengths_choose_no_cables_is_told(shipped, why):
-    with pytest.raises(InstanceError, match=rf"network\.cables = 'hall': .*{why}"):
-        coopt.load(Path(__file__).parents[2] / "instances" / f"{shipped}.toml", {"network.cables": "hall"})
+def test_why_lengths_choose_no_direct_links_is_told():
+    with pytest.raises(InstanceError, match=r"network\.cables = 'hall': .*cost the same"):
+        coopt.load(Path(__file__).parents[2] / "instances" / "direct-32.toml", {"network.cables": "hall"})
 
 
 def test_ends_that_are_alike_by_default_are_told():

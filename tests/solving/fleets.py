@@ -73,6 +73,8 @@ def fleets(
     joined = any(switch["name"] == "core" for switch in network["switches"])
     large = "tier_switches" in network or "link_ends" in network or joined
     sized = {"gpus": [8, 12, 16]} if large else {}  # so many take two tiers
+    if count > 1 and "cables" in network:  # each length of cables has any of them in each phase
+        network["optics"], workloads, sized = network["optics"][:4], 2, {"gpus": [4, 8]}
     aims = ["capex", "tco"] if count > 1 else ["capex", "tco", "power"]
     table = question(
         cluster={"gpu": "h100-sxm", "gpus": gpus[-1]},
@@ -324,14 +326,14 @@ def _robust(draw: st.DrawFn, *, doubts: bool, losses: bool) -> dict[str, Any]:
     return found
 
 
-def _attain(draw: st.DrawFn, table: dict[str, Any]) -> None:
-    """Give a workload as its bound the exact time of some network, so that uplinks decide."""
+def _attain(draw: st.DrawFn, table: dict[str, Any], sizes: int = 2) -> None:
+    """Give a workload as its bound the exact time of some network of the largest sizes, so that uplinks decide."""
     instance = Instance.model_validate(table)
     alone = instance.model_copy(update={"site": (), "robust": None})
     asked = of_phase(alone, len(alone.phase) - 1) if alone.phase else alone
     w = draw(st.sampled_from(range(len(asked.workload))))
     job = Job(asked.model_copy(update={"workload": (asked.workload[w],)}), 1.0)
-    networks = [family for gpus in job.sizes[-2:] for family in job.networks(gpus) if family.tiers > 1]
+    networks = [family for gpus in job.sizes[-sizes:] for family in job.networks(gpus) if family.tiers > 1]
     if networks:
         family = draw(st.sampled_from(networks))
         time_s = fastest_s(asked.workload[w], job.gpu, family, draw(st.sampled_from(family.uplink_choices)))
@@ -511,6 +513,28 @@ def small_leaves(draw: st.DrawFn) -> Instance:
     changes |= {"network__fabrics": "clos", "network__tier_switches": "any", "network__oversubscription": 1.0}
     changes |= {"workload__0__max_iteration_time_s": draw(st.sampled_from([0.5, 5.0]))}
     return ask(**changes).model_copy(update={"robust": draw(wishes())})
+
+
+@st.composite
+def growing_in_halls(draw: st.DrawFn, cores: bool = False) -> Instance:
+    """Two islands that are in time with few GPUs at first, and later in the exact time of some network."""
+    sides = CORE_HALLS if cores else HALLS
+    table = draw(fleets((2, 2, 3), (0, 0, 2), cores=cores, many_sided=sides)).model_dump(
+        by_alias=True, exclude_unset=True
+    )
+    table["limits"] = draw(st.sampled_from([{}, {}, {"racks": 20.0}, {"power_mw": 0.03}]))
+    *before, last = table["phase"]
+    last["gpus"], last["workloads"], table["cluster"]["gpus"] = 16, [], 16
+    last["price"] |= {kind: draw(st.sampled_from([0.5, 1.0])) for kind in KINDS}
+    table["sharing"]["discount"] = table["sharing"]["discount"][:1]
+    for phase in before:
+        phase["gpus"] = 8
+    for _ in range(2):
+        _attain(draw, table, sizes=1)
+    for phase in before:
+        phase["workloads"] = [{"name": "w0", "max_iteration_time_s": 99.0}, *draw(st.sampled_from([["w1"], []]))]
+        phase["price"] |= dict.fromkeys(KINDS, draw(st.sampled_from([1.0, 2.0])))
+    return Instance.model_validate(table)
 
 
 GPU_FACTORS = [(0.1, 1.0), (0.2, 1.1), (0.5, 3.0), (2.0, 3.0), (0.1, 0.4)]

@@ -54,11 +54,7 @@ def _switches(instance: Question) -> Iterator[str]:
         )
 
 
-GROWING_ISLANDS = "[[phase]] tables under sharing.mode = 'partition'"
-UNLAID = {
-    "direct links": " (which are all of one length)",
-    GROWING_ISLANDS: " (cables of one network alone grow in their hall)",
-}
+UNLAID = {"direct links": " (whose fewest are sought as if all cost the same)"}
 """Why lengths in the hall do not choose some cables."""
 
 
@@ -103,7 +99,6 @@ def _cables(instance: Question) -> Iterator[str]:
             "link_reach_m" in network.model_fields_set and not instance.asks("core")
         ),
         **dict.fromkeys(instance.asks("direct"), True),
-        GROWING_ISLANDS: instance.phase and instance.sharing.mode == "partition",
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
     yield from broken(

@@ -206,7 +206,7 @@ class _IslandSearch:
             for gpus, family in stages.items()
             if gpus < max(stages)
         ]
-        taken = self._taken([(family, family.uplink_choices[0]) for _, family in begun])
+        taken = self._least_taken([(family, family.uplink_choices[0]) for _, family in begun])
         left: list[tuple[int, ...]] = [()] * len(lines)
         for k in np.flatnonzero(~beaten_options(self.taken, taken, self.coupling.slopes)).tolist():
             n, family = begun[k]
