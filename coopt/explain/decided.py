@@ -232,14 +232,13 @@ def _nearest(second: RunnerUp | None, plan: Plan, rivals: Sequence[Rival]) -> Ru
 
 
 def _is_told(rival: Rival, rivals: Sequence[Rival]) -> bool:
-    """Whether what a plan without a choice costs is told of one with another choice alone, which is
-    then the best; or that none is possible with one alone of those without which none is.
+    """Whether what a plan without a choice costs, or why there is none, is told of one with another
+    choice alone, which is then the best.
     """
-    is_known = rival.extra is not None
-    return rival.excluded == is_known and any(
-        peer.extra == rival.extra and peer.choice != rival.choice
-        for peer in rivals
-        if peer.part == rival.part and peer.excluded != is_known
+    peers = (peer for peer in rivals if peer.part == rival.part and not peer.excluded)
+    return rival.excluded and any(
+        peer.extra == rival.extra and (rival.extra is not None or peer.why == rival.why)
+        for peer in peers
     )
 
 

@@ -159,8 +159,9 @@ def _how_far(change: Change) -> str:
 
 
 def label(design: Design) -> str:
-    """`128 x gh200-256, rail-only, 1 tier of 128x400g`."""
-    domains = f"{design.hb_domain.count:,} x {design.hb_domain.name}"
+    """`128 x gh200-256, rail-only, 1 tier of 128x400g`; `8 x hgx-h100-8 + 1 spare, ...`."""
+    spares = f" + {counted(design.spare_domains, 'spare')}" if design.spare_domains else ""
+    domains = f"{design.hb_domain.count:,} x {design.hb_domain.name}{spares}"
     fabric = design.fabric
     if fabric.tiers == 0:
         return f"{domains} without a network"

@@ -198,9 +198,6 @@ def seen_from(ours: Design, rival: Design) -> str:
         return f"{'the same HB domain' if same_domain else SAME} with another mapping"
     if label(rival) != label(ours):
         return label(rival)
-    if rival.spare_domains != ours.spare_domains:
-        spares = counted(rival.spare_domains, "spare HB domain")
-        return f"{label(rival)}, {f'with {spares}' if rival.spare_domains else 'without spares'}"
     if rival.gpus != ours.gpus:
         return f"{label(rival)}, in which {rival.gpus:,} GPUs train"
     if rival.fabric.nic != ours.fabric.nic:

@@ -201,7 +201,8 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
         if instance.network.routing == "pinned"
         else "uneven numbers might need fewer switches (network.bundles = 'any')"
     )
-    for tier in fabric.tier[1:] if instance.network.bundles == "even" else ():
+    has_choice = instance.network.bundles == "even" and not instance.network.given
+    for tier in fabric.tier[1:] if has_choice else ():
         way, in_use = (
             switch_of(instance, fabric, tier, rate),
             tier.down_ports + tier.uplinks_per_switch,
