@@ -34,6 +34,7 @@ IDLE = {  # of docs/reference/instance.md: true is up to a quarter; GPUs, size o
     (64, 3, 8): [],  # 61 to 63 fill no domains alike
     (64, 8, 8): [(56, 7), (56, 8)],
     (16, False, 8): [],
+    (4, 9, 8): [(1, 1), (2, 1), (3, 1)],  # one trains at least
 }
 NOT_SAID: dict[type[Table], tuple[dict[str, Any], dict[str, Any]]] = {  # docs/reference/instance.md
     Attention: (
@@ -104,7 +105,7 @@ def catalogued(kind: str, name: str, of: type[Any]) -> Any:
 def test_gpus_that_may_be_idle(case: tuple[int, int | bool, int]) -> None:
     gpus, idle, size = case
     cluster = Cluster.model_validate({"gpu": GPU, "gpus": gpus, "idle_gpus": idle})
-    assert cluster.most_idle(gpus) == {True: gpus // 4, False: 0}.get(idle, idle)
+    assert cluster.most_idle(gpus) == min({True: gpus // 4, False: 0}.get(idle, idle), gpus - 1)
     assert sorted(cluster.idle_sites(gpus, size)) == IDLE[case]
 
 
@@ -222,7 +223,7 @@ def test_what_stands_is_bought_for_nothing() -> None:
     workload = {"name": "w", "model": "gpt-22b", "global_batch": 64}
     instance = Instance.model_validate(QUESTION | given | {"workload": workload, "existing": STANDS})
     network = instance.network
-    assert instance.objective.minimize == "time"
+    assert (instance.objective.minimize, instance.cluster.gpu.usd) == ("time", 0.0)
     assert {nic.usd for nic in network.nics} == {optic.usd for optic in network.optics} == {0.0}
     assert [(one.usd_per_gpu, one.host_usd_per_gpu) for one in network.hb_domains] == [(0.0, 0.0)]
     unnamed = [(one.radix, one.port_gbit_s, one.usd, one.w, one.optics_inside) for one in network.switches]
@@ -273,7 +274,7 @@ def test_margins_that_are_not_said_are_those_of_the_reference() -> None:
 def test_prices_of_own_products_are_in_no_doubt() -> None:
     nic = {"name": "own", "gbit_s": 400, "usd": 1000, "w": 20}
     asked = question(network=QUESTION["network"] | {"nics": nic})
-    assert price_doubt(asked, ("nic", "own"), rises=True) == 0.0
+    assert price_doubt(asked, ("nic", "own"), rises=True) == price_doubt(asked, ("nic", "unlisted"), rises=True) == 0.0
 
 
 def test_every_price_of_the_catalog_has_a_basis() -> None:
@@ -303,7 +304,15 @@ def test_prices_are_in_doubt_as_far_as_others_are_known(switch: Any, falls: floa
 
 
 def test_a_link_of_a_rounded_rate_is_one_link() -> None:
-    assert catalogued("optic", "800g-dr8", Optic).links_of(800 * (1 + 1e-12)) == 1
+    optic = catalogued("optic", "800g-dr8", Optic)
+    assert optic.links_of(800 * (1 + 1e-12)) == 1
+    assert (optic.pairs_of(800), optic.model_copy(update={"fibre": "duplex"}).pairs_of(800)) == (8, 1)
+
+
+def test_lengths_in_the_hall_ask_for_no_reach() -> None:
+    """docs/reference/instance.md: 50, 100 and 500 m are the lengths of links where no hall is laid out."""
+    laid = question(network=QUESTION["network"] | {"cables": "hall"})
+    assert laid.network.needed_reach_m == (0.0, 0.0, 0.0)
 
 
 def test_what_rules_no_plan_out_is_a_million_bounds() -> None:
@@ -323,3 +332,21 @@ def test_tolerances_are_those_of_the_arithmetic_and_of_solvers() -> None:
     assert (EQUAL, SOLVED) == (1e-9, 1e-6)
     assert pytest.approx(9007 * 2**-53, rel=1e-3) == REORDERED
     assert question().solver.gap == 0.0
+
+
+def test_what_old_software_lacks_is_at_its_least() -> None:
+    """arXiv 2104.04473: neither sequence parallelism nor sharded states."""
+    old = Workload.model_validate(
+        {"name": "w", "model": SHAPE, "global_batch": 64, "software": {"framework": "megatron-2021"}}
+    )
+    assert (old.mapping.zero, old.mapping.sequence_parallel, old.mapping.cp) == ((0,), (False,), (1,))
+    assert old.options.software.memory_margin == 0.1  # a tenth, which nobody measured
+
+
+def test_tokens_choose_among_the_experts_of_their_groups() -> None:
+    """arXiv 2412.19437, section 2.1.2: of the groups a token has some, and of their experts its own."""
+    for groups, top_groups, topk in ((4, 2, 32), (2, 1, 32)):
+        shape = SHAPE | {"experts": 64, "expert_groups": groups, "top_groups": top_groups}
+        assert Transformer.model_validate(shape | {"top_k": topk}).top_k == topk
+        with pytest.raises(ValueError, match="top_k"):
+            Transformer.model_validate(shape | {"top_k": topk + 1})

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from coopt.instance.catalog import entries
+from coopt.instance.doubts import price_bases
 
 RO_PORT = 694.0
 NVLINK = (10.63, 75.95 / 900)  # USD and W for a GB/s in NVL72 (IHBD)
@@ -85,6 +86,49 @@ SWITCHES = {  # ports, Gbit/s of a port, lanes of, Tbit/s of the box, USD, W, ra
     "144x800g-cpo": (144, 800, 200, 115.2, 185_000 + 144 * 1200, 3950, 4),  # Q3450-LD; Lambda: 3.95 kW
     "36x800g": (36, 800, 200, 28.8, 185_000 / 4, 862 / 2, 1),  # half a Q3200-RA
 }
+RANGES = {  # the lowest and highest USD at which somebody saw a product; N = NADDOD, Sep 2026; FS, 2026; AI = aiinframap
+    "256x400g": (2 * 55_000, None),  # twice the least of 51t
+    "qm9700": (32_000, 50_000),  # an integrator at volume; BOM: official price
+    "51t": (55_000, 150_000),  # an integrator at volume; LUX
+    "144x800g": (110_600, 250_000),  # SemiAnalysis' model of a rack
+    "36x800g": (110_600 / 4, None),
+    "128x800g-cpo": (232_000, None),
+    "144x800g-cpo": (247_000, None),
+    "cx6-200g": (None, 1065),  # N
+    "cx7-400g": (1500, 2188),  # estimate; FS
+    "cx8-800g": (1779, 3000),  # N; estimate
+    "cx9-800g": (1980, None),
+    "400g-199": (None, 450),  # a generic 400G DR4
+    "400g-dac": (300 / 4, None),  # FS: a quarter of an 800G to 2 x 400G cable
+    "400g-sr4": (300, 800),  # LUX
+    "400g-dr4": (450, 1320 / 2),  # QSFPTEK; BOM, half a link
+    "400g-fr4": (565, None),
+    "800g-sr8": (500, 900),  # LUX
+    "800g-dr8": (545, 1749),  # makers, Oct 2025; FS
+    "800g-fr4": (1060, 1900),  # LUX
+    "800g-dac": (186 / 2, None),  # FS, half a cable
+    "800g-aec": (450 / 2, None),  # half a Credo cable at volume
+    "1.6t-dr8": (None, 2000),
+    "800g-dr4": (None, 950),  # SemiAnalysis' model of a rack
+    "patch-panel": (15, None),
+    "a100-80g": (12_500, 15_000),  # Epoch AI
+    **{name: (0.6 * usd, 1.4 * usd) for name, usd in (("h100-sxm", 30_000), ("h200", 35_000), ("b200", 40_000))},  # AI
+    "400g-zr": (3000, 6000),
+    "os2-mtp-8": (102 / 2, 2 * 102),  # half and twice
+    "om4-mtp-8": (45, 2 * 78),
+}
+FIBRE = {  # pairs of a connector, links that share it, USD, USD a metre
+    "os2-mtp-8": (8 / 2, 1, 102, 3),  # eight fibres; a reseller's list, as for all
+    "os2-mtp-8-panels": (8 / 2, 1, 350, 3),
+    "os2-lc": (2 / 2, 1, 10, 0.75),
+    "om4-mtp-8": (8 / 2, 1, 78, 7),
+    "os2-split-2": (8 / 2, 2, 150, 0),
+    "os2-split-4": (8 / 2, 4, 78, 0),
+    "os2-split-2-of-16": (16 / 2, 2, 249, 0),
+    "os2-split-4-of-16": (16 / 2, 4, 249, 0),
+    "os2-split-8-of-16": (16 / 2, 8, 156, 0),
+    "om4-split-2": (8 / 2, 2, 122, 0),
+}
 MODES = {  # Tbit/s over lanes of a rate, and how many lanes a port may take
     "51t": {(64, 800), (128, 400), (256, 200), (512, 100)},  # ipinfusion: 64 cages that break out in 2, 4 and 8
     "102t": {(64, 1600), (128, 800), (256, 400), (512, 200)},  # 512 lanes of 200 Gbit/s
@@ -159,3 +203,17 @@ def test_panel_ports_cost_what_topoopt_says(name: str, usd: float, w: float) -> 
     """A Palomar switch of TPU v4 draws 108 W for 136 ports (arXiv 2304.01433, as quoted)."""
     panel = products("panel")[name]
     assert (panel.usd_per_port, panel.w_per_port) == pytest.approx((usd, w), abs=5e-4)
+
+
+def test_prices_range_as_far_as_somebody_has_seen() -> None:
+    seen = {name: (basis.least, basis.most) for (_, name), basis in price_bases().items() if basis.least or basis.most}
+    alike = {"102t": "256x400g", "64x800g": "51t", "128x400g": "51t"}
+    for name, (least, most) in seen.items():
+        expected = RANGES[alike.get(name, name)]
+        assert (least, most) == tuple(end and pytest.approx(end, abs=1) for end in expected), name
+    assert {alike.get(name, name) for name in seen} == set(RANGES)
+
+
+def test_fibre_has_the_pairs_of_its_connectors_and_the_prices_of_resellers() -> None:
+    for name, fibre in products("fibre").items():
+        assert (fibre.pairs, fibre.links, fibre.usd, fibre.usd_per_m) == FIBRE[name], name
