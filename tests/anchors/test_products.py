@@ -86,7 +86,7 @@ SWITCHES = {  # ports, Gbit/s of a port, lanes of, Tbit/s of the box, USD, W, ra
     "144x800g-cpo": (144, 800, 200, 115.2, 185_000 + 144 * 1200, 3950, 4),  # Q3450-LD; Lambda: 3.95 kW
     "36x800g": (36, 800, 200, 28.8, 185_000 / 4, 862 / 2, 1),  # half a Q3200-RA
 }
-RANGES = {  # the lowest and highest USD at which somebody saw a product; N = NADDOD, Sep 2026; FS, 2026; AI = aiinframap
+RANGES = {  # the lowest and highest USD at which somebody saw a product; N = NADDOD; AI = aiinframap
     "256x400g": (2 * 55_000, None),  # twice the least of 51t
     "qm9700": (32_000, 50_000),  # an integrator at volume; BOM: official price
     "51t": (55_000, 150_000),  # an integrator at volume; LUX
