@@ -298,7 +298,9 @@ def question_rows(instance: Instance) -> list[tuple[str, str]]:
     )
     rows = {
         **{
-            f"Train {workload.name}": f"{training_text(workload)}; {words.required_bound(workload)}"
+            # a phase has bounds of its own
+            f"Train {workload.name}": training_text(workload)
+            + ("" if instance.phase else f"; {words.required_bound(workload)}")
             for workload in instance.workload
         },
         "GPUs": f"{instance.cluster.counts_text} x {words.alternatives(gpus)}",

@@ -37,7 +37,7 @@ from coopt.report.page.contents import (
     page_report,
     tied,
 )
-from coopt.report.page.evidence import memory_bar
+from coopt.report.page.evidence import memory_bar, planes
 from coopt.report.plan import headline, plan_report
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify
@@ -136,6 +136,12 @@ def test_a_page_without_a_chart_is_small_and_needs_nothing_else(page):
     assert len(page.encode("utf-8")) < 500_000
     assert re.findall(r'(?:src|href|url)\s*[=(]\s*"?(?!#|data:|https://)[^">\s)]+', page) == []
     assert "default-src 'none'" in page
+
+
+def test_drawings_of_several_networks_say_whose_they_are() -> None:
+    instance, plan = kinds.solved("fleet")
+    captions = [one.caption for one in planes(instance, plan)]
+    assert all(said.startswith(part.name) for part, said in zip(plan.parts, captions, strict=True))
 
 
 def test_a_page_of_least_regret_names_no_front() -> None:

@@ -25,6 +25,7 @@ BEYOND_ONE_NETWORK = {
 def test_everything_that_couples_islands_is_told() -> None:
     rows = dict(question_rows(Instance.model_validate(QUESTIONS["fleet"])))
     assert {key: value for key, value in rows.items() if key in BEYOND_ONE_NETWORK} == BEYOND_ONE_NETWORK
+    assert not any("at most" in rows[f"Train {name}"] for name in ("first", "second"))  # those of phases hold
 
 
 def test_regret_and_efficiency_are_told() -> None:

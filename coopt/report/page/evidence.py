@@ -239,8 +239,9 @@ def planes(instance: Instance, plan: Plan) -> Iterator[Picture]:
     for number, part in enumerate(plan.parts[:MOST_DRAWINGS]):
         if part.design is not None and part.design.fabric.tiers:
             family, uplinks = family_of_plan(instance, plan, "a drawing", part.name)
+            whose = f"{part.name}. " * (len(plan.parts) > 1)
             drawing, caption = plane_drawing(family, uplinks), plane_caption(family, uplinks)
-            yield _picture(part.name, drawing, caption, f"plane-{number}")
+            yield _picture(part.name, drawing, f"{whose}{caption}", f"plane-{number}")
 
 
 def details(instance: Instance, plan: Plan) -> Iterator[Picture]:
