@@ -288,8 +288,9 @@ def standing_notes(instance: Instance, parts: Sequence[Part]) -> Iterator[str]:
     """What no bill has of what stands."""
     if is_rewired(instance, parts):
         (stands,) = instance.existing
+        fibre = " All of its fibre counts as bought anew." if instance.network.fibre else ""
         yield (
             f"The existing network ({words.counted(len(stands.tiers), 'tier')},"
             f" {stands.joined_as}) is rewired: moving its cables, and the days without it, are not"
-            " in the bill."
+            f" in the bill.{fibre}"
         )

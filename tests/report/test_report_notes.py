@@ -376,7 +376,11 @@ def test_what_no_bill_has_of_a_network_that_stands_is_told() -> None:
     }
     changes = TWIN_PORTS | {"cluster__gpus": 512, "workload__0__global_batch": 512}
     grown = ask(**changes, existing=[stands])
-    assert "(2 tiers, clos) is rewired" in _found(grown, "existing")[0]
+    (said,) = _found(grown, "existing")
+    assert "(2 tiers, clos) is rewired" in said
+    assert "fibre" not in said
+    fibred = ask(**changes, existing=[stands], network__fibre=["om4-mtp-8", "os2-mtp-8"])
+    assert "fibre counts as bought anew" in _found(fibred, "existing")[0]
     (note,) = _found(grown, "hall")
     assert "network.cables = 'hall'" in note
     plan = coopt.solve(grown)
