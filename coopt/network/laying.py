@@ -12,7 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import chain, islice, product
-from operator import add, itemgetter, le
+from operator import add, itemgetter, le, mul
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +21,10 @@ from coopt.instance.couplings import OF_SUM
 from coopt.instance.hardware import Optic
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, dealt, whole
-from coopt.network.fibres import FibreUnits, fibre_between
+from coopt.network.fibres import FibreUnits, fibre_between, fibre_cables
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
-from coopt.network.placing import PlacedChain, Placing
+from coopt.network.placing import PlacedChain, Placing, sold_m
 from coopt.plan.parts import Cost, Design
 
 
@@ -48,6 +48,27 @@ def least_ends(
         LinkEnds(*(min(map(free, optics), key=added) for optics in zip(*level, strict=True)))
         for level in choices
     )
+
+
+def least_fibre_usd(instance: Instance, family: Family, uplinks: int) -> float:
+    """What fibre costs at least where lengths have not chosen its cables: as if all were as short
+    as can be.
+    """
+    listed, hall, rate = instance.network.fibre, instance.network.hall, family.link_gbit_s
+    if not listed or not family.choices:
+        return 0.0
+    shortest_m = int(sold_m(min(hall.in_rack_m, 2 * hall.rise_m)))
+    usd_per_link = [
+        min(
+            sum(
+                one.units * one.usd for one in fibre_cables(listed, ends.below, rate, 1, shortest_m)
+            )
+            for ends in of_level
+        )
+        for of_level in family.choices
+    ]
+    links = (level.links for level in family.chain(uplinks).levels)
+    return math.fsum(map(mul, usd_per_link, links))
 
 
 def least_resources(instance: Instance, family: Family) -> dict[str, Affine]:

@@ -23,7 +23,7 @@ from coopt.instance.schema import BillKind, Instance
 from coopt.instance.variants import workloads_of
 from coopt.network.family import Family
 from coopt.network.growth import link_labour_usd, retrofit
-from coopt.network.laying import least_ends
+from coopt.network.laying import least_ends, least_fibre_usd
 from coopt.network.optics import values_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of
@@ -76,9 +76,9 @@ def cheapest_paths(
             break
         check()
         for laid in with_cables(instance, priced[n].chain, values, check):
-            for usd, path, is_within in priced_at(chain=laid).candidates():
+            for usd, path in priced_at(chain=laid).candidates(ceiling * (1 + ROUNDING)):
                 found.append((usd, path))
-                ceiling = min(ceiling, usd if is_within else math.inf)
+                ceiling = min(ceiling, usd)
     if math.isinf(ceiling):
         return []
     return [path for usd, path in found if usd <= ceiling * (1 + ROUNDING)]
@@ -121,25 +121,29 @@ class _PricedChain:
             return math.inf
         return sum(self._usd(k, int(menu[0])) for k, menu in enumerate(self.menus))
 
-    def candidates(self) -> Iterator[tuple[float, IslandPath, bool]]:
-        """Cost, path and whether it keeps the limits: the cheapest uplinks of all or, where these
-        are over a limit, of those within the limits of each phase.
+    @property
+    def _menus_within(self) -> list[Ints]:
+        """The uplinks of each phase that keep its limits."""
+        each = zip(self.chain.values(), self.menus, strict=True)
+        fitting = ([u for u in menu.tolist() if _fits(self.grid, one, u)] for one, menu in each)
+        return [np.array(menu, dtype=np.int64) for menu in fitting]
+
+    def candidates(self, most_usd: float) -> Iterator[tuple[float, IslandPath]]:
+        """Cost and path: the cheapest uplinks of all or, where these are over a limit, of those
+        within the limits of each phase; nothing where they cost more than so much.
         """
-        for menus in (
-            self.menus,
-            [
-                np.array([u for u in menu.tolist() if _fits(self.grid, family, u)], dtype=np.int64)
-                for family, menu in zip(self.chain.values(), self.menus, strict=True)
-            ],
-        ):
+        for whole in (True, False):
+            menus = self.menus if whole else self._menus_within
             if not all(len(menu) for menu in menus):
                 return
             usd, uplinks = self._shortest(menus)
+            if usd > most_usd:
+                return
             path = stretched(
                 dict(zip(self.phases, uplinks, strict=True)), self.chain, self.grid.phases
             )
             if fleet_bill(self.grid.instance, [Placed(slot=0, path=path, site=None)]).within:
-                yield usd, path, True
+                yield usd, path
                 return
 
     def _usd(self, k: int, uplinks: int) -> float:
@@ -153,7 +157,14 @@ class _PricedChain:
             replace(family, optics=least_ends(instance, family.choices, kind)) for kind in kinds
         ]
         units = np.array([units_at(self.grid, one, uplinks) for one in least or [family]])
-        return float((units * self.charges[:, self.phases[k] : end].sum(axis=1)).sum())
+        charges = self.charges[:, self.phases[k] : end].sum(axis=1)
+        fibre_usd = self._fibre_charge(charges) * least_fibre_usd(instance, family, uplinks)
+        return float((units * charges).sum() + fibre_usd)
+
+    def _fibre_charge(self, charges: Floats) -> float:
+        """What a USD of fibre adds to the objective; nothing where the bill has none."""
+        sold = [g for g, good in enumerate(self.grid.goods) if good.kind == "fibre" and good.usd[0]]
+        return min((charges[0, g] / self.grid.goods[g].usd[0] for g in sold), default=0.0)
 
     def _shortest(self, menus: Sequence[Ints]) -> tuple[float, list[int]]:
         """The least cost of uplinks that never fall, and these."""
