@@ -36,6 +36,8 @@ from coopt.plan.schema import Plan
 
 SAME = "the same network"
 NO_BOUND = 1e4  # a bound so many times as loose is taken for none
+FEWEST = dict.fromkeys(("GPUs", "products", "racks"), 1)
+"""What every plan has of these."""
 REGRETS = (
     "The costs below are regrets: how much more a plan may cost than the best one at the same"
     " prices. Each is measured against the best plans under the bounds as asked, so with a"
@@ -139,7 +141,7 @@ def of_bound(
     if bound.tighter is not None:
         at = with_unit(bound.tighter.bound, bound.unit)
         yield f"{moved} {at}, {_next(kind, share_of, bound.tighter, design)}."
-    elif bound.step is not None and (bound.used or bound.step):
+    elif bound.step is not None and (bound.step or bound.used not in (0, FEWEST.get(bound.unit))):
         yield f"No plan within the other limits {_tighter(bound)}."
 
 

@@ -202,7 +202,7 @@ def required_bound(workload: Workload) -> str:
         return "no bound on its time"
     rate, time = workload.in_own_units(workload.required_s), seconds(workload.required_s)
     if workload.calendar:
-        return f"at most {rate} ({time} an iteration with interruptions)"
+        return f"at most {rate} ({time} an iteration, interruptions included)"
     return f"at most {time} an iteration{f' ({rate})' if rate else ''}"
 
 
