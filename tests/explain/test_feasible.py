@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.explain.answer import explain
-from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more
+from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more, with_unit
 from coopt.explain.sentences import of_bound, of_conflicts
 from coopt.instance.question import Objective
 from coopt.instance.schema import Instance, load
@@ -236,3 +236,8 @@ def test_rows_are_called_by_their_names() -> None:
         "prewan[0].most": "prewan[0].most",
     }.items():
         assert with_names(f"With {key} = 3.", names) == f"With {said} = 3."
+
+
+@pytest.mark.parametrize(("mw", "shown"), [(8.4e-5, "0.000084 MW"), (0.5, "0.5 MW"), (1_500_000.0, "1,500,000 MW")])
+def test_no_power_is_counted_in_powers_of_ten(mw: float, shown: str) -> None:
+    assert with_unit(mw, "MW") == shown
