@@ -233,8 +233,17 @@ class Sharing(Table):
 
     @property
     def optic_in_use(self) -> str | None:
-        """The optic named for the core, if any, which is in use whatever islands consist of."""
-        return None if self.core is None else self.core.optic
+        """The optic named for the core, if any, which is in use whatever islands consist of; the
+        first of several.
+        """
+        return None if self.core is None else next(iter(self.core.optics), None)
+
+
+def _name_or_several(value: Any) -> Any:
+    """A list as a tuple, one name as itself."""
+    if not isinstance(value, list | tuple) or not value:
+        return value
+    return tuple(value) if len(value) > 1 else value[0]
 
 
 class Core(Table):
@@ -250,14 +259,21 @@ class Core(Table):
         Field(description="what every GPU that trains can send to other islands or sites (Gbit/s)"),
     ]
     optic: Annotated[
-        Name | None,
+        Name | tuple[Name, ...] | None,
+        BeforeValidator(_name_or_several),
         Field(
             description=(
                 "name of the listed optic at both ends of its links, or with link_ends = 'any' at"
-                " those in the core; chosen where left out, needed with [[wan]]"
+                " those in the core (several with cables = 'hall'); chosen where left out, needed"
+                " with [[wan]]"
             )
         ),
     ] = None
+
+    @property
+    def optics(self) -> tuple[str, ...]:
+        """The optics that are named; none where any may be."""
+        return (self.optic,) if isinstance(self.optic, str) else self.optic or ()
 
 
 class PhaseWorkload(Table):

@@ -16,13 +16,13 @@ from typing import Any, Literal, NamedTuple
 from coopt.instance.hardware import Optic
 from coopt.instance.network import HallRows
 from coopt.instance.schema import Instance
-from coopt.instance.texts import InstanceError, grouped
+from coopt.instance.texts import grouped
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import Graph, whole_graph
 from coopt.network.halls import grown_numbers, last_of_slot
 from coopt.network.laying import fans, filled_leaves
 from coopt.network.placing import Placing, placing_of, sold_m
-from coopt.network.plan_networks import PartNetwork, part_named, part_network
+from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
 
@@ -57,35 +57,6 @@ class Cable(NamedTuple):
     reach_m: float
     lower: CableEnd
     upper: CableEnd
-
-
-def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> Iterator[Cable]:
-    """The cables of a plan, or of one of its parts; devices of several parts bear the names of
-    these.
-
-    Raises
-    ------
-    InstanceError
-        Where a part has no switches, or islands share a core, whose links are on no list.
-    """
-    if plan.couplings.shared_cores:
-        raise InstanceError(
-            f"{instance.place}: lists of cables do not cover [sharing.core] (coopt bom counts its"
-            " cables), needs a plan without it"
-        )
-    parts = [part_named(instance, plan, part)] if part or len(plan.parts) < 2 else [*_last(plan)]
-    for one in parts:
-        network = part_network(instance, plan, "cabling", one.name)
-        placing = Spots.of(instance, plan, one, network)
-        prefix = f"{one.name}:" if len(parts) > 1 else ""
-        yield from cables(network.family, network.uplinks, placing, prefix)
-
-
-def _last(plan: Plan) -> Iterator[Part]:
-    """What stands in the end: of parts that grow the last."""
-    for part in plan.parts:
-        if part is last_of_slot(plan, part):
-            yield part
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +103,9 @@ def cables(
     family: Family, uplinks: int, spots: Spots | None = None, prefix: str = ""
 ) -> Iterator[Cable]:
     """The cables of a network, tier by tier from the leaves up."""
-    graph, chain = whole_graph(family, uplinks), family.chain(uplinks)
+    graph = whole_graph(family, uplinks)
     below: dict[str, int] = {}  # a leaf below each switch, which says where its pod stands
-    ports = _Ports(family, [level.down_ports for level in chain.levels])
+    ports = DevicePorts(family, uplinks)
     laying = _Laying(family, spots, graph)
     for level in range(1, family.tiers + 1):
         number = 0
@@ -248,11 +219,12 @@ def kind_of(ends: LinkEnds) -> CableKind:
     return "AEC" if ends.below.reach_m <= MOST_OF_AEC_M else "AOC"
 
 
-class _Ports:
+class DevicePorts:
     """The ports of all devices, taken one after the other."""
 
-    def __init__(self, family: Family, down_ports: Sequence[int]) -> None:
+    def __init__(self, family: Family, uplinks: int) -> None:
         self._family, self._taken = family, Counter[tuple[str, int, str]]()
+        down_ports = [level.down_ports for level in family.chain(uplinks).levels]
         together = family.planes_together if family.tiers == 1 else 1
         of_module = [above for _, above in family.per_module]
         # cages of a switch of each tier for cables down, after which those up begin
@@ -260,6 +232,9 @@ class _Ports:
             -(-ports * together // count)
             for ports, count in zip(down_ports, of_module, strict=True)
         ]
+        # cages of a leaf for its own network, behind which links into a core begin
+        up = -(-uplinks // family.per_module[1][0]) if family.tiers > 1 else 0
+        self.cages_of_leaf = sum(self._cages[:1]) + up
 
     def lower(self, prefix: str, node: str, level: int, optic: Optic, rack: str | None) -> CableEnd:
         """The next port up of a switch, or of a NIC."""
@@ -267,7 +242,7 @@ class _Ports:
         number = self._next(node, level, "up")
         if level > 1:
             device = f"{prefix}{node}", self._family.switches[level - 2].name
-            return _end(
+            return end_in_cage(
                 device, self._cages[level - 2] + number // count, number, optic, count, rack
             )
         _, domain, rank, adapter = node.split("/")
@@ -283,14 +258,14 @@ class _Ports:
         count = optic.links_of(self._family.link_gbit_s)
         number = self._next(node, level, "down")
         device = f"{prefix}{node}", self._family.switches[level - 1].name
-        return _end(device, number // count, number, optic, count, rack)
+        return end_in_cage(device, number // count, number, optic, count, rack)
 
     def _next(self, node: str, level: int, side: str) -> int:
         self._taken[node, level, side] += 1
         return self._taken[node, level, side] - 1
 
 
-def _end(
+def end_in_cage(
     device: tuple[str, str], cage: int, number: int, optic: Optic, count: int, rack: str | None
 ) -> CableEnd:
     """The end of a cable in a cage of a switch (from 0), of whose module it is one of `count`."""

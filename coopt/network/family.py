@@ -410,6 +410,7 @@ class EquippedDomains(FilledDomains, NicOption):
     are the switches of the tiers above the leaves, from the second up; empty where all are like the
     leaves. `outages` are those of links of NICs that end no run. Links into a core shared with
     others have modules `core_end` at their lower ends; those of the core where that is None.
+    Where lengths are still to choose, it is the least of `core_choices`, the ends they may have.
     """
 
     gpus: int
@@ -420,6 +421,7 @@ class EquippedDomains(FilledDomains, NicOption):
     ports_on_leaf: int = 1
     upper: tuple[Switch, ...] = ()
     core_end: Optic | None = None
+    core_choices: tuple[LinkEnds, ...] = ()
     outages: PortOutages | None = None
 
     @property
@@ -463,7 +465,7 @@ class Family(EquippedDomains, Wiring):
     `leaves` and everything else about wiring are for one of `planes` equal planes, and the ports of
     each NIC lead to `nic_planes` such sets; `chassis` are the leaf switches of all. `optics` has
     the ends of links of each tier: of the longest where `cables` are chosen by their lengths, and
-    the least of `choices` where lengths have not chosen yet.
+    the least of `choices` where lengths have not chosen yet; `core_cables` lead into a core.
     `discipline` says what slows traffic above the leaves. Where one domain holds everything,
     `lone_links` lead from its NICs into a core. `spare_domains` stand by without links of their
     own. Where the network grows in a hall that chooses cables, domains came in waves: each but the
@@ -472,12 +474,18 @@ class Family(EquippedDomains, Wiring):
 
     optics: tuple[LinkEnds, ...]
     cables: tuple[tuple[CableRun, ...], ...] = ()
+    core_cables: tuple[CableRun, ...] = ()
     choices: tuple[tuple[LinkEnds, ...], ...] = ()
     planes: int
     discipline: Discipline
     lone_links: int = 0
     spare_domains: int = 0
     waves: tuple[int, ...] = ()
+
+    @property
+    def unlaid(self) -> bool:
+        """Whether lengths are still to choose cables."""
+        return bool(self.choices or self.core_choices)
 
     @property
     def switches(self) -> tuple[Switch, ...]:

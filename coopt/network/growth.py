@@ -102,7 +102,9 @@ def grown(goal: Family, gpus: int, ratio: float, links: int = 0) -> Family:
         single = replace(_single(goal, gpus), lone_links=links)
         # modules in NICs carry one link, and the product at the lower ends of links into a core is
         # chosen once
-        return single if goal.core_links_of_module == 1 else replace(single, uplink_choices=())
+        # nor do lengths choose cables of NICs that lead where leaves will be
+        stays = goal.core_links_of_module == 1 and not goal.core_choices
+        return single if stays else replace(single, uplink_choices=())
     leaves, down = _leaves(goal, ends)
     if goal.tiers == 1 or leaves == 1:
         return _one_tier(goal, gpus, ends)

@@ -16,18 +16,21 @@ from coopt.instance.hardware import Gpu, Optic
 from coopt.instance.network import Hall, NetworkHallRows
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
-from coopt.network.family import Family, TierChain, levels
+from coopt.network.family import Family, LinkEnds, TierChain, levels
 from coopt.network.parts import kinds_of_ends, racks
 from coopt.network.placing import (
+    Bay,
     Lengths,
     Placing,
     Switches,
     SwitchRacks,
+    bay_of,
     core_ends_w,
+    hottest_w,
     leaf_numbers,
     placing_of,
-    sold_m,
     switch_racks,
+    to_core_m,
 )
 from coopt.network.plan_networks import PartNetwork, part_network
 from coopt.plan.couplings import Part, SharedCore
@@ -203,9 +206,9 @@ PlacedParts = Mapping[str, PlacedPart | None]
 
 @dataclass(frozen=True, kw_only=True)
 class HallBlock:
-    """Racks that begin a row: those of an island, or of the core; `amid` are those of switches, or
-    amid which these stand, and `rack_w` and `switch_rack_w` what the fullest draws that has domains
-    or switches.
+    """Racks of an island, or of the core, in rows of `per_row` from a place on; `amid` are those of
+    switches, or amid which these stand, and `rack_w` and `switch_rack_w` what the fullest draws
+    that has domains or switches.
 
     `counted` says whether switches have racks of their own, and not in racks that nobody has
     counted.
@@ -213,6 +216,8 @@ class HallBlock:
 
     name: str
     first_row: int
+    first_place: int = 0
+    per_row: int
     racks: int
     amid: frozenset[int]
     rack_w: float = 0.0
@@ -220,17 +225,27 @@ class HallBlock:
     counted: bool = True
     is_core: bool = False
 
+    @property
+    def rows(self) -> int:
+        """Rows that it fills."""
+        return -(-self.racks // self.per_row)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SiteHall:
-    """What stands at a site in the end: `blocks` row by row, of islands and of the core that they
-    may share.
+    """What stands at a site in the end: blocks of islands row by row, or side by side behind the
+    core that they share.
     """
 
     site: str | None
     grows: bool
     rows: NetworkHallRows
     blocks: tuple[HallBlock, ...]
+
+    @property
+    def width(self) -> int:
+        """Places of a row, of all blocks that stand side by side."""
+        return max(block.per_row for block in self.blocks)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,9 +309,8 @@ def core_halls(instance: Instance, plan: Plan, parts: PlacedParts) -> Iterator[C
     """The hall of each core that islands share; none of one whose islands fill nobody knows how
     many racks.
 
-    Each island begins a row, in the order of the plan, with the places that it takes in the end. So
-    does the core, behind the island with which half of its links have started. Its switches fill
-    racks as those of networks do, and cables lead to the middle one of these.
+    Islands stand side by side, each in its bay, with the places that it takes in the end. The core
+    has the row before them, around its middle, to which cables lead.
     """
     for coupling in plan.couplings.cores:
         at_site = [part for part in plan.parts if part.site == coupling.site]
@@ -351,36 +365,51 @@ def site_halls(instance: Instance, plan: Plan) -> Iterator[SiteHall]:
             )
 
 
-def _blocks(
-    islands: Mapping[str, NetworkHall], core: SwitchRacks | None = None
-) -> Iterator[HallBlock]:
-    """Islands row by row, and among them the racks of their core."""
-    row, passed, half = 0, 0, sum(hall.to_core.total() for hall in islands.values()) / 2
+def _blocks(islands: Mapping[str, NetworkHall]) -> Iterator[HallBlock]:
+    """Islands row by row."""
+    row = 0
     for name, hall in islands.items():
-        yield HallBlock(
-            name=name,
-            first_row=row,
-            racks=hall.all_racks,
-            amid=hall.amid,
-            rack_w=hall.rack_w,
-            switch_rack_w=hall.switch_rack_w,
-            counted=hall.switch_racks is not None,
-        )
+        yield _block(name, hall, row)
         row += hall.rows
-        passed_before, passed = passed, passed + hall.to_core.total()
-        # The core stands in the middle of its links, which keeps cables into it short.
-        if core is not None and passed_before < half <= passed:
-            core_racks = max(1, len(core.after))
-            yield HallBlock(
-                name="core",
-                first_row=row,
-                racks=core_racks,
-                amid=frozenset(range(core_racks)),
-                switch_rack_w=core.most_w,
-                counted=bool(core.after),
-                is_core=True,
-            )
-            row += -(-core_racks // hall.hall.racks_per_row)
+
+
+def _block(name: str, hall: NetworkHall, first_row: int, first_place: int = 0) -> HallBlock:
+    """The racks of an island from a row and a place on."""
+    return HallBlock(
+        name=name,
+        first_row=first_row,
+        first_place=first_place,
+        per_row=hall.hall.racks_per_row,
+        racks=hall.all_racks,
+        amid=hall.amid,
+        rack_w=hall.rack_w,
+        switch_rack_w=hall.switch_rack_w,
+        counted=hall.switch_racks is not None,
+    )
+
+
+def _blocks_of_core(
+    islands: Mapping[str, NetworkHall], bays: Mapping[str, Bay], core: SwitchRacks
+) -> Iterator[HallBlock]:
+    """The racks of a core, around the middle of the rows that they fill, and behind these the
+    islands side by side.
+    """
+    per_row = next(iter(islands.values())).hall.racks_per_row
+    width, racks = per_row * next(iter(bays.values())).of, max(1, len(core.after))
+    block = HallBlock(
+        name="core",
+        first_row=0,
+        first_place=max(0, (width - 1) // 2 - (racks - 1) // 2),
+        per_row=width,
+        racks=racks,
+        amid=frozenset(range(racks)),
+        switch_rack_w=core.most_w,
+        counted=bool(core.after),
+        is_core=True,
+    )
+    yield block
+    for name, hall in islands.items():
+        yield _block(name, hall, block.rows, per_row * bays[name].number)
 
 
 def _core_hall(
@@ -391,48 +420,44 @@ def _core_hall(
     parts_of: dict[str, PlacedPart],
 ) -> CoreHall:
     """One core in its hall; the second coupling is what it grows into."""
-    rows, end_halls = (
-        instance.network.hall,
-        {part.slot: parts_of[part.name].end_hall for part in parts},
-    )
+    rows = instance.network.hall
+    end_halls = {part.slot: parts_of[part.name].end_hall for part in parts}
     racks, last_racks = (
         _core_racks(instance, core_coupling) for core_coupling in (coupling, end_coupling)
     )
-    blocks = tuple(_blocks(end_halls, last_racks))
-    core = next(block for block in blocks if block.is_core)
-    to = core.first_row * rows.racks_per_row + next(iter(last_racks.holding.values()), 0)
-    origins = {
-        block.name: block.first_row * rows.racks_per_row for block in blocks if not block.is_core
-    }
+    bays = {slot: bay_of(instance, slot) for slot in end_halls}
     return CoreHall(
         site=coupling.site,
         grows=coupling.phase is not None,
         coupling=coupling,
         rows=rows,
-        blocks=blocks,
+        blocks=tuple(_blocks_of_core(end_halls, bays, last_racks)),
         switch_racks=len(racks.after) or None,
         switch_rack_w=racks.most_w,
         links=tuple(
-            CoreCables(
-                part=part,
-                cables=_cables(rows, parts_of[part.name].hall.to_core, origins[part.slot], to),
-                below=parts_of[part.name].network.family.core_end or _optic(instance, coupling),
-                above=_optic(instance, coupling),
-            )
+            _core_cables(instance, coupling, part, parts_of[part.name], bays[part.slot])
             for part in parts
             if part.phase == coupling.phase
         ),
     )
 
 
-def _cables(rows: NetworkHallRows, starts: Counter[int], origin: int, to: int) -> Lengths:
-    """Cables from the spots of an island, whose rows begin at a spot of the hall, to another
-    spot.
+def _core_cables(
+    instance: Instance, coupling: SharedCore, part: Part, placed: PlacedPart, bay: Bay
+) -> CoreCables:
+    """Cables of an island in its bay to the core: as they are bought where lengths choose them, of
+    which the longest have some ends.
     """
-    lengths = Lengths()
-    for spot, links in starts.items():
-        lengths[int(sold_m(rows.cable_m(origin + spot, to)))] += links
-    return lengths
+    family, lengths = placed.network.family, Lengths()
+    if family.core_cables:
+        ends = family.core_cables[-1].ends
+        lengths.update({run.length_m: run.links for run in family.core_cables})
+    else:
+        above = _optic(instance, coupling)
+        ends = LinkEnds(family.core_end or above, above)
+        for spot, links in placed.hall.to_core.items():
+            lengths[int(to_core_m(instance.network.hall, spot, bay))] += links
+    return CoreCables(part=part, cables=lengths, below=ends.below, above=ends.above)
 
 
 def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
@@ -449,7 +474,7 @@ def _core_racks(instance: Instance, coupling: SharedCore) -> SwitchRacks:
         place=(0, 0),
         count=core.switches,
         units=box.rack_units,
-        w=box.w + modules * optic.w / core.switches,
+        w=box.w + modules * hottest_w(instance, optic, box.port_gbit_s) / core.switches,
     )
     return switch_racks((switches,), instance.network.hall)
 

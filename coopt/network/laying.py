@@ -24,8 +24,8 @@ from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, de
 from coopt.network.fibres import FibreUnits, fibre_between, fibre_cables
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
-from coopt.network.placing import PlacedChain, Placing, sold_m
-from coopt.plan.parts import Cost, Design
+from coopt.network.placing import Bay, PlacedChain, Placing, sold_m, to_core_m
+from coopt.plan.parts import Cost, Design, TierCables, ends_of_length
 
 
 def least_ends(
@@ -71,6 +71,15 @@ def least_fibre_usd(instance: Instance, family: Family, uplinks: int) -> float:
     return math.fsum(map(mul, usd_per_link, links))
 
 
+def with_least(instance: Instance, family: Family, kind: ObjectiveKind | None = None) -> Family:
+    """A family with the modules that add least to a bill where lengths are still to choose, those
+    of its links into a core too.
+    """
+    core = (least_ends(instance, (some,), kind) for some in (family.core_choices,) if some)
+    optics = least_ends(instance, family.choices, kind) if family.choices else family.optics
+    return replace(family, optics=optics, core_choices=next(core, ()))
+
+
 def least_resources(instance: Instance, family: Family) -> dict[str, Affine]:
     """What a family uses of each limit the instance sets, in the unit of the limit: at least, where
     lengths have not chosen its cables.
@@ -78,8 +87,7 @@ def least_resources(instance: Instance, family: Family) -> dict[str, Affine]:
     uses = resources(instance, family)
     for kind in instance.limits.sums if family.choices else ():
         name, _ = OF_SUM[kind]
-        optics = least_ends(instance, family.choices, kind)
-        uses[name] = resources(instance, replace(family, optics=optics))[name]
+        uses[name] = resources(instance, with_least(instance, family, kind))[name]
     return uses
 
 
@@ -115,12 +123,13 @@ def laid_each(
     uplinks: int,
     values: OpticValues,
     check: Callable[[], None] = lambda: None,
+    bay: Bay = Bay(),  # noqa: B008 - a tuple
 ) -> Iterator[Family]:
     """A family at one number of uplinks with each choice of cables that no other beats, by the
     `values` of a module: which is best depends on what else there is. `check` ends the search when
-    its time is up.
+    its time is up, and `bay` is where it stands before a core.
     """
-    return (line[-1] for line in laid_lines(instance, [family], uplinks, values, check))
+    return (line[-1] for line in laid_lines(instance, [family], uplinks, values, check, bay))
 
 
 def laid_lines(
@@ -129,12 +138,13 @@ def laid_lines(
     uplinks: int,
     values: OpticValues,
     check: Callable[[], None] = lambda: None,
+    bay: Bay = Bay(),  # noqa: B008 - a tuple
 ) -> Iterator[tuple[Family, ...]]:
     """A network in all stages of its growth, with so many uplinks in the last one, with each choice
     of cables as in `laid_each`; each cable is as it is in the end.
     """
-    bare, options = _options(instance, line, uplinks)
-    if not line[-1].choices:
+    bare, options = _options(instance, line, uplinks, bay)
+    if not line[-1].unlaid:
         yield bare
     elif options is not None:
         compared = _with_fewest(options, line, uplinks)
@@ -152,28 +162,35 @@ def _with_fewest(options: Options, line: Sequence[Family], uplinks: int) -> Opti
     return [
         [
             [
-                (*(one[t].times(least, uplinks) if level else one[t] for t, least in fewer), *one)
+                (*(one[t].times(least, uplinks) if up else one[t] for t, least in fewer), *one)
                 for one in some
             ]
             for some in of_level
         ]
         for level, of_level in enumerate(options)
+        for up in [0 < level < line[-1].tiers]
     ]
 
 
 def laid_as(
-    instance: Instance, line: Sequence[Family], design: Design
+    instance: Instance,
+    line: Sequence[Family],
+    design: Design,
+    into_core: Sequence[TierCables] = (),
+    bay: Bay = Bay(),  # noqa: B008 - a tuple
 ) -> tuple[Family, ...] | None:
-    """A network in all stages of its growth with the cables that the last design lists by their
-    lengths; None where it may not have these.
+    """A network in all stages of its growth with the cables that the last design, and its links
+    into a core, list by their lengths; None where it may not have these.
     """
     uplinks = design.fabric.tier[0].uplinks_per_switch if design.fabric.tiers > 1 else 0
-    bare, options = _options(instance, line, uplinks)
+    bare, options = _options(instance, line, uplinks, bay)
     if options is None:
         return None
+    ends_at = [tier.ends_at for tier in design.fabric.tier]
+    ends_at += [partial(ends_of_length, into_core, ("", ""))] if line[-1].core_choices else []
     cables = [
-        [_named(some, tier.ends_at(some[0][-1].length_m)) for some in level if some]
-        for level, tier in zip(options, design.fabric.tier, strict=True)
+        [_named(some, ends(some[0][-1].length_m)) for some in level if some]
+        for level, ends in zip(options, ends_at, strict=True)
     ]
     found = [[one for one in level if one is not None] for level in cables]
     return _with_cables(bare, found) if found == cables else None
@@ -190,17 +207,20 @@ Options = list[list[list[Cabling]]]
 
 
 def _options(
-    instance: Instance, line: Sequence[Family], uplinks: int
+    instance: Instance,
+    line: Sequence[Family],
+    uplinks: int,
+    bay: Bay = Bay(),  # noqa: B008 - a tuple
 ) -> tuple[tuple[Family, ...], Options | None]:
-    """The stages of a network, of which the last has so many uplinks, and what its cables may be;
-    None where one is longer than any reaches.
+    """The stages of a network, of which the last has so many uplinks, and what its cables may be,
+    those into a core last; None where one is longer than any reaches.
     """
     waves = tuple(sorted({family.domains for family in line[:-1] if family.tiers}))
     waves = tuple(domains for domains in waves if domains < line[-1].domains)
-    bare = tuple(replace(family, choices=(), waves=waves) for family in line)
+    bare = tuple(replace(family, choices=(), core_choices=(), waves=waves) for family in line)
     family = replace(bare[-1], uplink_choices=(uplinks,))
     bare, choices = (*bare[:-1], family), line[-1].choices
-    if not choices:
+    if not line[-1].unlaid:
         return bare, []
     placed_chain = PlacedChain.of(instance, family, uplinks)
     stages = tuple(
@@ -208,11 +228,25 @@ def _options(
     )
     counted = iter(_runs_of(placed_chain, family.per_module, stages))
     counts = [next(counted) if one.tiers else () for one in bare]
+    if line[-1].core_choices:
+        of_core = _core_runs(placed_chain, stages, family, line[-1].core_choices[0], bay)
+        of_core *= 1 if stages else len(line)  # a domain alone is the same in each
+        tiers = line[-1].tiers
+        counts = [
+            (*of, *((),) * (tiers - len(of)), runs)
+            for of, runs in zip(counts, of_core, strict=True)
+        ]
+        choices = (*choices, line[-1].core_choices)
     options = [
         [
             [
                 tuple(
-                    _run(instance, family, ends, stage[level][at] if stage[level:] else none)
+                    _run(
+                        instance,
+                        family,
+                        ends,
+                        stage[level][at] if any(stage[level : level + 1]) else none,
+                    )
                     for stage in counts
                 )
                 for ends in choices[level]
@@ -280,12 +314,18 @@ def least_laid(
 
 def _with_cables(line: Sequence[Family], cables: Sequence[Sequence[Cabling]]) -> tuple[Family, ...]:
     """The stages of a network with the cables of each level, the longest last."""
+    tiers = line[-1].tiers
     runs = [
-        tuple(tuple(one[t] for one in level if one[t].links) for level in cables[: family.tiers])
-        for t, family in enumerate(line)
+        tuple(tuple(one[t] for one in level if one[t].links) for level in cables)
+        for t in range(len(line))
     ]
     return tuple(
-        replace(family, optics=tuple(level[-1].ends for level in some), cables=some)
+        replace(
+            family,
+            optics=tuple(level[-1].ends for level in some[: family.tiers]),
+            cables=some[: family.tiers],
+            core_cables=next(iter(some[tiers:]), ()),
+        )
         for family, some in zip(line, runs, strict=True)
     )
 
@@ -443,6 +483,17 @@ def _added(instance: Instance, cabling: Cabling) -> tuple[object, ...]:
     return value, usd, w, below.name != above.name, *_names(cabling)
 
 
+def _core_runs(
+    placed_chain: PlacedChain, stages: tuple[Stage, ...], family: Family, ends: LinkEnds, bay: Bay
+) -> tuple[tuple[RunOfLength, ...], ...]:
+    """The cables into a core by length in each stage."""
+    rate = family.link_gbit_s
+    per_module = ends.below.links_of(rate), ends.above.links_of(rate)
+    starts = family.core_ports if family.tiers else family.lone_links
+    times = family.chassis // family.leaves if family.tiers else 1
+    return _core_runs_of(placed_chain, stages, starts, times, per_module, bay)
+
+
 class RunOfLength(NamedTuple):
     """Cables of one length (m) on a level, and the modules at their lower and their upper ends."""
 
@@ -482,6 +533,40 @@ def _runs_of(
             for level, last in zip(of_stage, counted[-1], strict=False)
         )
         for of_stage in counted
+    )
+
+
+@lru_cache(maxsize=MOST_LAID)
+def _core_runs_of(
+    placed_chain: PlacedChain,
+    stages: tuple[Stage, ...],
+    links: int,
+    times: int,
+    per_module: tuple[int, int],
+    bay: Bay,
+) -> tuple[tuple[RunOfLength, ...], ...]:
+    """The cables into a core by length in each stage: so many from each leaf of as many networks,
+    or from the first rack where there is no leaf, with whole modules of each below. Modules of the
+    core are filled as those of spines are.
+    """
+    placing, (n_below, n_above) = placed_chain.placed(), per_module
+    spots, waves = np.array([placing.switch_racks.spot(placing.hall.rack_of(0))]), np.array([0])
+    if placing.amid:
+        spots, waves = np.repeat(placing.spots[0], times), np.repeat(wave_of_leaves(placing), times)
+    ways_m = np.asarray(to_core_m(placing.hall, spots, bay), dtype=np.int64)
+    needs = needed_m(ways_m, waves, links, 1, n_above)
+    return tuple(
+        tuple(
+            RunOfLength(
+                length_m=int(m),
+                links=int(count) * links,
+                below=int(count) * -(-links // n_below),
+                above=-(-int(count) * links // n_above),
+            )
+            for m in np.unique(needs)
+            for count in [np.sum(needs[waves <= stage.waves] == m)]
+        )
+        for stage in stages or (Stage(0, placed_chain.chain),)
     )
 
 
@@ -577,8 +662,7 @@ def fans(placing: Placing, per_module: PerModule) -> Iterator[Fan]:
     if not tiers.pods or len(per_module) < 2:
         return
     ways_m = placing.leaf_up_m(np.arange(tiers.leaves), tiers.pod_of_leaf)
-    wave = np.full(tiers.leaves, int(placing.below.wave.max(initial=0)))
-    np.minimum.at(wave, placing.below.leaf, placing.below.wave)
+    wave = wave_of_leaves(placing)
     wave_of_pod = []
     for pod, leaves in tiers.each_pod():
         waves, of_pod = (of[leaves.start : leaves.stop] for of in (wave, ways_m))
@@ -590,6 +674,13 @@ def fans(placing: Placing, per_module: PerModule) -> Iterator[Fan]:
         ways_m, cores = placing.pod_up_m(np.arange(len(ups))), tiers.cores // tiers.core_groups
         needs = needed_m(ways_m, waves, ups[0], cores, per_module[2][1])
         yield Fan(2, range(len(ups)), waves, needs, ups[0])
+
+
+def wave_of_leaves(placing: Placing) -> Ints:
+    """The wave with which each leaf comes."""
+    wave = np.full(placing.chain.leaves, int(placing.below.wave.max(initial=0)))
+    np.minimum.at(wave, placing.below.leaf, placing.below.wave)
+    return wave
 
 
 def _sharing(chain: TierChain) -> Iterator[tuple[int, int]]:

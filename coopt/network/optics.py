@@ -25,7 +25,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain, pairwise, product
+from itertools import chain, groupby, pairwise, product
 from operator import le
 from typing import TypeVar
 
@@ -34,11 +34,12 @@ from coopt.instance.couplings import BillKind
 from coopt.instance.hardware import Nic, Optic, Switch, mate
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import EndHolders, Family, LinkEnds, whole
+from coopt.instance.texts import grouped
+from coopt.network.family import CableRun, EndHolders, Family, LinkEnds, whole
 from coopt.network.fibres import FibreUnits
 from coopt.network.parts import end_holders, priced_products, weigh
 from coopt.plan.couplings import CoreLinks, CorePlan, SharedCore
-from coopt.plan.parts import Fabric, SwitchChoice
+from coopt.plan.parts import Fabric, SwitchChoice, TierCables
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -529,6 +530,16 @@ def core_ends(
     network, switch, core = instance.network, _core_box(instance), core_optic(instance)
     if switch is None or core is None or not network.has_own_ends:
         return (None,)
+    if network.cables == "hall":
+        ends = grouped(
+            (pair.below.links_of(switch.port_gbit_s), pair.below)
+            for pair in core_pairs(instance, leaf)
+        )
+        # the least stands for those that carry as many links
+        return tuple(
+            min(some, key=lambda optic: (*values(optic), optic.usd, optic.w))
+            for _, some in sorted(ends.items())
+        )
     # Links into a core are as long as those of the uppermost level.
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
     meeting = [
@@ -545,6 +556,32 @@ def core_ends(
     return modules_worth_having(fitting, rate, values, lambda optic: _plug(network, optic))
 
 
+def core_pairs(
+    instance: Instance, leaf: Switch | None, like: Optic | None = None
+) -> tuple[LinkEnds, ...]:
+    """The ends that links into the core may have where their lengths decide: in a leaf, or in NICs
+    where there is none, and in the core; those below carry as many links as another one, where it
+    is given.
+    """
+    network, switch = instance.network, _core_box(instance)
+    if switch is None or network.cables == "tier":
+        return ()
+    rate = switch.port_gbit_s
+    lower = [
+        optic
+        for optic in network.optics
+        if optic.links_of(rate)
+        and (optic.links_of(rate) == 1 if leaf is None else fits(optic, rate, leaf))
+        and (leaf is None or not network.mates or mate(optic, leaf))
+        and (like is None or optic.links_of(rate) == like.links_of(rate))
+    ]
+    return tuple(
+        LinkEnds(below, above)
+        for below, above in product(lower, _core_optics(instance))
+        if below.meets(above)
+    )
+
+
 def _plug(network: Network, optic: Optic) -> Hashable:
     """What the fibre of a module depends on, beside its links, where fibre is billed."""
     return network.fibre and (optic.fibre, optic.connectors, optic.whole_cable)
@@ -556,14 +593,43 @@ def with_core_optics(instance: Instance, *, beaten: bool = False) -> Iterator[In
     """
     if instance.sharing.core is None:
         yield instance
+    if instance.network.cables == "hall":
+        for some in _core_classes(instance):
+            yield _with_core_optic(instance, tuple(optic.name for optic in some))
+        return
     for optic in _core_optics(instance, beaten=beaten):
-        yield with_core_optic(instance, optic.name)
+        yield _with_core_optic(instance, optic.name)
 
 
-def with_core_optic(instance: Instance, optic: str | None) -> Instance:
-    """The instance whose core, if it has one, has this optic."""
+def with_core_optic(instance: Instance, optic: str) -> Instance:
+    """The instance whose core, if it has one, has this optic, or where lengths decide one of those
+    that carry as many links.
+    """
+    classes = _core_classes(instance) if instance.network.cables == "hall" else []
+    like = next((some for some in classes if optic in {one.name for one in some}), None)
+    return _with_core_optic(instance, tuple(one.name for one in like) if like else optic)
+
+
+def _with_core_optic(instance: Instance, optic: str | tuple[str, ...]) -> Instance:
     core = instance.sharing.core
     return instance if core is None else instance.having(sharing={"core": core.having(optic=optic)})
+
+
+def _core_classes(instance: Instance) -> list[list[Optic]]:
+    """The optics that the core may have where lengths decide, by the links of a module."""
+    core, switch, network = instance.sharing.core, _core_box(instance), instance.network
+    if core is None or switch is None:
+        return []
+    # A module carries links of one island, so that a switch has to take at least one for each.
+    fitting = [
+        optic
+        for optic in network.optics
+        if (not core.optics or optic.name in core.optics)
+        and (not network.mates or mate(optic, switch))
+        and module_places(network, switch, optic) >= len(instance.workload)
+    ]
+    by_links = grouped((optic.links_of(switch.port_gbit_s), optic) for optic in fitting)
+    return [some for _, some in sorted(by_links.items())]
 
 
 def with_core_of(instance: Instance, source: Instance) -> Instance:
@@ -575,6 +641,12 @@ def _core_optics(instance: Instance, *, beaten: bool = False) -> tuple[Optic, ..
     core, switch, network = instance.sharing.core, _core_box(instance), instance.network
     if core is None or switch is None:
         return ()
+    if network.cables == "hall" and core.optics:  # asked for with every network
+        named = [optic for optic in network.optics if optic.name in core.optics]
+        links = [optic.links_of(switch.port_gbit_s) for optic in named]
+        return tuple(one for one, count in zip(named, links, strict=True) if count == links[0])
+    if network.cables == "hall":
+        return tuple(next(iter(_core_classes(instance)), ()))
     if core.optic is not None:
         return tuple(optic for optic in network.optics if optic.name == core.optic)
     rate, reach_m = switch.port_gbit_s, network.link_reach_m[-1]
@@ -649,6 +721,16 @@ def _core(
 ) -> CorePlan:
     ports = sum(core_ports_of(instance, island.core_links) for island in islands.values())
     count = core_switches(instance, ports + channel_ports)
+    longest = max(
+        (island.core_cables[-1] for island in islands.values() if island.core_cables),
+        key=lambda run: run.length_m,
+        default=None,
+    )
+    optic = optic if longest is None else longest.ends.above
+    ends = {
+        name: family.core_cables[-1].ends.below if family.core_cables else family.core_end
+        for name, family in islands.items()
+    }
     return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
@@ -661,14 +743,25 @@ def _core(
                 workload=name,
                 links=family.core_links,
                 per_leaf=family.core_ports if family.tiers else 0,
-                optic_below=(
-                    family.core_end.name
-                    if family.core_end is not None and family.core_end.name != optic.name
-                    else None
-                ),
+                optic_below=None if end is None or end.name == optic.name else end.name,
+                cables=cable_kinds(family.core_cables),
             )
-            for name, family in islands.items()
+            for (name, family), end in zip(islands.items(), ends.values(), strict=True)
         ),
+    )
+
+
+def cable_kinds(runs: Iterable[CableRun]) -> tuple[TierCables, ...]:
+    """The kinds of cables that lengths choose, from the shortest on."""
+    kinds = [(ends, list(of)) for ends, of in groupby(runs, key=lambda run: run.ends)]
+    return tuple(
+        TierCables(
+            optic=ends.above.name,
+            optic_below=ends.below.name if ends.below.name != ends.above.name else None,
+            longest_m=of[-1].length_m,
+            links=sum(run.links for run in of),
+        )
+        for ends, of in kinds
     )
 
 

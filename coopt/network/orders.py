@@ -296,7 +296,7 @@ def costs_by_length(instance: Instance, networks: Networks) -> CostsByLength | N
             return None
         costs_now.append(cost_of(question, family, uplinks))
         costs_then.append(cost_of(question, built, uplinks))
-    told = "link_reach_m" in network.model_fields_set and not instance.asks("core")
+    told = "link_reach_m" in network.model_fields_set
     change = f"cables = 'hall'{' in place of link_reach_m' * told}"
     return CostsByLength(tuple(costs_now), tuple(costs_then), change)
 

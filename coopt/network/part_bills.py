@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from coopt.instance.schema import Instance, Objective
-from coopt.network.family import Family
+from coopt.network.family import Family, LinkEnds
 from coopt.network.fibres import fibre_between
+from coopt.network.laying import least_ends
 from coopt.network.optics import (
     core_links_of_module,
     core_optic,
@@ -37,18 +38,26 @@ def units_of(instance: Instance, family: Family, uplinks: int) -> Units:
 
 def into_core(instance: Instance, family: Family) -> Iterator[LineItem]:
     """The modules at the lower and at the upper ends of a network's links into a core, and the
-    fibre between these, as long as they have to reach; nothing without one.
+    fibre between these; nothing without one. The least of any where lengths are still to choose.
     """
     above, switch = core_optic(instance), core_switch(instance)
     if above is None or switch is None:
         return
     network, links = instance.network, family.core_links
-    ends = family.core_end or above, above
+    ends = LinkEnds(family.core_end or above, above)
+    if family.core_choices:
+        (ends,) = least_ends(instance, (family.core_choices,))
     modules = family.core_modules, -(-links // core_links_of_module(instance))
-    length_m = math.ceil(network.link_reach_m[-1])
-    for optic, count in zip(ends, modules, strict=True):
-        yield LineItem("optics", optic.name, count, optic.usd, optic.w)
-    for one in fibre_between(network.fibre, ends, switch.port_gbit_s, links, modules, length_m):
+    runs = [(ends, *modules)]
+    runs = [(run.ends, run.below, run.above) for run in family.core_cables] or runs
+    for (below, above), *counts in runs:
+        for optic, count in zip((below, above), counts, strict=True):
+            yield LineItem("optics", optic.name, count, optic.usd, optic.w)
+    fibre = [one for run in family.core_cables for one in run.fibre]
+    if network.cables == "tier":
+        length_m = math.ceil(network.link_reach_m[-1])
+        fibre += fibre_between(network.fibre, ends, switch.port_gbit_s, links, modules, length_m)
+    for one in fibre:
         yield LineItem("fibre", one.name, one.units, one.usd, one.w)
 
 

@@ -31,6 +31,21 @@ Place = tuple[int, int]
 """The rack of domains amid which switches stand, and their tier."""
 
 
+class Bay(NamedTuple):
+    """Where an island stands beside the others that its core joins: its number, of so many."""
+
+    number: int = 0
+    of: int = 1
+
+
+def bay_of(instance: Instance, workload: str) -> Bay:
+    """The bay of an island: each workload has its own, in the order of the question."""
+    if instance.sharing.mode == "time" or instance.sharing.core is None:
+        return Bay()
+    names = [one.name for one in instance.workload]
+    return Bay(names.index(workload), len(names))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Switches:
     """So many switches of one tier at one place, the rack units of each and the watts, with the
@@ -156,6 +171,17 @@ class Placing:
             first, links = np.array(of_pod).T
             ways.append((end.pod_up_m(pods[first]), links))
         return tuple(_by_length(*way, chain.networks) for way in ways)
+
+
+def to_core_m(rows: HallRows, spots: Any, bay: Bay) -> Any:
+    """The lengths of cables from spots of an island to its core, in the middle of the row before
+    all bays (m); numbers or arrays.
+    """
+    row, place = np.divmod(spots, rows.racks_per_row)
+    width = bay.of * rows.racks_per_row
+    wide = rows.model_copy(update={"racks_per_row": width})
+    spots_of_all = (row + 1) * width + bay.number * rows.racks_per_row + place
+    return sold_m(wide.cable_m(spots_of_all, (width - 1) // 2))
 
 
 def _by_length(lengths_m: Ints, links: Ints, times: int) -> Lengths:
@@ -397,7 +423,9 @@ def placing_of(instance: Instance, family: Family, uplinks: int) -> Placing:
 def core_ends_w(instance: Instance, family: Family) -> float:
     """Power of the modules at the lower ends of links into a core (W)."""
     end = family.core_end or core_optic(instance)
-    return 0.0 if end is None else family.core_modules * end.w
+    return (
+        0.0 if end is None else family.core_modules * hottest_w(instance, end, family.link_gbit_s)
+    )
 
 
 def _ends_w(instance: Instance, family: Family, uplinks: int) -> list[tuple[float, float]]:
@@ -405,22 +433,21 @@ def _ends_w(instance: Instance, family: Family, uplinks: int) -> list[tuple[floa
     ends = zip(end_modules(family, family.chain(uplinks)), family.optics, strict=True)
     return [
         (
-            count.below * _end_w(instance, family, pair.below),
-            count.above * _end_w(instance, family, pair.above),
+            count.below * hottest_w(instance, pair.below, family.link_gbit_s),
+            count.above * hottest_w(instance, pair.above, family.link_gbit_s),
         )
         for count, pair in ends
     ]
 
 
-def _end_w(instance: Instance, family: Family, optic: Optic) -> float:
-    """Power of a module (W); where lengths choose cables, which follow from where switches stand,
-    of the hottest one listed that carries as many links: racks have room for any.
+def hottest_w(instance: Instance, optic: Optic, gbit_s: float) -> float:
+    """Power of a module for links of a rate (W); where lengths choose cables, which follow from
+    where switches stand, of the hottest one listed that carries as many: racks have room for any.
     """
     if instance.network.cables == "tier":
         return optic.w
-    carried = optic.links_of(family.link_gbit_s)
-    optics = instance.network.optics
-    return max(other.w for other in optics if other.links_of(family.link_gbit_s) == carried)
+    carried, optics = optic.links_of(gbit_s), instance.network.optics
+    return max(other.w for other in optics if other.links_of(gbit_s) == carried)
 
 
 class LeafEnds(NamedTuple):

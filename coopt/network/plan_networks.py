@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import chain
 from typing import NamedTuple
 
 from coopt.instance.question import BILLED
@@ -21,11 +21,12 @@ from coopt.instance.schema import (
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
-from coopt.network.family import CableRun, Family, LinkEnds, TierChain
+from coopt.network.family import Family, LinkEnds, TierChain
 from coopt.network.growth import grown, grows
 from coopt.network.laying import laid_as, least_laid
-from coopt.network.optics import core_switch, links_to_core, with_core_optic
+from coopt.network.optics import cable_kinds, core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
+from coopt.network.placing import Bay, bay_of
 from coopt.network.space import Space, families
 from coopt.plan.couplings import NETWORK, Part, network_of
 from coopt.plan.parts import (
@@ -84,6 +85,7 @@ def _tiers(family: Family, chain: TierChain) -> Iterator[Tier]:
     for number, (level, ends, switch) in enumerate(
         zip(chain.levels, family.optics, family.switches, strict=True), start=1
     ):
+        kinds = cable_kinds(cables[number - 1]) if cables else ()
         yield Tier(
             level=number,
             switches=level.switches,
@@ -93,23 +95,8 @@ def _tiers(family: Family, chain: TierChain) -> Iterator[Tier]:
             optic=ends.above.name,
             optic_below=ends.below.name if ends.below.name != ends.above.name else None,
             switch=switch.name if names_switches else None,
-            cables=_cable_kinds(cables[number - 1]) if cables else (),
+            cables=kinds if len(kinds) > 1 else (),
         )
-
-
-def _cable_kinds(runs: Iterable[CableRun]) -> tuple[TierCables, ...]:
-    """The kinds of cables of a tier, from the shortest on; nothing where all are of one."""
-    kinds = [(ends, list(of)) for ends, of in groupby(runs, key=lambda run: run.ends)]
-    return tuple(
-        TierCables(
-            optic=ends.above.name,
-            optic_below=ends.below.name if ends.below.name != ends.above.name else None,
-            longest_m=of[-1].length_m,
-            links=sum(run.links for run in of),
-        )
-        for ends, of in kinds
-        if len(kinds) > 1
-    )
 
 
 class Baseline(NamedTuple):
@@ -379,12 +366,22 @@ def part_network(
     links = None
     if joint is not None and plan.couplings.ring is not None:  # a border has any number of them
         links = range(joint.links.links, joint.links.links + 1)
-    candidates = families_of_design(question, design, _line_of(plan, chosen_part), links)
+    into_core = joint.links.cables if joint is not None else ()
+    last = next(one for one in reversed(plan.parts) if one.slot == chosen_part.slot)
+    in_the_end = plan.couplings.joint(last)
+    of_end = into_core if in_the_end is None else in_the_end.links.cables
+    bay = bay_of(instance, chosen_part.slot)
+    line = _line_of(plan, chosen_part)
+    candidates = families_of_design(question, design, line, links, of_end, bay)
     match = next(
         (
             family
             for family, _ in candidates
-            if family.core_end is None or family.core_end.name == lower_optic
+            if family.core_end is None
+            or (
+                (family.core_cables or family.core_end.name == lower_optic)
+                and cable_kinds(family.core_cables) == into_core
+            )
         ),
         None,
     )
@@ -433,9 +430,12 @@ def families_of_design(
     design: Design,
     line: Sequence[Design] = (),
     links: range | None = None,
+    into_core: Sequence[TierCables] = (),
+    bay: Bay = Bay(),  # noqa: B008 - a tuple
 ) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of a question that are written out as a design, of a network that grows
-    as those of its `line`, phase by phase; `links` may lead into the border of a site.
+    as those of its `line`, phase by phase; `links` may lead into the border of a site, and are
+    `into_core` by their lengths from its bay.
     """
     if (stands := standing_as(question, design)) is not None:
         yield stands, stands.uplink_choices[0]
@@ -446,7 +446,7 @@ def families_of_design(
     for listed in families_listed:
         # What stands in an earlier phase follows from what it grows into, and so is compared in
         # that form.
-        stages = _stages(question, listed, line)
+        stages = _stages(question, listed, line, into_core, bay)
         written = [
             _written_as(question, stages[number], line[number])
             for number in (len(line) - 1, line.index(design))
@@ -456,7 +456,13 @@ def families_of_design(
             yield written[1], uplinks_of(design)
 
 
-def _stages(question: Instance, listed: Family, line: Sequence[Design]) -> Sequence[Family] | None:
+def _stages(
+    question: Instance,
+    listed: Family,
+    line: Sequence[Design],
+    into_core: Sequence[TierCables],
+    bay: Bay,
+) -> Sequence[Family] | None:
     """What a family has been before it is the last of some designs, and itself, with its cables as
     these have them; None where it cannot have grown so, or has no such cables.
     """
@@ -471,10 +477,10 @@ def _stages(question: Instance, listed: Family, line: Sequence[Design]) -> Seque
         else grown(listed, gpus, ratio, links_to_core(question, gpus))
         for gpus in counts
     ]
-    if not listed.choices:
+    if not listed.unlaid:
         return stages
     fits = listed.tiers == goal.fabric.tiers and uplinks in listed.uplink_choices
-    return laid_as(question, stages, goal) if fits else None
+    return laid_as(question, stages, goal, into_core, bay) if fits else None
 
 
 def _line_of(plan: Plan, part: Part) -> list[Design]:

@@ -32,6 +32,7 @@ from coopt.network.optics import (
     PerModule,
     cages_of,
     core_ends,
+    core_pairs,
     core_switch,
     fits,
     in_cages,
@@ -374,6 +375,7 @@ class Space:
                     "most_links": links_of[-1],
                     "spare_domains": self.idle_domains(gpus, hb, domains),
                     "core_end": core_end,
+                    "core_choices": core_pairs(self.instance, leaf, core_end),
                     "fabric": fabric,
                     "upper": upper_switches,
                 }

@@ -1,7 +1,9 @@
 """Plans as parts (networks at a site in a phase) and couplings between them. Data only."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from coopt.plan.parts import (
     Cost,
@@ -11,6 +13,7 @@ from coopt.plan.parts import (
     ItemKind,
     Record,
     SwitchChoice,
+    TierCables,
     WorkloadPlan,
 )
 
@@ -22,21 +25,30 @@ class CoreLinks(Record):
     """Links from an island into the core: `per_leaf` from each leaf switch, or 0 if they start at
     NICs.
 
-    `optic_below` is the product at their lower ends; None means that of the core.
+    `optic_below` is the product at their lower ends; None means that of the core. Where lengths
+    choose cables, `cables` lists the kinds of these from the shortest on, and the product is that
+    of the longest.
     """
 
     workload: str
     links: int
     per_leaf: int
     optic_below: str | None = None
+    cables: tuple[TierCables, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_cables(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave cables out where lengths choose none."""
+        table: dict[str, Any] = serialize(self)
+        return table if self.cables else {key: table[key] for key in table if key != "cables"}
 
 
 class CorePlan(Record):
     """Switches that connect islands: their number, ports in use, and power (W), as far as `include`
     counts it.
 
-    Each link ends in an `optic` of the core; a module serves links of one island only. Channels to
-    other sites take `channel_ports` besides.
+    Each link ends in an `optic` of the core, or the longest does where lengths choose cables; a
+    module serves links of one island only. Channels to other sites take `channel_ports` besides.
     """
 
     switch: SwitchChoice
@@ -54,7 +66,8 @@ class CorePlan(Record):
     @property
     def optics(self) -> tuple[str, ...]:
         """The products at all ends of the core's links, its own first."""
-        return tuple(dict.fromkeys((self.optic, *map(self.below, self.islands))))
+        kinds = (name for of in self.islands for cables in of.cables for name in cables.ends)
+        return tuple(dict.fromkeys((self.optic, *map(self.below, self.islands), *kinds)))
 
 
 class Stored(Record):

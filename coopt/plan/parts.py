@@ -4,7 +4,7 @@ Direct links connect HB domains, and carry the traffic of an iteration.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -86,6 +86,13 @@ class TierCables(Record):
         return self.optic_below or self.optic, self.optic
 
 
+def ends_of_length(
+    kinds: Iterable[TierCables], longest: tuple[str, str], length_m: int
+) -> tuple[str, str]:
+    """The products at both ends of links of a length; the `longest` where no kind is as long."""
+    return next((cables.ends for cables in kinds if length_m <= cables.longest_m), longest)
+
+
 class Tier(Record):
     """One level of switches over all planes.
 
@@ -119,8 +126,7 @@ class Tier(Record):
 
     def ends_at(self, length_m: int) -> tuple[str, str]:
         """The products at both ends of its links of a length."""
-        kinds = (cables.ends for cables in self.cables if length_m <= cables.longest_m)
-        return next(kinds, self.ends)
+        return ends_of_length(self.cables, self.ends, length_m)
 
     @property
     def optics(self) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, csv_text
-from coopt.network.cabling import Cable, CableEnd, cables_of_plan
+from coopt.network.cabling import Cable, CableEnd
 from coopt.network.graph_files import dot_string
+from coopt.network.plan_cabling import cables_of_plan
 from coopt.network.plan_networks import part_network
 from coopt.plan.schema import Plan
 

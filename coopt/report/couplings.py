@@ -164,8 +164,11 @@ def _core(instance: Instance, coupling: SharedCore) -> list[RenderableType]:
     total = ("together", "", words.count(core.ports))
     radix = next(box.radix for box in instance.network.switches if box.name == core.switch.name)
     lower = sorted(set(map(core.below, core.islands)))
+    by_length = any(links.cables for links in core.islands)
     ends = (
-        f"{core.optic} at both ends"
+        f"{words.both(core.optics)}, by their lengths in the hall"
+        if by_length and len(core.optics) > 1
+        else f"{core.optic} at both ends"
         if lower == [core.optic]
         else f"{core.optic} at the core and {words.both(lower)} at islands"
     )

@@ -284,17 +284,16 @@ def _hall(
     hall: SiteHall, domains: Mapping[str, HbDomain], held: Mapping[str, Sequence[Held]]
 ) -> DrawnPanel:
     """The floor of a site, rack by rack, coloured by the stages that each holds."""
-    per_row = hall.rows.racks_per_row
-    rows = sum(-(-block.racks // per_row) for block in hall.blocks)
-    longest = min(per_row, max(block.racks for block in hall.blocks))
+    rows = max(block.first_row + block.rows for block in hall.blocks)
+    longest = max(block.first_place + min(block.per_row, block.racks) for block in hall.blocks)
     lying = rows <= 3 or rows * 2 < longest  # a few rows lie one above the other
     along, across = (min(ROOM / longest, 34.0), 18.0) if lying else (9.0, min(ROOM / rows, 18.0))
     spans: dict[str, list[str]] = {}
     for block in hall.blocks:
         looks = _racks(block, domains.get(block.name), held.get(block.name, ()))
         for spot, colours in enumerate(looks):
-            row, place = divmod(spot, per_row)
-            row += block.first_row
+            row, place = divmod(spot, block.per_row)
+            row, place = row + block.first_row, place + block.first_place
             x, y = (place * along, row * across) if lying else (row * across, place * along)
             wide, high = (along - 2, across * 0.7) if lying else (across * 0.72, along - 1)
             if wide < MIN_SPLIT and len(colours) > 1:

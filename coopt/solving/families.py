@@ -348,6 +348,10 @@ def repriced(instance: Instance, families: Iterable[Family]) -> Iterator[Family]
                 for runs in family.cables
             ),
             core_end=family.core_end and at_its_price(family.core_end),
+            core_choices=tuple(map(ends_at_price, family.core_choices)),
+            core_cables=tuple(
+                run._replace(ends=ends_at_price(run.ends)) for run in family.core_cables
+            ),
         )
 
 
@@ -358,7 +362,7 @@ def _below_upper(family: Family) -> tuple[object, ...]:
     traits = {
         name: value
         for name, value in vars(family).items()
-        if name not in ("upper", "bundle", "uplink_choices", "choices")
+        if name not in ("upper", "bundle", "uplink_choices", "choices", "core_choices")
     }
     traits["dealt"] = family.tiers == 2 and not family.bundle and family.spine_ports
     traits["cores"] = family.pods is not None and not family.pods.bundle and family.core_group

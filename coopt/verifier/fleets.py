@@ -42,9 +42,12 @@ from coopt.verifier.checks.claims import (
 )
 from coopt.verifier.checks.verdict import Ledger, UnsoundError, agree
 from coopt.verifier.couplings.core import (
+    ClaimedEnd,
     check_core_end,
     check_cores,
     core_end_of,
+    core_ends,
+    joined_part,
     joining_nic,
     question_as_built,
 )
@@ -284,7 +287,7 @@ def _check_islands(
 
 
 def _check_island(
-    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
+    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: ClaimedEnd
 ) -> tuple[FleetIsland, CountedPart]:
     """Check place, network, bill and training of an island, phase by phase; its last phase says how
     it may grow.
@@ -334,7 +337,7 @@ class End(NamedTuple):
 
 
 def _check_end(
-    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: str | None
+    ledger: Ledger, fleet: Fleet, name: str, parts: dict[int, Part], core_end: ClaimedEnd
 ) -> End:
     """Check design, network and training of the last phase in which an island trains."""
     t = fleet.training_phases(name)[-1]
@@ -343,11 +346,13 @@ def _check_end(
     own = fleet.on(design.hb_domain.name)
     question = question_of_island(own.question, own.workloads_in(t, name), design.gpus)
     domains, gpu = check_design(ledger, question, design), question.cluster.gpu
-    optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end)
+    optic_below, family = check_core_end(ledger, fleet.question, fleet.kind, domains, core_end.name)
+    joins = core_ends(fleet.question, domains, optic_below, name)
     pairs = match_workloads(ledger, question.workload, parts[t].workloads)
     designs = [other.design for other in parts.values() if other.design is not None]
     earlier = sorted({other.gpus for other in designs} - {design.gpus})
     part = check_part(ledger, question, family, design, pairs, fleet.kind, earlier)
+    part = joined_part(ledger, part, joins, fleet.question, fleet.kind, core_end, earlier)
     check_part_runs(ledger, part, gpu, availability=question.availability)
     if question.availability is not None:
         check_promises(ledger, question.availability, part, gpu)

@@ -11,7 +11,8 @@ from random import Random
 import numpy as np
 
 from coopt import InstanceError
-from coopt.network.cabling import Cable, cables_of_plan
+from coopt.network.cabling import Cable
+from coopt.network.plan_cabling import cables_of_plan
 from coopt.network.routing.layers import TwoLayer, spread_loads, striped_clos
 from coopt.report.cabling import cabling_text
 from tests.judges.exports import MOST_NODES, drawn, exported

@@ -162,8 +162,7 @@ def cables_as_it_grows(instance: Instance, stages: list[tuple[Family, int]]) -> 
     with its uplinks: cable by cable in the hall of the last."""
     (end, uplinks), rows = stages[-1], instance.network.hall
     hall = Hall(racks_per_domain=end.hb.racks, **rows.model_dump(include=set(Hall.model_fields)))
-    bare = replace(end, optics=tuple(LinkEnds(*(_hottest(instance, end, one) for one in of)) for of in end.optics))
-    stood = standing(instance, bare, uplinks)
+    stood = _in_the_end(instance, end, uplinks)
     nodes, spots, comes = stood.graph.nodes, dict[str, int](stood.switches), dict[str, int]()
     for name, data in nodes(data=True):
         if data["kind"] == "nic":
@@ -207,6 +206,55 @@ def cables_as_it_grows(instance: Instance, stages: list[tuple[Family, int]]) -> 
     for run in counters:
         assert all(n == int(n) for n in run.values()), run
         run.update({key: int(n) - n for key, n in run.items()})
+    return found
+
+
+def _in_the_end(instance: Instance, end: Family, uplinks: int) -> Standing:
+    """A network in a hall whose racks have room for any module, those of links into a core too."""
+    bare = replace(end, optics=tuple(LinkEnds(*(_hottest(instance, end, one) for one in of)) for of in end.optics))
+    leaf_w = 0.0
+    if end.core_ports and end.core_end is not None:
+        of_module = end.core_end.links_of(end.link_gbit_s)
+        leaf_w = math.ceil(end.core_ports / of_module) * _hottest(instance, end, end.core_end).w
+    return standing(instance, bare, uplinks, leaf_w)
+
+
+def cables_into_core(
+    instance: Instance, stages: list[tuple[Family, int]], bay: tuple[int, int]
+) -> list[dict[int, Counter[str]]]:
+    """The same of links into a core, leaf by leaf: of an island with so many islands at its left, of so many in all."""
+    (end, uplinks), rows = stages[-1], instance.network.hall
+    hall = Hall(racks_per_domain=end.hb.racks, **rows.model_dump(include=set(Hall.model_fields)))
+    each, starts = end.lone_links, [(0, hall.rack_of(0))]
+    if end.tiers:
+        stood, each = _in_the_end(instance, end, uplinks), end.core_ports
+        domain_of = {name: data["domain"] for name, data in stood.graph.nodes(data=True) if data["kind"] == "nic"}
+        below = _below(stood.graph, 1)
+        first = {leaf: min(domain_of[nic] for nic in of) for leaf, of in below.items()}
+        comes = {leaf: next(n for n, (one, _) in enumerate(stages) if first[leaf] < one.domains) for leaf in below}
+        starts = [(comes[leaf], stood.switches[leaf]) for leaf in below]
+        assert len(starts) * each == end.core_links
+    number, of = bay
+    middle = (0, (of * rows.racks_per_row - 1) // 2)
+
+    def length_m(spot: int) -> int:
+        row, place = divmod(spot, rows.racks_per_row)
+        return sold(between_m(rows, (1 + row, number * rows.racks_per_row + place), middle))
+
+    found = [dict[int, Counter[str]]() for _ in stages]
+    n_below, n_above = (one.links_of(end.link_gbit_s) for one in end.core_choices[0])
+    some = list[tuple[int, int]]()
+    ordered = sorted((t, -length_m(spot)) for t, spot in starts)
+    for n, start in enumerate(ordered):
+        some.append(start)
+        if len(some) * each % n_above and n < len(ordered) - 1:
+            continue
+        for t, stage in enumerate(found):
+            here = sum(came <= t for came, _ in some)
+            counts = {"links": here * each, "below": here * math.ceil(each / n_below)}
+            counts["above"] = math.ceil(here * each / n_above)
+            stage.setdefault(-min(m for _, m in some), Counter()).update(counts)
+        some = []
     return found
 
 

@@ -119,12 +119,13 @@ def test_a_plan_of_least_power_is_explained_beside_fibre_that_draws_none() -> No
     assert {one.unit for one in found.prices} == {"W"}
 
 
-FIBRED = {"fibre": "os2-mtp-8", "optics": "400g-dr4", "link_ends": "any", "link_reach_m": [50, 50, 100]}
+FIBRED = {"fibre": "os2-mtp-8", "optics": "400g-dr4", "link_ends": "any"}
 
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
-def test_links_into_a_core_have_fibre_as_long_as_they_reach(factor) -> None:
-    """Two servers, each with one link of 400 Gbit/s for its GPUs; fibre is as dear as optics turn out."""
+def test_links_into_a_core_have_fibre_as_long_as_in_the_hall(factor) -> None:
+    """Two servers, each with one link of 400 Gbit/s for its GPUs, 19 racks aside and one: 19.4 m and 8.6 m. Fibre is as
+    dear as optics turn out."""
     names = ("one", "other")
     job = {"model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": 8}
     instance = ask(
@@ -136,7 +137,7 @@ def test_links_into_a_core_have_fibre_as_long_as_they_reach(factor) -> None:
         **{f"network__{key}": value for key, value in FIBRED.items()},
     )
     bought = {item.name: (item.count, item.usd) for item in accepted(instance).cost.items if item.kind == "fibre"}
-    assert bought == {"os2-mtp-8": (2, 2 * 102 * factor), "os2-mtp-8 (m)": (200, 200 * 3 * factor)}
+    assert bought == {"os2-mtp-8": (2, 2 * 102 * factor), "os2-mtp-8 (m)": (30, 30 * 3 * factor)}
 
 
 @pytest.mark.parametrize("gpus", [16, 32])
@@ -151,7 +152,7 @@ def test_what_stands_has_its_fibre_and_what_is_new_buys_its_own(gpus) -> None:
         network__switches=box,
         network__fabrics="rail-only",
         existing={**stands, "nic": "cx7-400g", "tiers": [tier]},
-        **{f"network__{key}": value for key, value in FIBRED.items() if key != "link_reach_m"},
+        **{f"network__{key}": value for key, value in FIBRED.items()},
     )
     plan = accepted(instance)
     cables = sum(item.count for item in plan.cost.items if item.name == "os2-mtp-8")
@@ -166,7 +167,7 @@ def test_regret_of_fibre_is_certified() -> None:
         network__hb_domains="hgx-h100-8",
         network__fabrics="rail-only",
         robust={"prices": {"optics": [0.5, 2.0]}, "aim": "regret"},
-        **{f"network__{key}": value for key, value in FIBRED.items() if key != "link_reach_m"},
+        **{f"network__{key}": value for key, value in FIBRED.items()},
     )
     assert coopt.certify(instance, accepted(instance)).ok
 

@@ -13,14 +13,16 @@ import pytest
 import coopt
 from coopt.columns.grid import context_of
 from coopt.columns.table import columns, needs
+from coopt.instance.couplings import Core
 from coopt.instance.reserves import NO_MARGIN, Availability
 from coopt.instance.schema import at_choice, choices_of
 from coopt.instance.texts import InstanceError
-from coopt.network.cabling import Spots, cables, cables_of_plan
+from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
 from coopt.network.laying import laid, length_runs
 from coopt.network.parts import cost_of, end_modules, within_limits
 from coopt.network.placing import placing_of
+from coopt.network.plan_cabling import cables_of_plan
 from coopt.network.plan_networks import design_of, part_network
 from coopt.network.space import Space, families
 from coopt.solving.families import _networks_of, counted_networks, every_family, repriced
@@ -729,3 +731,76 @@ def test_networks_of_many_prices_are_not_all_kept(monkeypatch):
         held.append(sum(map(len, networks._counted.values())))
     assert len(found) > 1
     assert max(held) <= 50 + len(found)
+
+
+@pytest.fixture(scope="module")
+def cored():
+    """Two islands of a rack of domains in each of two rows, each domain on a leaf with a link into their core."""
+    instance = mixed()
+    (workload,), (short, long) = instance.workload, instance.network.optics
+    named = {"gpus": (64,), "max_iteration_time_s": 1e4}
+    asked = instance.having(
+        workload=tuple(workload.model_copy(update={"name": name, **named}) for name in "ab"),
+        network={"optics": (short.having(reach_m=10.0), long)},
+        sharing={"mode": "partition", "core": Core(switch="box", gbit_s_per_gpu=50.0)},
+        cluster={"gpus": (128,)},
+    )
+    return asked, coopt.solve(asked, reasons=False)
+
+
+def test_cables_into_a_core_are_those_of_the_hall(cored):
+    """Up, across a row or two, at most a rack aside and down: 8 or 8.6 m and 11 or 11.6 m."""
+    asked, plan = cored
+    kinds = [
+        [(kind.ends, kind.longest_m, kind.links) for kind in of.cables] for of in plan.couplings.cores[0].core.islands
+    ]
+    assert kinds == 2 * [[(("short", "short"), 10, 8), (("long", "long"), 15, 8)]]
+    (tier,) = coopt.bom(asked, plan).networks[-1].tier
+    assert {one.length_m: one.count for one in tier.cables} == {10: 16, 15: 16}
+    within = sum(tier.links for part in plan.parts for tier in part.design.fabric.tier)
+    bought = {item.name: item.count for item in plan.cost.items if item.kind == "optics"}
+    assert bought == {"short": 2 * (within + 16), "long": 2 * 16}
+    assert coopt.verify(asked, plan).accepted
+    rows = list(cables_of_plan(asked, plan))
+    into_core = [row for row in rows if row.level == 4]
+    assert Counter((row.length_m, row.lower.product) for row in into_core) == {(10, "short"): 16, (15, "long"): 16}
+    ends = [end for row in rows for end in (row.lower, row.upper)]
+    assert len({(end.device, end.port) for end in ends}) == len(ends) == 2 * len({row.label for row in rows})
+    assert Counter(product for *_, product in {(end.device, end.module, end.product) for end in ends}) == bought
+    met = Counter((row.lower.device[0], row.upper.device) for row in into_core)
+    assert set(met.values()) == {16 / plan.couplings.cores[0].core.switches}
+    assert [row for row in rows if row.label.startswith("a:")] == [
+        row._replace(label=f"a:{row.label}", lower=_of("a:", row.lower), upper=_of("a:", row.upper))
+        for row in cables_of_plan(asked, plan, "a")
+    ]
+
+
+def _of(prefix, end):
+    """The same end, of a device of one of several islands."""
+    return end if end.device.startswith("core:") else end._replace(device=prefix + end.device)
+
+
+@pytest.mark.parametrize("change", [{"links": 7}, {"longest_m": 15}, {"optic": "long"}])
+def test_other_cables_into_a_core_are_rejected(cored, change):
+    asked, plan = cored
+    (shared,) = plan.couplings.cores
+    joined, *others = shared.core.islands
+    first, *rest = joined.cables
+    joined = joined.model_copy(update={"cables": (first.model_copy(update=change), *rest)})
+    core = shared.core.model_copy(update={"islands": (joined, *others)})
+    couplings = plan.couplings.model_copy(update={"cores": (shared.model_copy(update={"core": core}),)})
+    verdict = coopt.verify(asked, plan.model_copy(update={"couplings": couplings}))
+    assert "core-links" in {check.name for check in verdict.checks if not check.ok}
+
+
+def test_a_core_lists_optics_for_lengths_alone(cored):
+    asked, plan = cored
+    both = Core(switch="box", gbit_s_per_gpu=50.0, optic=["short", "long"])
+    assert coopt.solve(asked.having(sharing={"core": both}), reasons=False).cost == plan.cost
+    only = coopt.solve(asked.having(sharing={"core": both.having(optic="long")}), reasons=False)
+    assert only.cost.capex_usd == plan.cost.capex_usd + 2 * 16 * (LONG["usd"] - SHORT["usd"])
+    table = asked.model_dump(by_alias=True, exclude_unset=True)
+    table["network"] |= {"cables": "tier"}
+    table["sharing"]["core"]["optic"] = ["short", "long"]
+    with pytest.raises(ValueError, match=r"core\.optic: lists 'short' and 'long', .* needs network\.cables = 'hall'"):
+        coopt.Instance.model_validate(table)

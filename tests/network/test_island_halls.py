@@ -19,7 +19,7 @@ from coopt.plan.store import read_plan
 from coopt.report.network_drawings import ROW
 from coopt.report.page.evidence import site_hall_caption, site_hall_drawing
 from tests.conftest import ask, example_count, small_model
-from tests.network.hall_oracle import Standing, leaf_in, lengths_of, median, standing
+from tests.network.hall_oracle import Standing, leaf_in, lengths_of, standing
 from tests.solving.fleets import CORE_ENDS, fleets
 
 ROOT = Path(__file__).parents[2]
@@ -62,34 +62,32 @@ def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
     assert {part.kind for part in racks[core]} == {"switch"}
     last = [one for one in plan.couplings.cores if one.site == shared.site][-1]
     expected = core_racks(instance, last)
-    assert len(own) == min(rows.racks_per_row, len(expected))  # the first row of the core is drawn
-    to = divmod(own[0] + median([rack for rack, held in enumerate(expected) for _ in range(held)]), rows.racks_per_row)
+    bays = [one.name for one in instance.workload]
+    width = len(bays) * rows.racks_per_row
+    assert len(own) == min(width, len(expected))  # the first row of the core is drawn
+    assert abs((width - 1 - own[-1]) - own[0]) <= 1, "it is in the middle"
     islands = {part.slot: part for part in plan.parts if part.site == shared.site}
     assert len(lines) == len(islands) + 1
-    first_rows = [int(name.removeprefix("row ")) for line, name in sorted(lines.items(), reverse=True) if line != core]
+    first_rows = [name for line, name in sorted(lines.items(), reverse=True) if line != core]
     stands = {slot: stand(instance, plan, part) for slot, part in islands.items()}
     now = {one.part.slot: one for one in hall.links}
-    free, passed, before = 0, 0, -1
-    whole = {slot: starts(plan, part, stands[slot], stands[slot]).total() for slot, part in islands.items()}
-    for (slot, _), first in zip(islands.items(), first_rows, strict=True):
-        if free == own[0] // rows.racks_per_row:  # the core stands before this one
-            assert 2 * before < sum(whole.values()) <= 2 * passed
-            free += math.ceil(len(expected) / rows.racks_per_row)
-        assert first == free, "islands and the core stand row by row"
-        end, before = stands[slot], passed
-        free, passed = free + math.ceil(end.racks / rows.racks_per_row), passed + whole[slot]
+    for slot, first in zip(islands, first_rows, strict=True):
+        row, at = math.ceil(len(expected) / width), bays.index(slot) * rows.racks_per_row
+        assert first == f"row {row}" + f", place {at}" * (at > 0), "islands stand side by side behind the core"
+        end = stands[slot]
         assert end.switch_spots <= next(block.amid for block in hall.blocks if block.name == slot)
         if slot in now:
             part = now[slot].part
             spots = starts(plan, part, stand(instance, plan, part), end)
-            ways = [(divmod(first * rows.racks_per_row + spot, rows.racks_per_row), to) for spot in spots.elements()]
+            from_here = (divmod(spot, rows.racks_per_row) for spot in spots.elements())
+            ways = [((row, at + place), (-1, (width - 1) // 2)) for row, place in from_here]
             assert now[slot].cables == lengths_of(rows, ways)
     assert set(now) == {one.workload for one in shared.core.islands}
     if hall.switch_racks is not None:
         assert sum(core_racks(instance, shared)) == shared.core.switches
         assert hall.switch_racks == len(core_racks(instance, shared))
     caption = site_hall_caption(hall)
-    assert all(f"{slot} from row {row}" in caption for slot, row in zip(islands, first_rows, strict=True))
+    assert all(f"{slot} from {row}" in caption for slot, row in zip(islands, first_rows, strict=True))
 
 
 def stand(instance: Instance, plan: Plan, part: Part) -> Standing:
@@ -159,7 +157,7 @@ def check_bill(instance: Instance, plan: Plan, halls: list[CoreHall]) -> None:
 
 def test_ends_that_do_not_reach_the_core_are_named() -> None:
     """Beside `link_reach_m`, by which optics are chosen, a hall of long rows takes cables farther than they reach."""
-    instance = coopt.load(ROOT / "instances" / "fleet-core-growth.toml", {"network.hall.row_pitch_m": 120.0})
+    instance = coopt.load(ROOT / "instances" / "fleet-core-growth.toml", {"network.hall.row_pitch_m": 600.0})
     plan = read_plan(ROOT / "benchmarks" / "library" / "fleet-core-growth.plan.json")
     halls = list(core_halls(instance, plan, placed_parts(instance, plan)))
     optic = next(one for one in instance.network.optics if one.name == "400g-dr4")
@@ -195,12 +193,13 @@ def test_shipped_cores_stand_where_their_drawing_says(name: str) -> None:
     for hall in core_halls(instance, plan, placed_parts(instance, plan)):
         assert hall.cables.total() == hall.coupling.core.ports
         assert hall.switch_racks is not None
-        assert [block.first_row for block in hall.blocks] == sorted(block.first_row for block in hall.blocks)
+        assert len({block.first_place for block in hall.blocks}) == len(hall.blocks)
 
 
 @pytest.mark.parametrize("name", ["phased-128", "fleet-3-phases-2-sites", "fleet-core-growth"])
 def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name: str) -> None:
-    """Row by row, with as many racks as each network has alone, and racks of switches where it has them."""
+    """Row by row, or side by side behind a core, with as many racks as each network has alone, and racks of switches
+    where it has them."""
     instance = coopt.load(ROOT / "instances" / f"{name}.toml")
     plan = read_plan(ROOT / "benchmarks" / "library" / f"{name}.plan.json")
     halls = list(site_halls(instance, plan))
@@ -208,11 +207,12 @@ def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name
     for hall in halls:
         last = {part.slot: part for part in plan.parts if part.site == hall.site}
         assert [block.name for block in hall.blocks if not block.is_core] == list(last)
-        free, per_row = 0, hall.rows.racks_per_row
+        free, per_row, bays = 0, hall.rows.racks_per_row, [one.name for one in instance.workload]
         for block in hall.blocks:
             assert block.first_row == free
-            free += math.ceil(block.racks / per_row)
+            free = free if plan.couplings.cores and free else free + math.ceil(block.racks / block.per_row)
             if not block.is_core:
+                assert block.first_place == (bays.index(block.name) * per_row if plan.couplings.cores else 0)
                 alone = stand_alone(instance, plan, last[block.name])
                 assert block.racks == alone.racks
                 assert alone.switch_spots <= block.amid
@@ -224,7 +224,8 @@ def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name
             part.name
             for part in drawing.parts
             for block in hall.blocks
-            if int(part.name.removeprefix("rack/")) - block.first_row * per_row in block.amid
+            for spot in [int(part.name.removeprefix("rack/")) - block.first_row * hall.width - block.first_place]
+            if spot in block.amid and spot < block.per_row
         }
 
 
@@ -237,7 +238,7 @@ def stand_alone(instance: Instance, plan: Plan, part: Part) -> Standing:
 
 
 def test_an_island_of_a_single_domain_stands_in_the_hall_too() -> None:
-    """With a core or without: its rack begins a row, and it has no switches."""
+    """With a core, behind which it stands, or without: its rack begins a row, and it has no switches."""
     named = [
         {"name": name, "model": small_model(), "global_batch": 64, "max_iteration_time_s": 10.0, "gpus": gpus}
         for name, gpus in (("small", 8), ("large", 64))
@@ -251,9 +252,9 @@ def test_an_island_of_a_single_domain_stands_in_the_hall_too() -> None:
         plan = coopt.solve(instance)
         assert [part.design.fabric.tiers > 0 for part in plan.parts if part.design] == [False, True]
         (hall,) = site_halls(instance, plan)
-        small, *rest = hall.blocks
-        assert (small.name, small.first_row, small.racks, small.amid) == ("small", 0, 1, frozenset())
-        assert len(rest) == 1 + (core is not None)
-        assert rest[0].first_row == 1
+        small, large = (block for block in hall.blocks if not block.is_core)
+        assert (small.name, small.racks, small.amid) == ("small", 1, frozenset())
+        places = [(block.first_row, block.first_place) for block in (small, large)]
+        assert places == ([(0, 0), (1, 0)] if core is None else [(1, 0), (1, 1)])
         network = coopt.bom(instance, plan).networks[0]
         assert (network.fabric, network.tier, network.switch_racks) == ("none", (), 0)

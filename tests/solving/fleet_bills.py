@@ -107,7 +107,7 @@ class Book:
         """Links of one module of the core that the instance names."""
         core, network = self.instance.sharing.core, self.instance.network
         rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)
-        return round(next(optic.gbit_s for optic in network.optics if optic.name == core.optic) / rate)
+        return round(next(optic.gbit_s for optic in network.optics if optic.name in core.optics) / rate)
 
     def core_ports(self, links: int) -> int:
         """Ports of the core that links of an island take, in modules that are its own."""

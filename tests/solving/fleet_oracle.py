@@ -34,7 +34,7 @@ from coopt.network.space import families, one_by_one
 from coopt.perf.collectives import Reciprocals
 from coopt.perf.mapping import Floats, Ints
 from coopt.plan.schema import Design
-from tests.network.hall_oracle import cables_as_it_grows
+from tests.network.hall_oracle import cables_as_it_grows, cables_into_core
 from tests.solving.every_optic import cages
 from tests.solving.every_optic import choices as optic_choices
 from tests.solving.fleet_bills import Book, Way
@@ -71,12 +71,13 @@ def enumerated(instance: Instance) -> float:
 
 
 def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
-    """The instance with each optic named that fits the upper ends of links into its core; itself without a core."""
+    """The instance with each optic named that fits the upper ends of links into its core, or all that carry as many
+    links where lengths choose; itself without a core."""
     core, network = instance.sharing.core, instance.network
     if core is None:
         yield instance
         return
-    box = next(switch for switch in network.switches if switch.name == core.switch)
+    box, like = next(switch for switch in network.switches if switch.name == core.switch), dict[Any, list[str]]()
     for optic in network.optics:
         links = optic.gbit_s / box.port_gbit_s
         fits = links == 1
@@ -85,9 +86,12 @@ def with_every_core_optic(instance: Instance) -> Iterator[Instance]:
             modules = min(cages, box.radix // links) if network.switch_cages == "kept" else box.radix // links
             in_box = box.radix % links == 0 and optic.gbit_s <= box.cage_gbit_s
             fits = fits or (in_box and modules >= len(instance.workload))
-        if fits and optic.reach_m >= network.link_reach_m[-1]:
-            sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": optic.name})})
-            yield instance.model_copy(update={"sharing": sharing})
+        if fits and (optic.reach_m >= network.link_reach_m[-1] or network.cables == "hall"):
+            like.setdefault(links if network.cables == "hall" else optic.name, []).append(optic.name)
+    for names in like.values():
+        named = names[0] if len(names) == 1 else tuple(names)
+        sharing = instance.sharing.model_copy(update={"core": core.model_copy(update={"optic": named})})
+        yield instance.model_copy(update={"sharing": sharing})
 
 
 def outcomes(robust: Robust) -> list[Way]:
@@ -275,8 +279,11 @@ def _units(book: Book, family: Family, uplinks: int) -> list[int]:
 
 
 def _fibre_into_core(book: Book, family: Family) -> Iterator[FibreUnits]:
-    """The fibre of links into the core that a question names, as long as these have to reach."""
+    """The fibre of links into the core that a question names, as long as these have to reach or are in the hall."""
     core, network = book.instance.sharing.core, book.instance.network
+    if network.cables == "hall":
+        yield from (one for run in family.core_cables for one in run.fibre)
+        return
     if core is None or not network.fibre:
         return
     box = next(switch for switch in network.switches if switch.name == core.switch)
@@ -316,6 +323,8 @@ def _islands(instance: Instance, names: list[str], efficiency: float, listed: di
     networks a phase may have is `listed` once for all islands."""
     alone = instance.model_copy(update={"site": ()})
     asked = [of_phase(alone, t) for t in range(len(instance.phase))] or [alone]
+    parted, every = instance.sharing.mode == "partition", [workload.name for workload in instance.workload]
+    bay = (every.index(names[0]), len(every)) if parted else (0, 1)
     jobs = {
         t: Job(question.model_copy(update={"workload": mine}), efficiency)
         for t, question in enumerate(asked)
@@ -335,7 +344,7 @@ def _islands(instance: Instance, names: list[str], efficiency: float, listed: di
                         if list(uplinks) == sorted(uplinks):
                             standing = dict(zip(active, zip(stages, uplinks, strict=True), strict=True))
                             if with_spares := _with_spares(jobs, standing):
-                                for laid in every_line(instance, list(with_spares.values())):
+                                for laid in every_line(instance, list(with_spares.values()), bay):
                                     yield _over_phases(dict(zip(with_spares, laid, strict=True)), len(asked))
 
 
@@ -390,19 +399,25 @@ def every_cabling(question: Instance, family: Family) -> Iterator[Family]:
     return (laid for u in family.uplink_choices for ((laid, _),) in every_line(question, [(family, u)]))
 
 
-def every_line(question: Instance, line: list[tuple[Family, int]]) -> Iterator[list[tuple[Family, int]]]:
+def every_line(
+    question: Instance, line: list[tuple[Family, int]], bay: tuple[int, int] = (0, 1)
+) -> Iterator[list[tuple[Family, int]]]:
     """A network in each stage of its growth, with its uplinks, with any ends that reach for each length of its cables
     in the end; of those with the same modules in all stages those with the cheapest fibre in some."""
     end, _ = line[-1]
-    if not end.choices:
+    if not end.choices and not end.core_choices:
         yield line
         return
-    counted = cables_as_it_grows(question, line)
+    counted, choices = cables_as_it_grows(question, line) if end.tiers else [[] for _ in line], [*end.choices]
+    if end.core_choices:
+        both = zip(counted, cables_into_core(question, line, bay), strict=True)
+        counted = [[*of, *({} for _ in range(end.tiers - len(of))), core] for of, core in both]
+        choices = [*choices, end.core_choices]
     chosen: dict[Any, dict[tuple[float, ...], dict[tuple[int, int], LinkEnds]]] = {(): {(0.0,) * len(line): {}}}
     for level, length_m in ((level, m) for level, of in enumerate(counted[-1]) for m in of):
         longer = defaultdict[Any, dict[tuple[float, ...], dict[tuple[int, int], LinkEnds]]](dict)
         runs = [stage[level].get(length_m, Counter()) if stage[level:] else Counter() for stage in counted]
-        for ends in (pair for pair in end.choices[level] if pair.reach_m >= length_m):
+        for ends in (pair for pair in choices[level] if pair.reach_m >= length_m):
             of_stages = (fibre_of(question, ends, end.link_gbit_s, run, length_m) for run in runs)
             usd = [sum(one.units * one.usd for one in of) for of in of_stages]
             for modules, priced in chosen.items():
@@ -429,8 +444,9 @@ def every_line(question: Instance, line: list[tuple[Family, int]]) -> Iterator[l
                 )
                 for level, of in enumerate(stage)
             )
+            core, cables = cables[-1] if end.core_choices else (), cables[: family.tiers]
             optics = tuple(level[-1].ends for level in cables)
-            bare = replace(family, uplink_choices=(uplinks,), choices=())
+            bare = replace(family, uplink_choices=(uplinks,), choices=(), core_choices=(), core_cables=core)
             laid.append((replace(bare, optics=optics, cables=cables), uplinks))
         yield laid
 
@@ -499,7 +515,7 @@ class Job:
         if network.cables == "hall":
             unlaid = (one for one in families(question, unlaid=True) if _has_room(one))
             each = (one for family in unlaid for one in (one_by_one(family) if family.breaks_out else [family]))
-            return [one for family in each for one in self._with_every_core_end(family)]
+            return list(each)
         own_ends = network.link_ends != "same" and network.switch_cages != "kept"
         split: Callable[[Any], Any] = cages if own_ends else tuple
         alike = {(replace(one, optics=()), split(one.per_module)): one for one in families(question)}

@@ -221,6 +221,7 @@ def hall(draw: st.DrawFn, network: dict[str, Any]) -> dict[str, Any]:
     rows["switch_rack_units"] = draw(st.sampled_from([1.0, 4.0]))
     height = draw(st.sampled_from([{}, {"rack_units": 1}]))
     switches = [one | height for one in network["switches"]]
+    rows |= draw(st.sampled_from([{}, {"switch_rack_kw": 1.0}]))
     return {"cables": "hall", "hall": rows, "switches": switches, "optics": listed} | _fibred(draw, listed)
 
 

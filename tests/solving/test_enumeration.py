@@ -124,6 +124,7 @@ KINDS = {
     "rings of sites with labour": Kind(st.builds(owned, sites.instances(), SHARE, SHARE), 30, 2, sites.enumerated),
     "rings of sites with ends of their own": Kind(sites.instances(own_ends=True), 30, 2, sites.enumerated),
     "rings of sites with halls": Kind(sites.instances(halls=True), 30, 1, sites.enumerated),
+    "rings of sites with borders in halls": Kind(sites.instances(halls=True, borders=True), 30, 1, sites.enumerated),
     "rings of sites with borders": Kind(sites.instances(borders=True), 60, 2, sites.enumerated),
     "rings of sites that lose a channel": Kind(sites.instances(losses=True), 60, 2, sites.enumerated),
 }

@@ -94,10 +94,7 @@ def _cables(instance: Question) -> Iterator[str]:
     others = {
         "network.given = true": network.given,
         _alike_ends(instance): network.link_ends == "same",
-        # links into a core, whose lengths depend on all islands, keep its last number
-        "network.link_reach_m": (
-            "link_reach_m" in network.model_fields_set and not instance.asks("core")
-        ),
+        "network.link_reach_m": "link_reach_m" in network.model_fields_set,
         **dict.fromkeys(instance.asks("direct"), True),
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]

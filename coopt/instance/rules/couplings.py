@@ -360,20 +360,42 @@ def _core_optics(instance: Question, core: Core, switch: Switch) -> Iterator[str
         ("links from NIC to leaf", "", rate_optics),
         ("links to the core", " that fits the core", core_optics),
     )
-    for reach_m, (stretch, fit, optics) in zip(network.link_reach_m[::2], ends, strict=True):
+    for reach_m, (stretch, fit, optics) in zip(network.needed_reach_m[::2], ends, strict=True):
         if not any(optic.reach_m >= reach_m for optic in optics):
             yield (
                 f"{place}: no optic of {rate:g} Gbit/s{fit} reaches {reach_m:g} m, the length of"
                 f" {stretch}, needs one in network.optics or another network.link_reach_m"
+                if reach_m
+                else f"{place}: no optic for {stretch} has {rate:g} Gbit/s"
+                f"{' and fits the core' * bool(fit)}, needs one in network.optics"
             )
-    core_names = {optic.name for optic in core_optics if optic.reach_m >= network.link_reach_m[-1]}
-    # without any, the complaint above has said that the optics listed are too few
-    if core_names and core.optic is not None and core.optic not in core_names:
-        yield (
-            f"sharing.core.optic = {core.optic!r}: needs a listed optic of {rate:g} Gbit/s that"
-            f" fits {core.switch} and reaches {network.link_reach_m[-1]:g} m"
-            f"{'' if instance.wan else ', or no value'}"
-        )
+    reach_m, by_length = network.needed_reach_m[-1], network.cables == "hall"
+    links_of = {
+        optic.name: optic.links_of(rate) for optic in core_optics if optic.reach_m >= reach_m
+    }
+    listed = both(map(repr, core.optics))
+    reaching = "" if by_length else f" and reaches {reach_m:g} m"
+    yield from broken(
+        *(
+            (
+                # without any, the complaint above has said that the optics listed are too few
+                links_of and name not in links_of,
+                f"sharing.core.optic = {name!r}: needs a listed optic of {rate:g} Gbit/s that"
+                f" fits {core.switch}{reaching}{'' if instance.wan else ', or no value'}",
+            )
+            for name in core.optics
+        ),
+        (
+            not by_length and len(core.optics) > 1,
+            f"sharing.core.optic: lists {listed}, among which lengths of cables choose,"
+            " needs network.cables = 'hall', or one of them",
+        ),
+        (
+            instance.wan and len({links_of.get(name) for name in core.optics}) > 1,
+            f"sharing.core.optic: {listed} carry different numbers of links, which a"
+            " border does not choose from, needs those of one number",
+        ),
+    )
 
 
 def _fits_core(instance: Question, optic: Optic, switch: Switch) -> bool:

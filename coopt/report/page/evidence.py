@@ -14,7 +14,7 @@ from typing import NamedTuple
 from coopt.instance.schema import Instance
 from coopt.instance.texts import that_hold
 from coopt.network.family import Family, levels
-from coopt.network.halls import CoreHall, SiteHall, site_halls
+from coopt.network.halls import CoreHall, HallBlock, SiteHall, site_halls
 from coopt.network.plan_networks import family_of_plan
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
@@ -282,11 +282,11 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
     blocks = [
         block for number, block in enumerate(hall.blocks) if number in rows_shown or block.is_core
     ]
-    parts, per_row = list[Shape](), hall.rows.racks_per_row
-    longest = min(per_row, max(block.racks for block in blocks))
+    parts = list[Shape]()
+    longest = max(min(block.per_row, block.racks) for block in blocks)
     for line, block in enumerate(blocks):
-        first_rack = block.first_row * per_row
-        racks = range(first_rack, first_rack + min(per_row, block.racks))
+        first_rack = block.first_row * hall.width + block.first_place
+        racks = range(first_rack, first_rack + min(block.per_row, block.racks))
         parts += rack_row(line, racks, {first_rack + spot for spot in block.amid}, longest)
     return Drawing(
         title="hall",
@@ -294,8 +294,13 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
         frames=(),
         lines=(),
         legend={},
-        rows=row_names("core" if block.is_core else f"row {block.first_row:,}" for block in blocks),
+        rows=row_names("core" if block.is_core else _first_row(block) for block in blocks),
     )
+
+
+def _first_row(block: HallBlock) -> str:
+    """The row where a block begins, and its place there, from 0."""
+    return f"row {block.first_row:,}" + f", place {block.first_place:,}" * (block.first_place > 0)
 
 
 def site_hall_caption(hall: SiteHall) -> str:
@@ -304,7 +309,7 @@ def site_hall_caption(hall: SiteHall) -> str:
     """
     site = "" if hall.site is None else f" at {hall.site}"
     when_text = " in the last phase" if hall.grows else ""
-    blocks = words.both(f"{block.name} from row {block.first_row:,}" for block in hall.blocks)
+    blocks = words.both(f"{block.name} from {_first_row(block)}" for block in hall.blocks)
     racks = words.counted(sum(block.racks for block in hall.blocks), "rack")
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -23,9 +23,10 @@ from coopt.instance.schema import BillKind, Instance
 from coopt.instance.variants import workloads_of
 from coopt.network.family import Family
 from coopt.network.growth import link_labour_usd, retrofit
-from coopt.network.laying import least_ends, least_fibre_usd
+from coopt.network.laying import least_fibre_usd, with_least
 from coopt.network.optics import values_of
 from coopt.network.parts import racks
+from coopt.network.placing import Bay
 from coopt.network.plan_networks import design_of
 from coopt.network.space import one_by_one
 from coopt.plan.couplings import Myopic, MyopicStep
@@ -75,7 +76,7 @@ def cheapest_paths(
         if floors[n] > ceiling * (1 + ROUNDING):
             break
         check()
-        for laid in with_cables(instance, priced[n].chain, values, check):
+        for laid in with_cables(instance, priced[n].chain, values, check, Bay()):
             for usd, path in priced_at(chain=laid).candidates(ceiling * (1 + ROUNDING)):
                 found.append((usd, path))
                 ceiling = min(ceiling, usd)
@@ -87,7 +88,7 @@ def cheapest_paths(
 def _by_end(chain: Chain) -> Iterator[Chain]:
     """A chain with each number of uplinks in the end alone, where lengths are to choose cables."""
     last = max(chain)
-    ends = one_by_one(chain[last]) if chain[last].choices else (chain[last],)
+    ends = one_by_one(chain[last]) if chain[last].unlaid else (chain[last],)
     return (chain | {last: end} for end in ends)
 
 
@@ -152,10 +153,8 @@ class _PricedChain:
         """
         family = self.chain[self.phases[k]]
         end = self.phases[k + 1] if k + 1 < len(self.phases) else self.grid.phases
-        instance, kinds = self.grid.instance, BILL_KINDS if family.choices else ()
-        least = [
-            replace(family, optics=least_ends(instance, family.choices, kind)) for kind in kinds
-        ]
+        instance, kinds = self.grid.instance, BILL_KINDS if family.unlaid else ()
+        least = [with_least(instance, family, kind) for kind in kinds]
         units = np.array([units_at(self.grid, one, uplinks) for one in least or [family]])
         charges = self.charges[:, self.phases[k] : end].sum(axis=1)
         fibre_usd = self._fibre_charge(charges) * least_fibre_usd(instance, family, uplinks)

@@ -34,6 +34,7 @@ from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.laying import laid_lines
 from coopt.network.optics import OpticValues, links_to_core, values_of
+from coopt.network.placing import Bay, bay_of
 from coopt.network.space import families
 from coopt.solving.days import counts_days, in_days
 from coopt.solving.robust.survival import surviving
@@ -124,7 +125,8 @@ def list_paths(
     served = listed.long_list(
         key, lambda: _served(instance, asked, losses, measures, listed, check)
     )
-    return _with_paths(instance, served, measures, check, prune)
+    bay = bay_of(instance, next(iter(names)))
+    return _with_paths(instance, served, measures, check, prune, bay)
 
 
 def _served(
@@ -181,6 +183,7 @@ def paths_on(
     listed: ListedIslands,
     measures: tuple[ObjectiveKind, ...],
     check: Check,
+    bay: Bay,
 ) -> Listing:
     """The islands on some lines that meet the bounds of all phases, as `list_paths` has them.
 
@@ -192,7 +195,7 @@ def paths_on(
         For each of these phases the numbers of GPUs that may train on each line.
     """
     served = _served_on_lines(instance, asked, lines, trained, losses, listed, check)
-    return _with_paths(instance, served, measures, check, None)
+    return _with_paths(instance, served, measures, check, None, bay)
 
 
 def _pays_labour(instance: Instance) -> bool:
@@ -250,6 +253,7 @@ def _with_paths(
     measures: tuple[ObjectiveKind, ...],
     check: Check,
     prune: Prune | None,
+    bay: Bay,
 ) -> Listing:
     """The islands on networks that serve, each with its uplinks over the phases."""
     known, chains = served
@@ -257,23 +261,23 @@ def _with_paths(
     labour, uninterrupted = _pays_labour(instance), instance.availability is None
     for chosen in chains if not found.paths else ():
         check()
-        for laid in with_cables(instance, chosen, values_of(instance, measures), check):
+        for laid in with_cables(instance, chosen, values_of(instance, measures), check, bay):
             found.paths += _paths(laid, len(instance.years), every=labour, from_least=uninterrupted)
     return found
 
 
 def with_cables(
-    instance: Instance, chain: Chain, values: OpticValues, check: Check
+    instance: Instance, chain: Chain, values: OpticValues, check: Check, bay: Bay
 ) -> Iterator[Chain]:
     """The networks of a line with each choice of cables, for each number of uplinks in the end,
     that no other beats in some phase by the `values` of a module; as they are where lengths do not
     choose cables.
     """
     last = chain[max(chain)]
-    for uplinks in last.uplink_choices if last.choices else ():
-        for stages in laid_lines(instance, list(chain.values()), uplinks, values, check):
+    for uplinks in last.uplink_choices if last.unlaid else ():
+        for stages in laid_lines(instance, list(chain.values()), uplinks, values, check, bay):
             yield dict(zip(chain, stages, strict=True))
-    if not last.choices:
+    if not last.unlaid:
         yield chain
 
 

@@ -15,7 +15,7 @@ all: lines are looked at only from where none does.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -34,9 +34,10 @@ from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
 from coopt.network.family import Family
 from coopt.network.growth import factors_paid
-from coopt.network.laying import laid_each, least_ends
+from coopt.network.laying import laid_each, with_least
 from coopt.network.optics import core_ports_of, links_to_core, measures_of
 from coopt.network.parts import racks
+from coopt.network.placing import Bay, bay_of
 from coopt.network.space import Space
 from coopt.perf.mapping import Bools, Ints
 from coopt.solving.fleet.arrays import Grid
@@ -99,7 +100,8 @@ def list_islands(
         ]
     scenarios = tuple(at_prices(first, one) for one in factors)
     coupling = Coupling(market=Market(instance=first, measures=measures), price_scenarios=scenarios)
-    search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed)
+    bay = bay_of(instance, next(iter(names)))
+    search = _IslandSearch(question=first, coupling=coupling, check=check, listed=listed, bay=bay)
     search.list_all(losses)
     listing, phases = search.found, len(instance.years)
     listing.paths = [
@@ -116,7 +118,7 @@ def list_islands(
             for t in asked
         }
         lines = [stages for stages, _ in begun]
-        grown = paths_on(instance, asked, lines, trained, losses, listed, measures, check)
+        grown = paths_on(instance, asked, lines, trained, losses, listed, measures, check, bay)
         listing.paths += grown.paths
         listing.families += grown.families
         listing.gated += grown.gated
@@ -164,6 +166,7 @@ class _IslandSearch:
     coupling: Coupling
     check: Check
     listed: ListedIslands
+    bay: Bay
     kept: list[Choice] = field(default_factory=list)
     found: Listing = field(default_factory=Listing)
 
@@ -333,7 +336,7 @@ class _IslandSearch:
         """A network that serves with the fewest uplinks; where lengths choose its cables, with
         each number of them, which may have cheaper ones.
         """
-        if not family.choices:
+        if not family.unlaid:
             # with more uplinks and as many spare domains there is no less of anything
             yield family, family.uplink_choices[0]
             return
@@ -343,7 +346,7 @@ class _IslandSearch:
             self.check()
             values = self.coupling.market.space.optic_values
             if not is_beaten:
-                each = laid_each(self.question, family, uplinks, values, self.check)
+                each = laid_each(self.question, family, uplinks, values, self.check, self.bay)
                 yield from ((laid, uplinks) for laid in each)
 
     def _keep(self, built: Iterable[Choice]) -> None:
@@ -376,11 +379,7 @@ class _IslandSearch:
         kinds: tuple[BillKind, ...] = ("capex", "power")
         rows = [
             self._taken(
-                [
-                    (replace(family, optics=ends) if family.choices else family, uplinks)
-                    for family, uplinks in choices
-                    for ends in [least_ends(self.question, family.choices, kind)]
-                ]
+                [(with_least(self.question, family, kind), uplinks) for family, uplinks in choices]
             )
             for kind in kinds
         ]

@@ -31,7 +31,7 @@ from coopt.instance.variants import after_a_loss, local_question
 from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
 from coopt.network.family import Family, LinkEnds
-from coopt.network.laying import laid_each, least_ends
+from coopt.network.laying import laid_each, least_ends, with_least
 from coopt.network.optics import EndsByLevel, OpticValues, core_ports_of
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
@@ -219,20 +219,21 @@ def _least_sums(local: Instance, table: CountedTable) -> tuple[Floats, Floats]:
             one.family.core_links,
             one.family.core_modules,
             one.family.core_end and one.family.core_end.name,
+            one.family.core_cables,
         )
         for one in table.networks
     ]
     of_ends = dict(zip(ends, (one.family for one in table.networks), strict=True))
-    items = {
-        end: link_items(local, family)
-        for end, family in zip(of_ends, repriced(local, of_ends.values()), strict=True)
-    }
-    number, units = table.rows[0], list(listed_units(local))
-    usd, w = (
-        _with_least_ends(local, table, kind).worth(unit_worth(local.objective, kind, units))
-        + np.array([sum(getattr(item, key) for item in items[end]) for end in ends])[number]
-        for kind, key in SUMS
-    )
+    families = list(repriced(local, of_ends.values()))
+    number, units, sums = table.rows[0], list(listed_units(local)), list[Floats]()
+    for kind, key in SUMS:
+        added = {
+            end: sum(getattr(item, key) for item in link_items(local, with_least(local, one, kind)))
+            for end, one in zip(of_ends, families, strict=True)
+        }
+        worth = _with_least_ends(local, table, kind).worth(unit_worth(local.objective, kind, units))
+        sums.append(worth + np.array([added[end] for end in ends])[number])
+    usd, w = sums
     return usd, w
 
 
@@ -332,7 +333,7 @@ def offers(
             row, left = int(left[0]), left[1:]
             usd, w = float(networks.usd[row]), float(networks.w[row])
             family = table.networks[networks.family[row]].family
-            is_laid = not family.choices
+            is_laid = not family.unlaid
         number, uplinks = int(networks.family[row]), int(networks.uplinks[row])
         context = contexts[number]
         longest_s = recalled(waits, context, partial(longest, context))[uplinks]

@@ -34,7 +34,13 @@ from coopt.verifier.checks.rivals import (
     note_source,
 )
 from coopt.verifier.checks.verdict import LENIENT, SOLVERS_WORD, Ledger
-from coopt.verifier.couplings.core import Joint, core_nics, families_joined, joint_of
+from coopt.verifier.couplings.core import (
+    Joint,
+    core_ends,
+    core_nics,
+    families_joined,
+    joint_of,
+)
 from coopt.verifier.couplings.fleet_paths import TooManyError
 from coopt.verifier.couplings.ring import (
     ChannelEnd,
@@ -215,7 +221,9 @@ class ShareNetworks:
             for bare in families(question)
             for links in link_counts(bare, self._most_links)
         )
-        for row in _distinct(design_chains(question, kind, cored)):
+        (first, *_) = question.workload
+        joins_of = partial(core_ends, question, workload=first.name)
+        for row in _distinct(design_chains(question, kind, cored, joins_of=joins_of)):
             self._note()
             lone = row.family.attachment is None
             for nic in (core_nics(question) if lone else ()) or question.network.nics[:1]:

@@ -5,8 +5,9 @@ switch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import NamedTuple
 
 from coopt.instance.couplings import Core as CoreQuestion
@@ -16,17 +17,20 @@ from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import alternatives, counted, exact
 from coopt.plan.couplings import CorePlan
-from coopt.plan.parts import Design
+from coopt.plan.parts import Design, TierCables
 from coopt.plan.schema import Plan
 from coopt.verifier.checks.verdict import Ledger, UnsoundError
 from coopt.verifier.parts.bills import CountedItem
+from coopt.verifier.parts.cable_lengths import bay_of
 from coopt.verifier.parts.fibres import Bought, fibre_between
+from coopt.verifier.parts.halls import CoreEnds, named_core_cables, stages_before
 from coopt.verifier.parts.layouts import ceil_ratio
 from coopt.verifier.parts.optics import (
     interface,
     optics_of,
     single_modules,
 )
+from coopt.verifier.parts.part_checks import CountedPart
 from coopt.verifier.parts.space import (
     DesignFamily,
     OpticPair,
@@ -35,13 +39,14 @@ from coopt.verifier.parts.space import (
     linkable,
     links_carried,
 )
-from coopt.verifier.parts.stages import GrowthStage
+from coopt.verifier.parts.stages import GrowthStage, LaidCables
 
 
 class Joint(NamedTuple):
     """The links of an island into a core: `per_leaf` from each leaf of every plane, or from NICs of
     product `nic` where there is no leaf. Modules carry so many of them at their lower and upper
-    ends, each those of one switch, with `fibre` in between.
+    ends, each those of one switch, with `fibre` in between. Where lengths choose cables, `kinds`
+    has those of each, and the ends are those of the longest.
     """
 
     links: int
@@ -50,12 +55,16 @@ class Joint(NamedTuple):
     nic: Nic | None
     carried: tuple[int, int]
     fibre: tuple[Bought, ...] = ()
+    kinds: tuple[LaidCables, ...] = ()
 
     @property
     def modules(self) -> list[tuple[Optic, int]]:
         """Modules at their lower ends, whole for each leaf, and at their upper ends, whole for the
         island.
         """
+        if self.kinds:
+            below = [(of.ends.below, of.below) for of in self.kinds]
+            return below + [(of.ends.above, of.above) for of in self.kinds]
         lower_links, upper_links = self.carried
         lower_modules = self.links
         # Each leaf fills modules of its own: those of two leaves never share one.
@@ -104,6 +113,10 @@ def joint_of(question: Instance, kind: ObjectiveKind, stage: GrowthStage, nic: N
     ends = OpticPair(stage.core_end or optic, optic)
     of_modules = stage.family.core_module, carried
     joint = Joint(stage.core_links, links_of_leaf, ends, nic_of_links, of_modules)
+    if stage.into_core:
+        fibre = tuple(bought for of in stage.into_core for bought in of.fibre)
+        longest = stage.into_core[-1].ends
+        return joint._replace(ends=longest, fibre=fibre, kinds=stage.into_core)
     (_, below), (_, above) = joint.modules
     fibre = fibre_between(
         network.fibre,
@@ -127,8 +140,8 @@ def core_optic(instance: Instance, kind: ObjectiveKind) -> Optic:
     """The optic of links into the core, at their upper ends: the one it names, else the one that
     adds least to the objective.
     """
-    core_name = _core_of(instance).optic
-    named_optics = [optic for optic in instance.network.optics if optic.name == core_name]
+    core_names = _core_of(instance).optics
+    named_optics = [optic for optic in instance.network.optics if optic.name in core_names]
     return (named_optics or _core_modules(instance, kind, all_allowed=False))[0]
 
 
@@ -136,15 +149,50 @@ def questions_by_core_optic(instance: Instance, kind: ObjectiveKind) -> Iterator
     """The instance once with each optic that links into its core may have; the instance itself
     without a core.
     """
-    if core_switch(instance) is None or _core_of(instance).optic is not None:
+    if core_switch(instance) is not None and instance.network.cables == "hall":
+        yield from _questions_by_links(instance)
+    elif core_switch(instance) is None or _core_of(instance).optic is not None:
         yield instance
     else:
         for optic in _core_modules(instance, kind, all_allowed=False):
             yield with_core_optic(instance, optic.name)
 
 
-def with_core_optic(instance: Instance, name: str) -> Instance:
-    """The instance whose core names that optic."""
+def _questions_by_links(instance: Instance) -> Iterator[Instance]:
+    """The instance once for each number of links that modules of its core may carry, with all that
+    carry so many: lengths choose among them.
+    """
+    names = _core_of(instance).optics
+    listed = [one for one in instance.network.optics if not names or one.name in names]
+    fitting = [one for one in listed if _fits_core(instance, one)]
+    for count in sorted({_carried_in_core(instance, one) for one in fitting}):
+        alike = (one.name for one in fitting if _carried_in_core(instance, one) == count)
+        yield with_core_optic(instance, tuple(alike))
+
+
+def _carried_in_core(instance: Instance, optic: Optic) -> int:
+    """Links that a module carries in the core."""
+    return core_links_carried(with_core_optic(instance, optic.name))
+
+
+def _fits_core(instance: Instance, optic: Optic) -> bool:
+    """Whether a module fits the core's switch, which has a place for one at least of each
+    island.
+    """
+    box, carried = (
+        core_switch(with_core_optic(instance, optic.name)),
+        _carried_in_core(instance, optic),
+    )
+    if box is None or not carried or (instance.network.mates and not linkable(optic, box)):
+        return False
+    product = next(one for one in instance.network.switches if one.name == box.name)
+    # A module of one link goes into any port; others need cages that whole modules fill.
+    in_cage = carried == 1 or (product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s)
+    return in_cage and box.radix // carried >= len(instance.workload)
+
+
+def with_core_optic(instance: Instance, name: str | tuple[str, ...]) -> Instance:
+    """The instance whose core names that optic, or several."""
     core = _core_of(instance).model_copy(update={"optic": name})
     return instance.model_copy(
         update={"sharing": instance.sharing.model_copy(update={"core": core})}
@@ -154,6 +202,9 @@ def with_core_optic(instance: Instance, name: str) -> Instance:
 def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> Instance:
     """The instance whose core has the optic of the plan, where it may have that."""
     cores = [shared_core.core for shared_core in plan.couplings.cores]
+    if cores and core_switch(instance) is not None and instance.network.cables == "hall":
+        every = _questions_by_links(instance)
+        return next((one for one in every if cores[0].optic in _core_of(one).optics), instance)
     # All cores have one optic, which is why the first tells it; `check_cores` refuses one that is
     # not allowed.
     if (
@@ -167,9 +218,8 @@ def question_as_built(instance: Instance, kind: ObjectiveKind, plan: Plan) -> In
 
 def optics_of_core(instance: Instance, kind: ObjectiveKind) -> tuple[str, ...]:
     """Names of the optics that links into the core may have."""
-    name = _core_of(instance).optic
-    if name is not None:
-        return (name,)
+    if names := _core_of(instance).optics:
+        return names
     return tuple(optic.name for optic in _core_modules(instance, kind, all_allowed=True))
 
 
@@ -188,27 +238,13 @@ def _core_modules(instance: Instance, kind: ObjectiveKind, *, all_allowed: bool)
         optics = optics_of(instance, kind, end, farthest, all_allowed=all_allowed)
         return [optic for optic in optics if not instance.network.mates or linkable(optic, box)]
 
-    def fits(optic: Optic) -> bool:
-        question = with_core_optic(instance, optic.name)
-        box, carried = core_switch(question), core_links_carried(question)
-        if box is None or not carried or optic.reach_m < instance.network.link_reach_m[-1]:
-            return False
-        if instance.network.mates and not linkable(optic, box):
-            return False
-        product = next(
-            candidate for candidate in instance.network.switches if candidate.name == box.name
-        )
-        # A module of one link goes into any port; others need cages that whole modules fill.
-        in_cage = carried == 1 or (
-            product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s
-        )
-        return in_cage and box.radix // carried >= len(instance.workload)
-
     def purpose(optic: Optic) -> tuple[object, ...]:
         # Modules that carry as many links over the same fibre serve one another's place.
-        return core_links_carried(with_core_optic(instance, optic.name)), interface(optic)
+        return _carried_in_core(instance, optic), interface(optic)
 
-    fitting = [optic for optic in instance.network.optics if fits(optic)]
+    reach_m = instance.network.needed_reach_m[-1]
+    reaching = [optic for optic in instance.network.optics if optic.reach_m >= reach_m]
+    fitting = [optic for optic in reaching if _fits_core(instance, optic)]
     return single_modules(instance, kind, fitting, purpose, all_allowed=all_allowed)
 
 
@@ -222,10 +258,10 @@ def families_joined(
     if core is None or network.link_ends == "same":
         yield None, family
         return
-    upper_optic, leaf = (
-        core_optic(instance, kind),
-        family.attachment.switch if family.attachment else None,
-    )
+    by_length = network.cables == "hall"
+    upper_optics = [one for one in network.optics if one.name in _core_of(instance).optics]
+    upper_optics = upper_optics if by_length else [core_optic(instance, kind)]
+    leaf = family.attachment.switch if family.attachment else None
 
     def carried(optic: Optic) -> int:
         return links_carried(optic.gbit_s, optic.breakout, core.port_gbit_s)
@@ -233,8 +269,8 @@ def families_joined(
     def fits(optic: Optic) -> bool:
         if (
             not carried(optic)
-            or optic.reach_m < network.link_reach_m[-1]
-            or interface(optic) != interface(upper_optic)
+            or optic.reach_m < network.needed_reach_m[-1]
+            or not any(interface(optic) == interface(upper) for upper in upper_optics)
             or (network.mates and leaf is not None and not linkable(optic, leaf))
         ):
             return False
@@ -246,8 +282,48 @@ def families_joined(
         return carried(optic) == 1 or in_cage
 
     fitting = [optic for optic in network.optics if fits(optic)]
+    if by_length:
+        for optic in fitting:
+            if all_allowed or not any(
+                carried(other) == carried(optic) for other in fitting[: fitting.index(optic)]
+            ):
+                yield optic, family._replace(core_module=carried(optic))
+        return
     for end in single_modules(instance, kind, fitting, carried, all_allowed=all_allowed):
         yield end, family._replace(core_module=carried(end))
+
+
+def core_pairs(instance: Instance, family: DesignFamily, end: Optic) -> list[OpticPair]:
+    """The ends that links into the core may have where lengths choose them, as many links to a
+    module as with the one below.
+    """
+    core = core_switch(instance)
+    assert core is not None, "what leads into a core has one"
+    rate, names = core.port_gbit_s, _core_of(instance).optics
+    upper = [one for one in instance.network.optics if one.name in names]
+    lower = [
+        one
+        for one, _ in families_joined(instance, "capex", family, all_allowed=True)
+        if one is not None
+        and links_carried(one.gbit_s, one.breakout, rate)
+        == links_carried(end.gbit_s, end.breakout, rate)
+    ]
+    return [
+        OpticPair(below, above)
+        for below, above in product(lower, upper)
+        if interface(below) == interface(above)
+    ]
+
+
+def core_ends(
+    instance: Instance, family: DesignFamily, end: Optic | None, workload: str
+) -> CoreEnds | None:
+    """What links into the core may have at their ends where lengths choose them; None where they
+    do not, or there is no core.
+    """
+    if end is None or instance.network.cables != "hall":
+        return None
+    return CoreEnds(end, core_pairs(instance, family, end), bay_of(instance, workload))
 
 
 def check_core_end(
@@ -271,15 +347,50 @@ def check_core_end(
     return next((end, cored) for end, cored in offered if end is not None and end.name == name)
 
 
-def core_end_of(plan: Plan, island: str) -> str | None:
-    """What the plan has at the lower ends of links of an island into a core, from the last phase
-    on; None without.
-    """
+class ClaimedEnd(NamedTuple):
+    """What a plan has at the lower ends of links into a core, and the kinds of cables by length."""
+
+    name: str | None
+    cables: tuple[TierCables, ...]
+
+
+def core_end_of(plan: Plan, island: str) -> ClaimedEnd:
+    """What the plan has at the ends of links of an island into a core, from the last phase on."""
     cores = [shared_core.core for shared_core in plan.couplings.cores]
-    optics = [
-        core.below(claim) for core in cores for claim in core.islands if claim.workload == island
+    ends = [
+        ClaimedEnd(core.below(claim), claim.cables)
+        for core in cores
+        for claim in core.islands
+        if claim.workload == island
     ]
-    return optics[-1] if optics else None
+    return ends[-1] if ends else ClaimedEnd(None, ())
+
+
+def joined_part(
+    ledger: Ledger,
+    part: CountedPart,
+    joins: CoreEnds | None,
+    question: Instance,
+    kind: ObjectiveKind,
+    claim: ClaimedEnd,
+    earlier: Sequence[int] = (),
+) -> CountedPart:
+    """A part with its cables into the core, where lengths choose them, in each stage."""
+    if joins is None:
+        return part
+    stage = part.stage((part.ports.up,), joins.end).by_tier
+    line = [*stages_before(question, stage, earlier), stage]
+    laid = named_core_cables(question, line, joins.bay, joins.pairs, claim.cables)
+    ledger.require(
+        "core-links",
+        laid is not None,
+        "no cables",
+        "cables that reach",
+        "No optics of the instance reach as far as the links into the core in the hall.",
+    )
+    assert laid is not None
+    by_gpus = {one.family.gpus: of for one, of in zip(line, laid, strict=True)}
+    return part._replace(into_core=by_gpus)
 
 
 def _core_of(instance: Instance) -> CoreQuestion:
@@ -372,7 +483,11 @@ def check_cores(
             f"The core needs {expected_ports}; the plan has {claimed_ports}.",
         )
         names = optics_of_core(instance, kind)
-        fits = core.optic in names and core.optic == core_optic(instance, kind).name
+        expected_optic = core_optic(instance, kind).name
+        kinds = [of for joint in joints.values() for of in joint.kinds]
+        if kinds:  # the upper end of the longest, of the first island that has one
+            expected_optic = max(kinds, key=lambda of: of.longest_m).ends.above.name
+        fits = core.optic in names and core.optic == expected_optic
         ledger.holds(
             "core-optic",
             fits,
@@ -398,16 +513,34 @@ def check_cores(
 def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) -> None:
     """Check the links of every island that stands there."""
     needed_links = [
-        (name, joint.links, joint.per_leaf, joint.ends.below.name) for name, joint in joints.items()
+        (
+            name,
+            joint.links,
+            joint.per_leaf,
+            joint.ends.below.name,
+            [(of.links, of.ends.names, of.longest_m) for of in joint.kinds],
+        )
+        for name, joint in joints.items()
     ]
     claimed_links = [
-        (claim.workload, claim.links, claim.per_leaf, core.below(claim)) for claim in core.islands
+        (
+            claim.workload,
+            claim.links,
+            claim.per_leaf,
+            core.below(claim),
+            [(of.links, of.ends, of.longest_m) for of in claim.cables],
+        )
+        for claim in core.islands
     ]
     expected_texts, claimed_texts = (
         tuple(
             f"{name}: {counted(links, 'link')},"
             f" {f'{per_leaf} from each leaf' if per_leaf else 'from NICs'}, by {optic_below}"
-            for name, links, per_leaf, optic_below in rows
+            + "".join(
+                f", {count:,} of {' below '.join(dict.fromkeys(names))} up to {longest_m} m"
+                for count, names, longest_m in kinds
+            )
+            for name, links, per_leaf, optic_below, kinds in rows
         )
         for rows in (needed_links, claimed_links)
     )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from coopt.instance.hardware import Nic, Optic
 from coopt.instance.reserves import Availability
 from coopt.instance.workload import Workload
-from coopt.verifier.couplings.core import core_nics, families_joined
+from coopt.verifier.couplings.core import core_ends, core_nics, families_joined
 from coopt.verifier.couplings.fleet import Fleet, StandingIsland
 from coopt.verifier.couplings.losses import loss_condition
 from coopt.verifier.parts.enumeration import Condition, no_condition, serving
@@ -262,12 +262,12 @@ class IslandPaths:
             return
         if network.cables == "hall":
             question, kind = self.fleet.question, self.fleet.kind
+            name = demands[last_phase].workloads[0].name
+            joins = core_ends(question, family, core_end, name)
             before = [demand.sizes for t, demand in demands.items() if t != last_phase]
             for earlier in product(*before):
                 if list(earlier) == sorted(earlier):
-                    for line in every_laid_stage(
-                        question, kind, family, optics_of, core_end, earlier
-                    ):
+                    for line in every_laid_stage(question, kind, family, optics_of, joins, earlier):
                         yield {t: [stage] for t, stage in zip(demands, line, strict=True)}
             return
         for last_network in last_stages(network, family, optics_of, core_end):

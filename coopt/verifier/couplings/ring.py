@@ -30,6 +30,8 @@ from coopt.verifier.couplings.core import (
     check_core_end,
     check_cores,
     core_end_of,
+    core_ends,
+    joined_part,
     joining_nic,
     joint_of,
 )
@@ -313,13 +315,14 @@ def _counted(
             f" has {links}.",
         )
         domains = domains._replace(to_core=max(links, asked))
-    core_end, family = check_core_end(
-        ledger, question, kind, domains, core_end_of(plan, claim.part.name)
-    )
+    claimed = core_end_of(plan, claim.part.name)
+    core_end, family = check_core_end(ledger, question, kind, domains, claimed.name)
+    joins = core_ends(question, domains, core_end, claim.part.name)
     workloads = match_workloads(ledger, question.workload, claim.part.workloads)
     if not workloads:
         raise UnsoundError
     part = check_part(ledger, question, family, design, workloads, kind)
+    part = joined_part(ledger, part, joins, question, kind, claimed)
     return CountedSite(site, claim, question, part, core_end, kind)
 
 

@@ -51,6 +51,20 @@ nothing where none of them stands yet.
 """
 
 
+class CoreBay(NamedTuple):
+    """Which of so many bays side by side an island has behind the row of its core."""
+
+    number: int
+    bays: int
+
+
+def bay_of(instance: Instance, workload: str) -> CoreBay:
+    """The bay of an island: that of its workload, at every site; one of all that take turns."""
+    names = [one.name for one in instance.workload]
+    partition = instance.sharing.mode == "partition"
+    return CoreBay(names.index(workload), len(names)) if partition else CoreBay(0, 1)
+
+
 class Places(NamedTuple):
     """Racks of domains amid which the switches of one network stand, and so many of them at each
     place of a tier.
@@ -63,31 +77,99 @@ class Places(NamedTuple):
     cores: int
 
 
-def lengths_needed(instance: Instance, line: Line, choices: Choices) -> Needs:
-    """The cables of each level by the length that they need, in each stage of a network."""
-    rows, end = instance.network.hall, line[-1]
-    family, ports, racks_each = end.family, end.with_up(end.uplinks[-1]), end.family.hb.racks
+def _sold_m(length_m: float) -> int:
+    """The shortest length on sale that is as long (m)."""
+    return next((m for m in SOLD_M if m >= length_m), 1000 * ceil(length_m / 1000))
+
+
+class Drawn(NamedTuple):
+    """A network in its hall: the rack of each domain and the domains below each leaf, where the
+    switches stand, the spots of racks and of switches, and in which stage domains and leaves come.
+    """
+
+    rack_of: list[int]
+    below: list[list[int]]
+    places: Places
+    domain_at: dict[int, int]
+    switch_at: dict[tuple[int, int], int]
+    arrives: list[int]
+    leaf_arrives: list[int]
+
+
+def _rack_of(family: DesignFamily, domain: int) -> int:
+    """The rack of a domain, the middle one of several."""
+    racks_each = family.hb.racks
     assert racks_each is not None, "the racks of a domain are known where cables follow the hall"
-    carried = [family.network.carried(ends[0]) for ends in choices]
-    rack_of = [
-        int(domain * racks_each + max(0.0, racks_each - 1) / 2) for domain in range(family.domains)
-    ]
-    domains_below = _domains_below(family, ports)
-    below_leaf = [[rack_of[domain] for domain in domains] for domains in domains_below]
-    places = _places(family, ports, below_leaf, rows)
-    domain_at, switch_at = _line(instance, family, ports, carried, places, max(rack_of) + 1)
+    return int(domain * racks_each + max(0.0, racks_each - 1) / 2)
 
-    def sold(one: int, other: int) -> int:
-        length_m = _between_m(rows, one, other)
-        return next((m for m in SOLD_M if m >= length_m), 1000 * ceil(length_m / 1000))
 
+def _drawn(instance: Instance, line: Line, carried: Sequence[tuple[int, int]]) -> Drawn:
+    """A network drawn as it stands in the end."""
+    end = line[-1]
+    family, ports = end.family, end.with_up(end.uplinks[-1])
+    rack_of = [_rack_of(family, domain) for domain in range(family.domains)]
+    below = _domains_below(family, ports)
+    below_leaf = [[rack_of[domain] for domain in domains] for domains in below]
+    places = _places(family, ports, below_leaf, instance.network.hall)
+    spots = _line(instance, end, carried, places, max(rack_of) + 1)
     networked = [stage for stage in line if stage.family.attachment is not None]
     # each domain comes with the first of these that has it
     arrives = [
         next(n for n, stage in enumerate(networked) if domain < stage.family.domains)
         for domain in range(family.domains)
     ]
-    leaf_arrives = [min(arrives[domain] for domain in domains) for domains in domains_below]
+    leaf_arrives = [min(arrives[domain] for domain in domains) for domains in below]
+    return Drawn(rack_of, below, places, *spots, arrives, leaf_arrives)
+
+
+def core_needs(instance: Instance, line: Line, bay: CoreBay, above: int) -> Needs:
+    """The cables from leaves into a core, from the first rack where there is no leaf, by the length
+    that they need in each stage, with so many to a module of the core: as many leaves as fill whole
+    modules there, stage by stage from the farthest on, have the kind of the farthest of them.
+    """
+    rows, end = instance.network.hall, line[-1]
+    family, per_row = end.family, rows.racks_per_row
+    spots, each, times = [(0, _rack_of(family, 0))], family.to_core, 1
+    if family.attachment is not None:
+        carried = list(end.by_tier.per_module)
+        drawn = _drawn(instance, line, carried)
+        leaves = zip(drawn.leaf_arrives, drawn.places.leaves, strict=True)
+        spots = [(comes, drawn.switch_at[0, place]) for comes, place in leaves]
+        single = end.ports.tiers == 1
+        each, times = end.to_core, end.chassis if single else family.planes * family.copies
+    ways = list[tuple[int, int]]()
+    for comes, spot in spots:
+        row, place = divmod(spot, per_row)
+        along = abs(bay.number * per_row + place - (bay.bays * per_row - 1) // 2)
+        way_m = 2 * rows.rise_m + along * rows.rack_pitch_m + (row + 1) * rows.row_pitch_m
+        ways += [(comes, -_sold_m(way_m))] * times
+    ways.sort()
+    together = next(n for n in range(1, above + 1) if n * each % above == 0)
+    stages = [[Counter[int](), Counter[int](), Counter[int]()] for _ in line]
+    for start in range(0, len(ways), together):
+        alike = ways[start : start + together]
+        longest_m = -min(way_m for _, way_m in alike)
+        for number, (links, below, modules) in enumerate(stages):
+            starts = sum(comes <= number for comes, _ in alike)
+            links[longest_m] += starts * each
+            below[longest_m] += starts * ceil_ratio(each, family.core_module)
+            modules[longest_m] += ceil_ratio(starts * each, above)
+    return [[[Need(m, *(of[m] for of in counts)) for m in sorted(counts[0])]] for counts in stages]
+
+
+def lengths_needed(instance: Instance, line: Line, choices: Choices) -> Needs:
+    """The cables of each level by the length that they need, in each stage of a network."""
+    rows, end = instance.network.hall, line[-1]
+    family, ports = end.family, end.with_up(end.uplinks[-1])
+    carried = [family.network.carried(ends[0]) for ends in choices]
+    rack_of, domains_below, places, domain_at, switch_at, arrives, leaf_arrives = _drawn(
+        instance, line, carried
+    )
+
+    def sold(one: int, other: int) -> int:
+        return _sold_m(_between_m(rows, one, other))
+
+    networked = [stage for stage in line if stage.family.attachment is not None]
     down = [
         sorted(
             (arrives[domain], -sold(domain_at[rack_of[domain]], switch_at[0, place]))
@@ -96,9 +178,9 @@ def lengths_needed(instance: Instance, line: Line, choices: Choices) -> Needs:
         for domains, place in zip(domains_below, places.leaves, strict=True)
     ]
     up = list[list[tuple[int, int]]]()
-    size = ports.pod_leaves if ports.tiers == 3 else len(below_leaf)
+    size = ports.pod_leaves if ports.tiers == 3 else len(domains_below)
     for number, pod in enumerate(places.pods):
-        of_pod = range(number * size, min((number + 1) * size, len(below_leaf)))
+        of_pod = range(number * size, min((number + 1) * size, len(domains_below)))
         up.append(
             sorted(
                 (leaf_arrives[n], -sold(switch_at[0, places.leaves[n]], switch_at[1, pod]))
@@ -216,8 +298,7 @@ def _middle(racks: Sequence[int]) -> int:
 
 def _line(
     instance: Instance,
-    family: DesignFamily,
-    ports: Ports,
+    end: GrowthStage,
     carried: Sequence[tuple[int, int]],
     places: Places,
     racks: int,
@@ -225,13 +306,14 @@ def _line(
     """The spots of racks of domains along the rows, and of the switches of a tier (from 0) that are
     amid a rack.
     """
+    family, ports = end.family, end.with_up(end.uplinks[-1])
     network, rows = family.network, instance.network.hall
     boxes = [network.at(tier) for tier in range(1, ports.tiers + 1)]
     amid = [places.leaves, places.pods, [places.core]][: ports.tiers]
     if not all(box.rack_units for box in boxes):
         spots = {(level, rack): rack for level, of in enumerate(amid) for rack in of}
         return {rack: rack for rack in range(racks)}, spots
-    watts = _watts(instance, family, ports, carried)
+    watts = _watts(instance, end, carried)
     counts = levels(family, ports)
     queue: list[tuple[int, int]] = []
     for level, of in enumerate(amid):
@@ -261,10 +343,11 @@ def _line(
     return spot_of_rack, {place: spot_of_held[_middle(of)] for place, of in holding.items()}
 
 
-def _watts(
-    instance: Instance, family: DesignFamily, ports: Ports, carried: Sequence[tuple[int, int]]
-) -> list[float]:
-    """What a switch of each tier draws at most with the modules in it (W)."""
+def _watts(instance: Instance, end: GrowthStage, carried: Sequence[tuple[int, int]]) -> list[float]:
+    """What a switch of each tier draws at most with the modules in it, those of links into a core
+    too (W).
+    """
+    family, ports = end.family, end.with_up(end.uplinks[-1])
     network, counts = family.network, levels(family, ports)
 
     def hottest(links: int) -> float:
@@ -278,6 +361,9 @@ def _watts(
         drawn[level] += above * hottest(n_above)
         if level:
             drawn[level - 1] += below * hottest(n_below)
+    if end.to_core:
+        of_leaf = ceil_ratio(end.to_core, family.core_module)
+        drawn[0] += counts[0].switches * of_leaf * hottest(family.core_module)
     return [w / level.switches for w, level in zip(drawn, counts, strict=True)]
 
 

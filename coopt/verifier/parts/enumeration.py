@@ -30,7 +30,7 @@ from coopt.verifier.parts.bills import (
     exact_worth,
     within_limits,
 )
-from coopt.verifier.parts.halls import laid_each, laid_stages
+from coopt.verifier.parts.halls import CoreEnds, laid_each, laid_stages
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import least_choices, optics_choices
 from coopt.verifier.parts.outages import ALL_PORTS, outages_of
@@ -298,6 +298,7 @@ def design_chains(
     kind: ObjectiveKind,
     joined: Iterable[tuple[Optic | None, DesignFamily]] | None = None,
     answers: Callable[[GrowthStage], Sequence[int]] = lambda row: row.uplinks,
+    joins_of: Callable[[DesignFamily, Optic | None], CoreEnds | None] | None = None,
 ) -> Iterator[GrowthStage]:
     """Every chain of designs that an instance considers, with every choice of optics to go
     through.
@@ -306,6 +307,8 @@ def design_chains(
     ----------
     joined
         The families with the modules at the lower ends of their links into a core.
+    joins_of
+        What these may have at their ends where lengths choose them.
     answers
         The uplinks with which a chain may be an answer if no bill is higher than its own: lengths
         in the hall choose the cables of these alone.
@@ -323,9 +326,8 @@ def design_chains(
         )
         for caged_family, (ports, uplinks), choices in groups:
             if network.cables == "hall" and (instance.several_networks or instance.existing):
-                every_line = laid_each(
-                    instance, kind, caged_family, ports, uplinks, choices, core_end
-                )
+                joins = None if joins_of is None else joins_of(family, core_end)
+                every_line = laid_each(instance, kind, caged_family, ports, uplinks, choices, joins)
                 yield from (stage for (stage,) in every_line)
                 continue
             if network.cables == "hall":

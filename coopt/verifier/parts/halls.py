@@ -9,19 +9,33 @@ from functools import partial
 from itertools import groupby, islice, product
 from math import fsum
 from operator import itemgetter
+from typing import NamedTuple
 
 from coopt.instance.hardware import Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
-from coopt.plan.parts import Fabric
+from coopt.plan.parts import Fabric, TierCables
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import bill, bill_total, keeps, priced_total, within_limits
-from coopt.verifier.parts.cable_lengths import Choices, Line, Need, Needs, lengths_needed
+from coopt.verifier.parts.cable_lengths import (
+    Choices,
+    CoreBay,
+    Line,
+    Need,
+    Needs,
+    core_needs,
+    lengths_needed,
+)
 from coopt.verifier.parts.fibres import Bought, fibre_between
 from coopt.verifier.parts.layouts import Ports
 from coopt.verifier.parts.optics import numbered_optics, undominated
-from coopt.verifier.parts.space import DesignFamily, OpticPair
+from coopt.verifier.parts.space import (
+    DesignFamily,
+    OpticPair,
+    core_links_carried,
+    core_switch,
+)
 from coopt.verifier.parts.stages import (
     GrowthStage,
     Laid,
@@ -67,7 +81,66 @@ def _every_cabling(
     if family.attachment is None:
         yield ((),) * len(line)
         return
-    needs = lengths_needed(instance, line, choices)
+    needs, fibre = lengths_needed(instance, line, choices), partial(_fibre, instance, family)
+    fewer = list(_with_fewest(line, needs))
+    yield from _cablings(instance, kind, needs, choices, fibre, fewer)
+
+
+def core_cablings(
+    instance: Instance, kind: ObjectiveKind, line: Line, bay: CoreBay, pairs: Sequence[OpticPair]
+) -> Iterator[tuple[tuple[LaidCables, ...], ...]]:
+    """The kinds of cables into a core, as `_every_cabling` has those of a network."""
+    needs, fibre = _core_needs(instance, line, bay)
+    for stages in _cablings(instance, kind, needs, [pairs], fibre):
+        yield tuple(laid[0] if laid else () for laid in stages)
+
+
+def _core_needs(instance: Instance, line: Line, bay: CoreBay) -> tuple[Needs, FibreOf]:
+    """What cables into a core need, and the fibre of these."""
+    box, of_core = core_switch(instance), core_links_carried(instance)
+    assert box is not None, "what leads into a core has one"
+    carried, rate = (line[-1].family.core_module, of_core), Fraction(box.port_gbit_s)
+
+    def fibre(need: Need, ends: OpticPair) -> tuple[Bought, ...]:
+        listed, modules = instance.network.fibre, (need.below, need.above)
+        return fibre_between(listed, rate, ends, carried, modules, need.links, need.length_m)
+
+    return core_needs(instance, line, bay, of_core), fibre
+
+
+def named_core_cables(
+    instance: Instance,
+    line: Line,
+    bay: CoreBay,
+    pairs: Sequence[OpticPair],
+    named: Sequence[TierCables],
+) -> tuple[tuple[LaidCables, ...], ...] | None:
+    """The cables into a core in each stage with the kinds that a plan names for their lengths, as
+    `named_cables` has those of a network.
+    """
+    needs, fibre = _core_needs(instance, line, bay)
+    (level,) = needs[-1]
+    chosen = list[OpticPair]()
+    for need in level:
+        names = next((of.ends for of in named if need.length_m <= of.longest_m), None)
+        fitting = [ends for ends in pairs if min(optic.reach_m for optic in ends) >= need.length_m]
+        if not fitting:
+            return None
+        chosen.append(next((ends for ends in fitting if ends.names == names), fitting[0]))
+    return tuple(laid[0] if laid else () for laid in _kinds(fibre, needs, [chosen]))
+
+
+def _cablings(
+    instance: Instance,
+    kind: ObjectiveKind,
+    needs: Needs,
+    choices: Choices,
+    fibre: FibreOf,
+    further: Needs = (),
+) -> Iterator[tuple[Laid, ...]]:
+    """The kinds of cables for some needs in each stage, as `_every_cabling` has them, compared in
+    some further ones too.
+    """
     fitting = [
         [
             [ends for ends in of_level if min(optic.reach_m for optic in ends) >= need.length_m]
@@ -77,7 +150,6 @@ def _every_cabling(
     ]
     if not all(ends for level in fitting for ends in level):
         return
-    fibre = partial(_fibre, instance, family)
     worth = partial(_worth, instance, kind, fibre)
     yield _kinds(
         fibre,
@@ -88,8 +160,7 @@ def _every_cabling(
         ],
     )
     if "optics" in instance.objective.include:
-        compared = [*_with_fewest(line, needs), *needs]
-        for chosen in _by_worth(instance, kind, fibre, compared, fitting):
+        for chosen in _by_worth(instance, kind, fibre, [*further, *needs], fitting):
             yield _kinds(fibre, needs, chosen)
 
 
@@ -248,16 +319,24 @@ def every_laid_stage(
     kind: ObjectiveKind,
     family: DesignFamily,
     optics_of: Callable[[int], Iterable[tuple[OpticPair, ...]]],
-    core_end: Optic | None,
+    joins: CoreEnds | None,
     earlier: Sequence[int] = (),
 ) -> Iterator[Line]:
     """Every whole network of a family, as `laid_each` has them."""
     for caged_family, (ports, uplinks), choices in chain_groups(
         instance.network, family, optics_of
     ):
-        yield from laid_each(
-            instance, kind, caged_family, ports, uplinks, choices, core_end, earlier
-        )
+        yield from laid_each(instance, kind, caged_family, ports, uplinks, choices, joins, earlier)
+
+
+class CoreEnds(NamedTuple):
+    """What links into a core may have at their ends, with the module that stands for those below,
+    and the bay from which they lead.
+    """
+
+    end: Optic | None
+    pairs: Sequence[OpticPair]
+    bay: CoreBay
 
 
 def laid_each(
@@ -267,12 +346,13 @@ def laid_each(
     ports: Ports,
     uplinks: Iterable[int],
     choices: Iterable[tuple[OpticPair, ...]],
-    core_end: Optic | None,
+    joins: CoreEnds | None,
     earlier: Sequence[int] = (),
 ) -> Iterator[Line]:
     """Networks with each number of uplinks and every choice of cables that others do not beat, in
     each stage of those that can have had so many GPUs earlier.
     """
+    core_end = None if joins is None else joins.end
     for ends, up in product(_carrying_alike(family, choices), uplinks):
         first = tuple(pairs[0] for pairs in ends)
         carried = [family.network.carried(pair) for pair in first]
@@ -282,8 +362,17 @@ def laid_each(
         line = stages_before(instance, end, earlier)
         if len(line) == len(earlier):
             line.append(end._replace(uplinks=(up,)))
-            for laid in dict.fromkeys(_every_cabling(instance, kind, line, ends)):
-                yield [laid_stage(one, up, of) for one, of in zip(line, laid, strict=True)]
+            into_core: list[tuple[tuple[LaidCables, ...], ...]] = [((),) * len(line)]
+            if joins is not None:
+                into_core = list(
+                    dict.fromkeys(core_cablings(instance, kind, line, joins.bay, joins.pairs))
+                )
+            cablings = _every_cabling(instance, kind, line, ends) if into_core else ()
+            for laid, core in product(dict.fromkeys(cablings), into_core):
+                yield [
+                    laid_stage(one, up, of)._replace(into_core=of_core)
+                    for one, of, of_core in zip(line, laid, core, strict=True)
+                ]
 
 
 def stages_before(

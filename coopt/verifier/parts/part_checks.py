@@ -39,7 +39,7 @@ from coopt.verifier.parts.optics import ends_of, optics_named
 from coopt.verifier.parts.outages import outages_of, pace_of
 from coopt.verifier.parts.space import DesignFamily, OpticPair, cage_count
 from coopt.verifier.parts.spans import Reach, reach_of
-from coopt.verifier.parts.stages import GrowthStage, Laid, last_stage
+from coopt.verifier.parts.stages import GrowthStage, Laid, LaidCables, last_stage
 from coopt.verifier.parts.uptime import check_uptime, uptime_of
 from coopt.verifier.parts.workload_checks import ClaimedRun, check_mappings, check_run
 
@@ -67,6 +67,7 @@ class CountedPart(NamedTuple):
     optics: tuple[OpticPair, ...]
     runs: list[ClaimedRun]
     laid: Mapping[int, Laid] | None = None
+    into_core: Mapping[int, tuple[LaidCables, ...]] | None = None
 
     def stage(self, uplinks: Sequence[int], core_end: Optic | None) -> GrowthStage:
         """The part as the end of its growth, with its cables."""
@@ -75,6 +76,8 @@ class CountedPart(NamedTuple):
 
     def with_cables(self, stage: GrowthStage) -> GrowthStage:
         """The part in a stage of its growth, with its cables there."""
+        if self.into_core is not None:
+            stage = stage._replace(into_core=self.into_core[stage.family.gpus])
         if self.laid is None:
             return stage
         return laid_stage(stage, self.ports.up, self.laid[stage.family.gpus])

@@ -31,11 +31,11 @@ def core_switch(instance: Instance) -> Switch | None:
 
 
 def core_links_carried(instance: Instance) -> int:
-    """Links that a module in the core carries: those of the one it names; one where it names
-    none.
+    """Links that a module in the core carries: those of the one it names, of the first of several;
+    one where it names none.
     """
     core, network = instance.sharing.core, instance.network
-    optics = [optic for optic in network.optics if core is not None and optic.name == core.optic]
+    optics = [optic for optic in network.optics if core is not None and optic.name in core.optics]
     if core is None or not optics:
         return 1
     rate = next(switch.port_gbit_s for switch in network.switches if switch.name == core.switch)

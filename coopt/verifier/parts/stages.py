@@ -75,7 +75,8 @@ class GrowthStage(NamedTuple):
     cables are chosen by their lengths, `laid` has each kind of them with `laid_up` uplinks, and
     `optics` each kind as a level, the first one of each tier before all others. `chassis` are the
     switches of a single tier. From each leaf start `to_core` links into a core that islands share,
-    with modules `core_end` at their lower ends; those of the core where that is None.
+    with modules `core_end` at their lower ends; those of the core where that is None. Where lengths
+    choose their cables, `into_core` has the kinds of these.
     """
 
     family: DesignFamily
@@ -87,6 +88,7 @@ class GrowthStage(NamedTuple):
     core_end: Optic | None = None
     laid: Laid = ()
     laid_up: int = 0
+    into_core: tuple[LaidCables, ...] = ()
 
     def with_up(self, uplinks: int) -> Ports:
         """The ports of the stage when every leaf has that many uplinks."""
@@ -316,6 +318,10 @@ def grown_from(instance: Instance, last_network: GrowthStage, gpus: int) -> Grow
         return None
     links = links_needed(instance, gpus)
     stage = earlier_stage(last_network, gpus, instance.network.largest_ratio, links)
+    # NICs of a domain alone have no cables that lead from leaves in the end
+    by_length = instance.network.cables == "hall" and last_network.core_end is not None
+    if by_length and stage.family.attachment is None is not family.attachment:
+        return None
     return stage if links <= stage.core_links else None
 
 

@@ -18,7 +18,7 @@ from coopt.instance.workload import Workload
 from coopt.network.family import Family
 from coopt.network.parts import bill, electricity_of, total, weigh
 from coopt.network.space import families
-from coopt.plan.parts import Item, line
+from coopt.plan.parts import Item, ItemKind, line
 from tests.conftest import question, small_model, switch
 from tests.solving.every_optic import optics, with_every_optic
 from tests.solving.fleet_oracle import every_cabling
@@ -101,6 +101,11 @@ def _bordered(draw: st.DrawFn, table: dict[str, Any]) -> dict[str, Any]:
     table["network"]["optics"].append(ends[0])
     box = draw(st.sampled_from(table["network"]["switches"]))
     core = {"switch": box["name"], "optic": "joint", "gbit_s_per_gpu": draw(st.sampled_from([1, 60]))}
+    if "hall" in table["network"]:  # few products, as all cables of all numbers of links are tried
+        table["network"] |= {"optics": [*table["network"]["optics"][:2], ends[0]], "fibre": []}
+        brief = {"name": "brief", "reach_m": draw(st.sampled_from([8, 15, 30])), "usd": draw(money), "w": draw(watts)}
+        table["network"]["optics"].append(ends[0] | brief)
+        core["optic"] = draw(st.sampled_from(["joint", ["joint", "brief"]]))
     return table | {"sharing": {"core": core}}
 
 
@@ -267,13 +272,17 @@ def _designs(
 def _networks(local: Instance) -> list[Family]:
     """Every network of a site, with each number of links into its border from what is asked to one for each GPU."""
     core, gpus = local.sharing.core, local.cluster.most_gpus
-    if core is None and local.network.cables == "hall":
+    by_length = local.network.cables == "hall"
+    if core is None and by_length:
         return [laid for family in families(local, unlaid=True) for laid in every_cabling(local, family)]
     if core is None:
         return list(with_every_optic(local, families(local)))
     # half a link less than a number asks for just that number
     rates = [400 * (n - 0.5) / gpus for n in range(math.ceil(gpus * core.gbit_s_per_gpu / 400), gpus + 1)]
     questions = [local.having(sharing={"core": core.having(gbit_s_per_gpu=rate)}) for rate in rates]
+    if by_length:
+        unlaid = dict.fromkeys(family for each in questions for family in families(each, unlaid=True))
+        return [laid for family in unlaid for laid in every_cabling(local, family)]
     return list(dict.fromkeys(one for each in questions for one in with_every_optic(each, families(each))))
 
 
@@ -283,9 +292,14 @@ def _border(instance: Instance, family: Family, modules: int) -> list[Item]:
     if core is None:
         return []
     (box,) = (one for one in network.switches if one.name == core.switch)
-    (end,) = (one for one in network.optics if one.name == core.optic)
     count = math.ceil((family.core_links + modules) / box.radix)
-    lines = [("optics", end, 2 * family.core_links), ("switch", box, count)]
+    lines: list[tuple[ItemKind, Any, int]] = [("switch", box, count)]
+    if network.cables == "tier":
+        (end,) = (one for one in network.optics if one.name == core.optic)
+        lines.append(("optics", end, 2 * family.core_links))
+    for run in family.core_cables:
+        lines += [("optics", run.ends.below, run.below), ("optics", run.ends.above, run.above)]
+        lines += [("fibre", one, one.units) for one in run.fibre]
     return [line(kind, one.name, n, one.usd, one.w) for kind, one, n in lines if kind in instance.objective.include]
 
 
