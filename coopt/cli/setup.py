@@ -166,7 +166,8 @@ def install(shell: str) -> None:
             f" ~/.zshrc before compinit: fpath+=({place.parent})"
         )
     else:
-        note(f"completion script written to {place}; new shells will use it")
+        needed = " with the package bash-completion" if shell == "bash" else ""
+        note(f"completion script written to {place}; new shells{needed} will use it")
 
 
 @completion.command()

@@ -131,7 +131,8 @@ def _reasons_of_towers(split: RankGrid, mapping: MappingChoice, kind: str) -> di
         "heads · head_dim = hidden": tower.heads * tower.head_dim == tower.hidden,
         "projector = merge · hidden": tower.projector == tower.merge * tower.hidden,
         f"projectors of at most {most}": tower.projectors <= most,
-        "tokens of a rectangular image and a square merge": _image(tower) is not None,
+        f"a square number in merge = {tower.merge}": isqrt(tower.merge) ** 2 == tower.merge,
+        f"a multiple of merge = {tower.merge} in tokens": tower.tokens % tower.merge == 0,
     }
     return {
         f"encoders of {model.name}: Megatron Bridge builds only the vision tower of {kind}, needs"

@@ -202,13 +202,11 @@ def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:
         else "uneven numbers might need fewer switches (network.bundles = 'any')"
     )
     has_choice = instance.network.bundles == "even" and not instance.network.given
-    for tier in fabric.tier[1:] if has_choice else ():
-        way, in_use = (
-            switch_of(instance, fabric, tier, rate),
-            tier.down_ports + tier.uplinks_per_switch,
-        )
-        # One switch for each plane is the fewest there can be, however few of its ports are used.
-        if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes:
+    # those of a pod are as many as each of its leaves reaches, and cores one for each of these
+    groups = fabric.tier[0].uplinks_per_switch // fabric.pod_bundle if fabric.tiers == 3 else 1
+    for tier in fabric.tier[1:][-1:] if has_choice else ():
+        way, in_use = switch_of(instance, fabric, tier, rate), tier.down_ports
+        if way is not None and 2 * in_use < way.radix and tier.switches > fabric.planes * groups:
             yield (
                 f"The {words.counted(tier.switches, 'switch')} of tier {tier.level} use only"
                 f" {in_use} of their {way.radix} ports each. Every switch below has the same number"

@@ -38,7 +38,7 @@ FIELDS = {
 }
 PLAIN = ("usd", "w")
 """Fields of prices and of power, of what is bought by the piece."""
-OWN = "stated in the instance without a source"
+OWN = "stated without a source"
 NONE = "no power is counted for it"
 STANDS = "existing, so not bought"
 UNKNOWN = "the instance does not list this part"

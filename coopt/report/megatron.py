@@ -458,10 +458,11 @@ def remarks(split: RankGrid, mapping: MappingChoice, table: RankTable) -> Iterat
             " than the plan's": options.schedule != "1f1b" and mapping.pp > 1,
             (
                 "ep_overlap: the plan hides all-to-alls behind the compute of another micro-batch,"
-                " which Megatron-LM cannot do with this mapping"
+                " which Megatron-LM cannot do with this mapping and model"
             ): (
                 options.ep_overlap
                 and mapping.ep > 1
+                and split.workload.global_batch > mapping.dp * mapping.micro_batch
                 and not _overlaps_experts(split.workload, mapping)
             ),
             "dispatch_bytes = 1: the plan assumes that tokens travel to experts in 8 bits": (

@@ -396,7 +396,13 @@ def _workload(
         need_bytes = min(source.least_bytes for source in sources)
         copies = workload.options.dp_replicate
         held = f" with options.dp_replicate = {copies}" if copies > 1 else ""
-        helps = [] if instance.network.given else ["more GPUs", "more memory"]
+        mapping, can_grow = workload.mapping, not instance.network.given
+        # replicas that hold everything share nothing, however many they are
+        splits = any(mapping.zero) or any(
+            len(getattr(mapping, key) or ()) != 1 for key in ("tp", "pp", "cp", "ep")
+        )
+        helps = ["more GPUs"] if can_grow and splits else []
+        helps += ["more memory"] if can_grow else []
         helps += ["fewer copies"] if copies > 1 else []
         helps += ["more values in the lists of its mapping"]
         yield (

@@ -459,9 +459,7 @@ def _remedy(family: Family, loss: Loss, effect: str) -> str:
 
 def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
     if not idle:
-        remedy = (
-            f"needs an idle GPU of the same local rank or a spare domain of {family.hb.size} GPUs"
-        )
+        remedy = f"needs an idle GPU in every domain, or a spare domain of {family.hb.size} GPUs"
         if family.spare_domains:
             remedy = "restarts once a spare domain has the links of its own"
         return _stopped("GPU", family.gpus, running, remedy)

@@ -177,7 +177,7 @@ class Suite(Table):
     @model_validator(mode="after")
     def _fits_together(self) -> Suite:
         parts = [*(("grid", part.name) for part in self.grid)]
-        parts += [("view", view.name) for view in (*self.table, *self.figure)]
+        parts += [("table, figure", view.name) for view in (*self.table, *self.figure)]
         complaints = [
             f"{kind}: name {name!r} appears more than once, needs different names"
             for (kind, name), count in sorted(Counter(parts).items())

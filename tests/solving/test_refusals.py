@@ -12,7 +12,7 @@ from coopt.instance.catalog import sentences
 from coopt.instance.schema import Instance, load
 from coopt.instance.texts import InstanceError
 from coopt.solving.answer import solve
-from tests.conftest import question
+from tests.conftest import ask, question
 from tests.solving.direct.test_direct_links import TWO, linked
 from tests.solving.sites.test_sites import LINK, apart
 from tests.solving.test_phased_questions import FIRST, LAST
@@ -228,3 +228,11 @@ def test_no_more_gpus_are_asked_for_where_the_network_is_given() -> None:
     (said,) = solve(load("instances/questions/given.toml", whole)).explanation
     assert "GiB" in said
     assert "more GPUs" not in said
+
+
+@pytest.mark.parametrize(("zero", "shares"), [(0, False), (1, True)])
+def test_replicas_that_share_no_states_need_no_more_of_them(zero: int, shares: bool) -> None:
+    mapping = dict.fromkeys(("tp", "pp", "cp", "ep", "micro_batch"), [1]) | {"zero": [zero], "recompute": ["full"]}
+    (said,) = solve(ask(workload__0__model="gpt-1t", workload__0__mapping=mapping)).explanation
+    assert "of a GPU" in said
+    assert ("more GPUs" in said) == shares

@@ -33,7 +33,7 @@ def read(file: Path) -> None:
         ('speed = 1\n', "grid[0].speed: unknown key"),
         (VARY + TABLE.replace("capex_usd", "capex"), "t: column 'capex'"),
         (VARY + TABLE.replace('"pace"', '"space"'), "t: grid = 'space'"),
-        (VARY + TABLE + FIGURE.replace('"f"', '"t"'), "view: name 't'"),
+        (VARY + TABLE + FIGURE.replace('"f"', '"t"'), "table, figure: name 't'"),
         (VARY + FIGURE + "share_of = { radix = 3 }\n", "f: share_of.radix: "),
         (VARY + FIGURE + 'published = "gone.csv"\n', "gone.csv: no such file"),
         ('[[grid]]\nname = "pace"\ninstances = "x.toml"\n', "grid: name 'pace'"),

@@ -54,12 +54,10 @@ HELP: dict[str, str] = {
     "nic": "more NICs for each GPU, or faster ones",
     "leaf": "leaves with fewer NICs of each HB domain (another fabric or smaller switches), or more"
     " NICs for each GPU",
-    "plane": (
-        "another fabric (a network of one plane has no other plane to use), or more NICs for"
-        " each GPU"
-    ),
+    "plane": "more NICs for each GPU",
     "domain": "more and smaller HB domains",
 }
+PLANES = "a network of several planes (another fabric, or network.nic_planes)"
 
 
 def survived(
@@ -344,9 +342,11 @@ def fatal_loss(part: Lost, slower: float, subject: Subject, enough: float | None
     """
     key = f"robust.slower.{part}"
     if enough is None:
-        help_text = f"a larger {key}, or {HELP[part]}"
+        planes = f"{PLANES}, or " if part == "plane" else ""
+        help_text = f"a larger {key}, or {planes}{HELP[part]}"
     elif math.isinf(enough):
-        help_text = f"{HELP[part]} (no {key} up to {farthest(slower):g} is enough)"
+        helps = PLANES if part == "plane" else HELP[part]
+        help_text = f"{helps} (no {key} up to {farthest(slower):g} is enough)"
     else:
         from coopt.solving.explain import rounded_up  # which only sentences need
 

@@ -235,9 +235,10 @@ def _fault_of_nearest(own: Run, claimed: Sequence[NearestRun]) -> str:
         one = runs[named.id]
         texts = tuple(_words(one.run, [i]) for i, gap in enumerate(one.gaps) if gap)
         if texts != named.differs:
+            has, told = (", ".join(each) or "none" for each in (texts, named.differs))
             return (
-                f"Published run {named.id} has these properties that the plan does not have:"
-                f" {', '.join(texts) or 'none'}. The plan states others."
+                f"Published run {named.id} has these properties that the plan does not have: {has}."
+                f" The plan states {told}."
             )
     furthest = max(key(runs[run.id]) for run in claimed)
     nearer = (name for name, one in runs.items() if key(one) < furthest)

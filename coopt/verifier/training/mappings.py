@@ -487,5 +487,5 @@ def _limit_fault(workload: Workload, mapping: MappingChoice) -> str:
         if key != "pipeline_layout" and limit is not None and value not in limit:
             return f"The instance does not allow {key} = {value!r}."
     if mapping.recompute not in recomputes(workload):
-        return f"Attention or software of the instance rule out recompute = {mapping.recompute!r}."
+        return f"Attention or software of the instance rules out recompute = {mapping.recompute!r}."
     return ""
