@@ -232,7 +232,7 @@ def test_no_more_gpus_are_asked_for_where_the_network_is_given() -> None:
 
 @pytest.mark.parametrize(("zero", "shares"), [(0, False), (1, True)])
 def test_replicas_that_share_no_states_need_no_more_of_them(zero: int, shares: bool) -> None:
-    mapping = dict.fromkeys(("tp", "pp", "cp", "ep", "micro_batch"), [1]) | {"zero": [zero], "recompute": ["full"]}
+    mapping = dict.fromkeys(("tp", "pp", "cp", "ep", "micro_batch"), 1) | {"zero": zero, "recompute": "full"}
     (said,) = solve(ask(workload__0__model="gpt-1t", workload__0__mapping=mapping)).explanation
     assert "of a GPU" in said
     assert ("more GPUs" in said) == shares
