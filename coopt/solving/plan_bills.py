@@ -64,8 +64,9 @@ def plan_bill(plan: Plan, instance: Instance | None = None) -> NetworksBill:
     """The bill of each part, and that of everything with what couples the parts."""
     name = plan.instance.name
     if plan.cost is None:
+        place = name if instance is None else instance.place
         raise InstanceError(
-            f"{name}: the plan has no bill (its status is {plan.status!r}), needs a plan that"
+            f"{place}: the plan has no bill (its status is {plan.status!r}), needs a plan that"
             " builds a network"
         )
     parts = {} if instance is None else placed_parts(instance, plan)

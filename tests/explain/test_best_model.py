@@ -15,7 +15,12 @@ DAYS |= {"network__fabrics": "rail-only", "network__hb_domains": "hgx-h100-8"}
 
 
 @pytest.mark.parametrize(
-    "changes", [{}, {"availability": {"rates": "llama-3", "confidence": 0.9}, "margin": {"time": 0.1}}]
+    "changes",
+    [
+        {},
+        {"availability": {"rates": "llama-3", "confidence": 0.9}, "margin": {"time": 0.1}},
+        {"network__cables": "hall"},
+    ],
 )
 def test_a_model_is_trained_on_the_tokens_that_are_in_time_and_no_more(changes: dict[str, Any]) -> None:
     instance = ask(**DAYS | changes)

@@ -218,8 +218,9 @@ def ask_with(instance: Instance, gpus: int) -> Instance:
     return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"gpus": (gpus,)})})
 
 
-def test_a_faster_gpu_is_a_way_out_with_the_domains_it_is_sold_in() -> None:
-    instance = ask(network__hb_domains="hgx-h100-8")
+@pytest.mark.parametrize("cables", ["tier", "hall"])
+def test_a_faster_gpu_is_a_way_out_with_the_domains_it_is_sold_in(cables: str) -> None:
+    instance = ask(network__hb_domains="hgx-h100-8", network__cables=cables)
     fastest_s = solve(instance, objective="time").objective.value
     found = explain(bounded(instance, 0, fastest_s * 0.8))
     (way,) = (one for one in found.relaxations if one.changes[0].limit == "cluster.gpu")

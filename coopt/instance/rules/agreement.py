@@ -94,7 +94,9 @@ def _cables(instance: Question) -> Iterator[str]:
     others = {
         "network.given = true": network.given,
         _alike_ends(instance): network.link_ends == "same",
-        "network.link_reach_m": "link_reach_m" in network.model_fields_set,
+        # as in a question that is written out, which has the keys that were left out
+        "network.link_reach_m": network.link_reach_m
+        != Network.model_fields["link_reach_m"].default,
         **dict.fromkeys(instance.asks("direct"), True),
     }
     given = [f"{name}{UNLAID.get(name, '')}" for name in that_hold(others)]
