@@ -101,8 +101,7 @@ def grown(goal: Family, gpus: int, ratio: float, links: int = 0) -> Family:
     if ends.domains == 1:
         single = replace(_single(goal, gpus), lone_links=links)
         # modules in NICs carry one link, and the product at the lower ends of links into a core is
-        # chosen once
-        # nor do lengths choose cables of NICs that lead where leaves will be
+        # chosen once; lengths do not choose cables of NICs that lead where leaves will be
         stays = goal.core_links_of_module == 1 and not goal.core_choices
         return single if stays else replace(single, uplink_choices=())
     leaves, down = _leaves(goal, ends)

@@ -24,7 +24,7 @@ from coopt.network.family import CableRun, Family, Ints, LinkEnds, TierChain, de
 from coopt.network.fibres import FibreUnits, fibre_between, fibre_cables
 from coopt.network.optics import EndsByLevel, OpticValues, PerModule, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
-from coopt.network.placing import Bay, PlacedChain, Placing, sold_m, to_core_m
+from coopt.network.placing import SINGLE_BAY, Bay, PlacedChain, Placing, sold_m, to_core_m
 from coopt.plan.parts import Cost, Design, TierCables, ends_of_length
 
 
@@ -123,7 +123,7 @@ def laid_each(
     uplinks: int,
     values: OpticValues,
     check: Callable[[], None] = lambda: None,
-    bay: Bay = Bay(),  # noqa: B008 - a tuple
+    bay: Bay = SINGLE_BAY,
 ) -> Iterator[Family]:
     """A family at one number of uplinks with each choice of cables that no other beats, by the
     `values` of a module: which is best depends on what else there is. `check` ends the search when
@@ -138,7 +138,7 @@ def laid_lines(
     uplinks: int,
     values: OpticValues,
     check: Callable[[], None] = lambda: None,
-    bay: Bay = Bay(),  # noqa: B008 - a tuple
+    bay: Bay = SINGLE_BAY,
 ) -> Iterator[tuple[Family, ...]]:
     """A network in all stages of its growth, with so many uplinks in the last one, with each choice
     of cables as in `laid_each`; each cable is as it is in the end.
@@ -177,7 +177,7 @@ def laid_as(
     line: Sequence[Family],
     design: Design,
     into_core: Sequence[TierCables] = (),
-    bay: Bay = Bay(),  # noqa: B008 - a tuple
+    bay: Bay = SINGLE_BAY,
 ) -> tuple[Family, ...] | None:
     """A network in all stages of its growth with the cables that the last design, and its links
     into a core, list by their lengths; None where it may not have these.
@@ -210,7 +210,7 @@ def _options(
     instance: Instance,
     line: Sequence[Family],
     uplinks: int,
-    bay: Bay = Bay(),  # noqa: B008 - a tuple
+    bay: Bay = SINGLE_BAY,
 ) -> tuple[tuple[Family, ...], Options | None]:
     """The stages of a network, of which the last has so many uplinks, and what its cables may be,
     those into a core last; None where one is longer than any reaches.
@@ -410,10 +410,8 @@ Row = tuple[Whole, Whole, tuple[str, ...], list[Cabling]]
 def _distinct_stages(lengths: Sequence[Sequence[Cabling]]) -> list[int]:
     """The stages in which different cables stand, of those with the same ones the first."""
     counts = [[(run.links, run.below, run.above) for run in some[0]] for some in lengths]
-    first: dict[object, int] = {}
-    for t, stage in enumerate(zip(*counts, strict=True)):
-        first.setdefault(stage, t)
-    return list(first.values())
+    stages = list(zip(*counts, strict=True))
+    return [t for t, stage in enumerate(stages) if stage not in stages[:t]]
 
 
 def _sum(sums: Whole, more: Whole) -> Whole:

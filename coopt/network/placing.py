@@ -38,10 +38,14 @@ class Bay(NamedTuple):
     of: int = 1
 
 
+SINGLE_BAY = Bay()
+"""Where nothing stands beside it."""
+
+
 def bay_of(instance: Instance, workload: str) -> Bay:
     """The bay of an island: each workload has its own, in the order of the question."""
     if instance.sharing.mode == "time" or instance.sharing.core is None:
-        return Bay()
+        return SINGLE_BAY
     names = [one.name for one in instance.workload]
     return Bay(names.index(workload), len(names))
 

@@ -26,7 +26,7 @@ from coopt.network.growth import grown, grows
 from coopt.network.laying import laid_as, least_laid
 from coopt.network.optics import cable_kinds, core_switch, links_to_core, with_core_optic
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
-from coopt.network.placing import Bay, bay_of
+from coopt.network.placing import SINGLE_BAY, Bay, bay_of
 from coopt.network.space import Space, families
 from coopt.plan.couplings import NETWORK, Part, network_of
 from coopt.plan.parts import (
@@ -431,7 +431,7 @@ def families_of_design(
     line: Sequence[Design] = (),
     links: range | None = None,
     into_core: Sequence[TierCables] = (),
-    bay: Bay = Bay(),  # noqa: B008 - a tuple
+    bay: Bay = SINGLE_BAY,
 ) -> Iterator[tuple[Family, int]]:
     """Families and uplinks of a question that are written out as a design, of a network that grows
     as those of its `line`, phase by phase; `links` may lead into the border of a site, and are

@@ -26,7 +26,7 @@ from coopt.network.growth import link_labour_usd, retrofit
 from coopt.network.laying import least_fibre_usd, with_least
 from coopt.network.optics import values_of
 from coopt.network.parts import racks
-from coopt.network.placing import Bay
+from coopt.network.placing import SINGLE_BAY
 from coopt.network.plan_networks import design_of
 from coopt.network.space import one_by_one
 from coopt.plan.couplings import Myopic, MyopicStep
@@ -76,7 +76,7 @@ def cheapest_paths(
         if floors[n] > ceiling * (1 + ROUNDING):
             break
         check()
-        for laid in with_cables(instance, priced[n].chain, values, check, Bay()):
+        for laid in with_cables(instance, priced[n].chain, values, check, SINGLE_BAY):
             for usd, path in priced_at(chain=laid).candidates(ceiling * (1 + ROUNDING)):
                 found.append((usd, path))
                 ceiling = min(ceiling, usd)

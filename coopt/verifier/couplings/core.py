@@ -185,9 +185,9 @@ def _fits_core(instance: Instance, optic: Optic) -> bool:
     )
     if box is None or not carried or (instance.network.mates and not linkable(optic, box)):
         return False
-    product = next(one for one in instance.network.switches if one.name == box.name)
+    listed = next(one for one in instance.network.switches if one.name == box.name)
     # A module of one link goes into any port; others need cages that whole modules fill.
-    in_cage = carried == 1 or (product.radix % carried == 0 and optic.gbit_s <= product.cage_gbit_s)
+    in_cage = carried == 1 or (listed.radix % carried == 0 and optic.gbit_s <= listed.cage_gbit_s)
     return in_cage and box.radix // carried >= len(instance.workload)
 
 

@@ -15,7 +15,7 @@ from coopt.instance.hardware import Optic
 from coopt.instance.question import ObjectiveKind
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted
-from coopt.plan.parts import Fabric, TierCables
+from coopt.plan.parts import Fabric, TierCables, ends_of_length
 from coopt.verifier.checks.verdict import Ledger
 from coopt.verifier.parts.bills import bill, bill_total, keeps, priced_total, within_limits
 from coopt.verifier.parts.cable_lengths import (
@@ -119,15 +119,8 @@ def named_core_cables(
     `named_cables` has those of a network.
     """
     needs, fibre = _core_needs(instance, line, bay)
-    (level,) = needs[-1]
-    chosen = list[OpticPair]()
-    for need in level:
-        names = next((of.ends for of in named if need.length_m <= of.longest_m), None)
-        fitting = [ends for ends in pairs if min(optic.reach_m for optic in ends) >= need.length_m]
-        if not fitting:
-            return None
-        chosen.append(next((ends for ends in fitting if ends.names == names), fitting[0]))
-    return tuple(laid[0] if laid else () for laid in _kinds(fibre, needs, [chosen]))
+    stages = _as_named(fibre, needs, [pairs], [partial(ends_of_length, named, ("", ""))])
+    return None if stages is None else tuple(laid[0] if laid else () for laid in stages)
 
 
 def _cablings(
@@ -141,13 +134,7 @@ def _cablings(
     """The kinds of cables for some needs in each stage, as `_every_cabling` has them, compared in
     some further ones too.
     """
-    fitting = [
-        [
-            [ends for ends in of_level if min(optic.reach_m for optic in ends) >= need.length_m]
-            for need in level
-        ]
-        for level, of_level in zip(needs[-1], choices, strict=True)
-    ]
+    fitting = _reaching(needs, choices)
     if not all(ends for level in fitting for ends in level):
         return
     worth = partial(_worth, instance, kind, fibre)
@@ -334,7 +321,7 @@ class CoreEnds(NamedTuple):
     and the bay from which they lead.
     """
 
-    end: Optic | None
+    end: Optic
     pairs: Sequence[OpticPair]
     bay: CoreBay
 
@@ -393,21 +380,39 @@ def named_cables(
     family = line[-1].family
     if family.attachment is None:
         return ((),) * len(line)
-    needs = lengths_needed(instance, line, choices)
+    fibre, needs = partial(_fibre, instance, family), lengths_needed(instance, line, choices)
+    return _as_named(fibre, needs, choices, [tier.ends_at for tier in fabric.tier])
+
+
+def _as_named(
+    fibre: FibreOf,
+    needs: Needs,
+    choices: Choices,
+    names_at: Sequence[Callable[[int], tuple[str, str]]],
+) -> tuple[Laid, ...] | None:
+    """The cables of each level in each stage, with the products that a plan names for a length."""
     chosen = list[list[OpticPair]]()
-    for level, pairs, tier in zip(needs[-1], choices, fabric.tier, strict=True):
-        kinds = [(cables.longest_m, cables.ends) for cables in tier.cables]
-        chosen.append([])
-        for need in level:
-            names = next((ends for most_m, ends in kinds if need.length_m <= most_m), tier.ends)
-            fitting = [
-                ends for ends in pairs if min(optic.reach_m for optic in ends) >= need.length_m
+    for level, fitting, names in zip(needs[-1], _reaching(needs, choices), names_at, strict=True):
+        if not all(fitting):
+            return None
+        chosen.append(
+            [
+                next((ends for ends in pairs if ends.names == names(need.length_m)), pairs[0])
+                for need, pairs in zip(level, fitting, strict=True)
             ]
-            if not fitting:
-                return None
-            named = (ends for ends in fitting if ends.names == names)
-            chosen[-1].append(next(named, fitting[0]))
-    return _kinds(partial(_fibre, instance, family), needs, chosen)
+        )
+    return _kinds(fibre, needs, chosen)
+
+
+def _reaching(needs: Needs, choices: Choices) -> list[list[list[OpticPair]]]:
+    """The ends that each length of each level may have."""
+    return [
+        [
+            [ends for ends in of_level if min(optic.reach_m for optic in ends) >= need.length_m]
+            for need in level
+        ]
+        for level, of_level in zip(needs[-1], choices, strict=True)
+    ]
 
 
 def check_cables(ledger: Ledger, fabric: Fabric, laid: Laid | None) -> None:

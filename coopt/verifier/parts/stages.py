@@ -320,7 +320,7 @@ def grown_from(instance: Instance, last_network: GrowthStage, gpus: int) -> Grow
     stage = earlier_stage(last_network, gpus, instance.network.largest_ratio, links)
     # NICs of a domain alone have no cables that lead from leaves in the end
     by_length = instance.network.cables == "hall" and last_network.core_end is not None
-    if by_length and stage.family.attachment is None is not family.attachment:
+    if by_length and stage.family.attachment is None and family.attachment is not None:
         return None
     return stage if links <= stage.core_links else None
 
