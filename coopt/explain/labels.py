@@ -229,7 +229,9 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     ]
     verb = "draw" if objective.minimize == "power" else "cost"
     dearer = [
-        f"{owner} {DEARER[kind]} {verb} {sums[kind]} more" for kind in kinds if count[kind] <= 0
+        f"{owner} {DEARER[kind]} {verb}{'s' * (kind == 'fibre')} {sums[kind]} more"
+        for kind in kinds
+        if count[kind] <= 0
     ]
     surplus = ", and ".join(
         [*([f"{subject} takes {both(additions)}"] if additions else []), *dearer]

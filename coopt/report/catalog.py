@@ -183,8 +183,9 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
     entry = entry_of(instance, item.product)
     if entry is None:
         return UNKNOWN, UNKNOWN
+    by = factor_paid(instance, item)
     if isinstance(entry, Fibre):
-        return _origin(entry, "usd" if item.name == entry.name else "usd_per_m"), NONE
+        return _at(by, _origin(entry, "usd" if item.name == entry.name else "usd_per_m")), NONE
     # A line of HB domains adds up their interconnect and their servers.
     hosted = kind == "hb" and "host" in instance.objective.include
     usd, w = (
@@ -193,11 +194,14 @@ def _price_origin(instance: Instance, item: Item) -> tuple[str, str]:
         else _origin(entry, field)
         for field in next((of for form, of in FIELDS.items() if isinstance(entry, form)), PLAIN)
     )
-    # A phase may pay another price than the catalog's: the factor belongs to its origin.
     if not item.unit_usd and standing_units(instance)[item.product]:
         return STANDS, w
-    by = factor_paid(instance, item)
-    return usd if by == 1.0 else f"{by:g} times this price: {usd}", w
+    return _at(by, usd), w
+
+
+def _at(by: float, usd: str) -> str:
+    """The origin of a price with the factor by which a phase pays another than the catalog's."""
+    return usd if by == 1.0 else f"{by:g} times this price: {usd}"
 
 
 def _origin(entry: Entry, field: str) -> str:

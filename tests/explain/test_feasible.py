@@ -163,6 +163,9 @@ def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
     assert why_billed_more(capex, bill(1, 8, 1.0), bill(3, 9, 2.0)) == (
         "it takes 2 more switches ($200) and 1 more NIC ($10), and its transceivers cost $5 more"
     )
+    cables = [line("fibre", "om4", 2, usd, 0.0) for usd in (1.0, 3.0)]
+    costs = [Cost(capex_usd=item.usd, power_w=0.0, tco_usd=0.0, items=(item,)) for item in cables]
+    assert why_billed_more(capex, *costs) == "its fibre costs $4 more"
 
 
 def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:

@@ -112,6 +112,16 @@ def test_what_stands_counts_with_its_power_alone() -> None:
     assert {origin.usd for origin in price_origins(instance, plan.cost.items)} == {STANDS}
 
 
+def test_fibre_of_a_phase_has_the_price_of_the_catalog_by_the_factor_of_the_phase() -> None:
+    changed = {"network.optics": "400g-sr4", "network.fibre": "om4-mtp-8"}
+    question = coopt.load("instances/phased-128.toml", changed)
+    plan = coopt.solve(question, reasons=False)
+    assert plan.cost is not None
+    origins = {origin.item: origin.usd for origin in price_origins(question, plan.cost.items)}
+    for name in ("om4-mtp-8", "om4-mtp-8 (m)"):
+        assert origins[f"{name}, 2028"] == f"0.5 times this price: {origins[f'{name}, 2026']}"
+
+
 def test_what_stands_has_its_origin_where_nothing_like_it_is_listed() -> None:
     table = tomllib.loads(Path("instances/questions/given.toml").read_text("utf-8"))
     lists = {"hb_domains": "hgx-h100-8", "nics": "cx7-400g", "switches": "64x400g", "optics": "400g-199"}
