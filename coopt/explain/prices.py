@@ -160,7 +160,9 @@ def price_count(instance: Instance) -> int:
 
 
 def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
-    """The instance with another price or power of a product, also where it stands already."""
+    """The instance with another price or power of a product, also where it stands already or ends
+    channels.
+    """
     entries = getattr(instance.network, table)
     changed = with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
     name, ends = entries[place].name, STANDING.get(table, ())
@@ -178,6 +180,12 @@ def _with_price(table: str, place: int, key: str, instance: Instance, price: flo
         )
         return stands.model_copy(update={"tiers": tiers})
 
+    if table == "optics":
+        wan = tuple(
+            link.model_copy(update={"optics": tuple(map(moved, link.optics))})
+            for link in instance.wan
+        )
+        changed = changed.model_copy(update={"wan": wan})
     existing = tuple(map(standing, instance.existing))
     return changed.model_copy(update={"existing": existing}) if existing else changed
 

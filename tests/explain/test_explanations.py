@@ -12,7 +12,7 @@ import pytest
 import coopt
 from coopt.explain.bounds import STEP, limits_on_use
 from coopt.explain.joint import ALIKE
-from coopt.explain.prices import Price, Turns
+from coopt.explain.prices import Price, Turns, prices_of
 from coopt.explain.rivals import lists_of_choices, times_of
 from coopt.explain.sentences import REGRETS, REGRETS_OF_WAYS_OUT, of_prices, seen_from
 from coopt.instance.schema import Instance
@@ -445,3 +445,18 @@ def test_another_design_is_seen_by_whom_its_nics_serve() -> None:
         assert seen in seen_from(plan.design, rival)
     spared = plan.design.model_copy(update={"spare_domains": 1})
     assert all("+ 1 spare" in said(plan.design, spared) for said in (seen_from, differences))
+
+
+def test_an_optic_that_also_ends_channels_has_one_price() -> None:
+    border = {
+        "network.switches": "64x400g",
+        "network.optics": ["400g-dr4", "400g-zr"],
+        "sharing.core": {"switch": "64x400g", "optic": "400g-dr4", "gbit_s_per_gpu": 1},
+        "wan.0.km": 80,
+        "wan.0.optics": ["400g-zr", "400g-zr-plus"],
+    }
+    asked = coopt.load("instances/questions/two-sites.toml", border)
+    (price,) = (one for one in prices_of(asked) if one.item == "400g-zr")
+    dearer = price.with_price(asked, 5000.0)
+    assert [optic.usd for optic in dearer.network.optics] == [635.0, 5000.0]
+    assert [optic.usd for optic in dearer.wan[0].optics] == [5000.0, 6000.0]
