@@ -12,8 +12,8 @@ from coopt.instance.couplings import Wan
 from coopt.instance.hardware import Optic, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance
+from coopt.network.cores import core_links_of_module, core_switch, links_to_core
 from coopt.network.family import Family
-from coopt.network.optics import core_links_of_module, core_switch, links_to_core
 from coopt.network.part_bills import into_core
 from coopt.network.parts import included_lines
 from coopt.plan.parts import Item, line

@@ -14,6 +14,7 @@ from coopt.instance.hardware import Switch
 from coopt.instance.network import Network
 from coopt.instance.schema import Instance
 from coopt.instance.texts import both, counted, grouped
+from coopt.network.cores import core_notes
 from coopt.network.family import Family, LinkEnds
 from coopt.network.halls import (
     NetworkHall,
@@ -25,7 +26,7 @@ from coopt.network.halls import (
     placed_parts,
 )
 from coopt.network.laying import laid
-from coopt.network.optics import EndsByLevel, core_notes, own_ends
+from coopt.network.optics import EndsByLevel, own_ends
 from coopt.network.parts import cage_note, cost_of, counted_units, port_notes, splitting_notes
 from coopt.network.plan_networks import (
     design_of,

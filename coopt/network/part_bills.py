@@ -7,14 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from coopt.instance.schema import Instance, Objective
+from coopt.network.cores import core_links_of_module, core_optic, core_switch
 from coopt.network.family import Family, LinkEnds
 from coopt.network.fibres import fibre_between
 from coopt.network.laying import least_ends
-from coopt.network.optics import (
-    core_links_of_module,
-    core_optic,
-    core_switch,
-)
 from coopt.network.parts import (
     LineItem,
     Units,

@@ -18,8 +18,8 @@ from coopt.instance.hardware import Optic
 from coopt.instance.network import Hall, HallRows, NetworkHallRows
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, SwitchedKind
+from coopt.network.cores import core_optic
 from coopt.network.family import Family, Ints, TierChain
-from coopt.network.optics import core_optic
 from coopt.network.parts import end_modules
 
 LENGTHS_M = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2000)

@@ -15,6 +15,7 @@ from itertools import count
 import numpy as np
 
 from coopt.instance.schema import Instance
+from coopt.network.cable_runs import needed_m, wave_of_leaves
 from coopt.network.cabling import (
     Cable,
     CableEnd,
@@ -25,11 +26,10 @@ from coopt.network.cabling import (
     kind_of,
     rack_name,
 )
+from coopt.network.cores import core_links_of_module, core_optic
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import whole_graph
 from coopt.network.halls import last_of_slot
-from coopt.network.laying import needed_m, wave_of_leaves
-from coopt.network.optics import core_links_of_module, core_optic
 from coopt.network.placing import bay_of, to_core_m
 from coopt.network.plan_networks import PartNetwork, part_named, part_network
 from coopt.plan.couplings import Part, SharedCore

@@ -21,10 +21,11 @@ from coopt.instance.schema import (
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.variants import as_billed, as_built, trained_on
 from coopt.instance.workload import Workload
+from coopt.network.cores import core_switch, links_to_core, with_core_optic
 from coopt.network.family import Family, LinkEnds, TierChain
 from coopt.network.growth import grown, grows
 from coopt.network.laying import laid_as, least_laid
-from coopt.network.optics import cable_kinds, core_switch, links_to_core, with_core_optic
+from coopt.network.optics import cable_kinds
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.placing import SINGLE_BAY, Bay, bay_of
 from coopt.network.space import Space, families

@@ -12,8 +12,8 @@ from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Switch, mate
 from coopt.instance.schema import Instance, SwitchedKind
 from coopt.instance.texts import counted
+from coopt.network.cores import links_to_core
 from coopt.network.filling import EndPoints, wirings
-from coopt.network.optics import links_to_core
 from coopt.network.space import Space
 
 ENOUGH = 10**9

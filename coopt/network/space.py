@@ -17,6 +17,7 @@ from coopt.instance.numerics import EQUAL
 from coopt.instance.reserves import PortOutages
 from coopt.instance.schema import Instance, Network, ObjectiveKind
 from coopt.instance.texts import grouped
+from coopt.network.cores import core_ends, core_pairs, core_switch, links_to_core
 from coopt.network.family import (
     EquippedDomains,
     Family,
@@ -31,12 +32,8 @@ from coopt.network.optics import (
     OpticValues,
     PerModule,
     cages_of,
-    core_ends,
-    core_pairs,
-    core_switch,
     fits,
     in_cages,
-    links_to_core,
     optic_choices,
     own_ends,
     unbeaten_ends,

@@ -23,7 +23,7 @@ from coopt.columns.table import columns
 from coopt.explain.prices import prices_of
 from coopt.instance.schema import Instance, load
 from coopt.instance.workload import Workload
-from coopt.network.optics import with_core_optics
+from coopt.network.cores import with_core_optics
 from coopt.network.space import Space, domain_counts, families
 from coopt.perf.mapping import Bools, distinct_rows
 from tests.conftest import ask, example_count

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coopt.instance.schema import Instance
+from coopt.network.cores import core_optic, core_switches, links_to_core
 from coopt.network.family import Wiring
 from coopt.network.filling import EndPoints, wirings
-from coopt.network.optics import core_optic, core_switches, links_to_core
 from coopt.verifier.parts.bills import levels
 from coopt.verifier.parts.layouts import chains, core_ports
 from coopt.verifier.parts.space import DesignFamily, NicAttachment

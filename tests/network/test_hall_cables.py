@@ -17,9 +17,10 @@ from coopt.instance.couplings import Core
 from coopt.instance.reserves import NO_MARGIN, Availability
 from coopt.instance.schema import at_choice, choices_of
 from coopt.instance.texts import InstanceError
+from coopt.network.cable_runs import length_runs
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
-from coopt.network.laying import laid, length_runs
+from coopt.network.laying import laid
 from coopt.network.parts import cost_of, end_modules, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_cabling import cables_of_plan

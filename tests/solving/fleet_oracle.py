@@ -22,11 +22,11 @@ from coopt.instance.couplings import Robust
 from coopt.instance.hardware import Gpu
 from coopt.instance.schema import Instance
 from coopt.instance.variants import of_phase
+from coopt.network.cores import links_to_core
 from coopt.network.failures import losses
 from coopt.network.family import CableRun, Family, LinkEnds, without_nics
 from coopt.network.fibres import FibreUnits
 from coopt.network.growth import grown, grows
-from coopt.network.optics import links_to_core
 from coopt.network.part_bills import units_of
 from coopt.network.parts import racks
 from coopt.network.plan_networks import design_of

@@ -23,15 +23,15 @@ from coopt.instance.catalog import ports_of_modules
 from coopt.instance.hardware import Nic, Optic, Switch
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.network.family import Family, LinkEnds, NicOption
-from coopt.network.optics import (
+from coopt.network.cores import (
     core_ends,
     core_links_of_module,
     core_optic,
     core_switch,
     links_to_core,
-    values_of,
 )
+from coopt.network.family import Family, LinkEnds, NicOption
+from coopt.network.optics import values_of
 from coopt.network.parts import PricedProduct, priced_products
 from coopt.network.space import (
     Parts,

@@ -16,8 +16,8 @@ from coopt.instance.couplings import Losses
 from coopt.instance.schema import Instance, question_on, questions_by_gpu
 from coopt.instance.texts import counted
 from coopt.instance.variants import at_max_efficiency, at_prices, phases_of
+from coopt.network.cores import IslandsAt, cores_of, with_core_of
 from coopt.network.growth import grows_alone
-from coopt.network.optics import IslandsAt, cores_of, with_core_of
 from coopt.network.part_bills import part_cost
 from coopt.network.parts import electricity_of, standing_units
 from coopt.network.plan_networks import design_of

@@ -15,6 +15,7 @@ import numpy as np
 from coopt.instance.couplings import Site
 from coopt.instance.numerics import REORDERED
 from coopt.instance.schema import Instance, Objective, question_on
+from coopt.network.cores import core_switch
 from coopt.network.growth import (
     bought_share,
     energy_usd_per_w,
@@ -22,7 +23,6 @@ from coopt.network.growth import (
     grows_alone,
     support_share,
 )
-from coopt.network.optics import core_switch
 from coopt.network.parts import Cap, PricedProduct, caps_of, electricity_of, priced_products, weigh
 from formulations.choice_data import (
     Bracket,

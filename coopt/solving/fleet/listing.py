@@ -25,8 +25,8 @@ from coopt.columns.islands.options import (
 from coopt.columns.islands.shapes import Sites
 from coopt.instance.schema import Instance, questions_by_gpu
 from coopt.instance.variants import as_built, phases_of
+from coopt.network.cores import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.family import Family
-from coopt.network.optics import core_links_of_module, core_ports_of, with_core_optics
 from coopt.network.parts import racks
 from coopt.network.space import Space
 from coopt.solving.fleet.arrays import Grid, OptionUses, coupled

@@ -30,10 +30,11 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.texts import grouped
 from coopt.instance.variants import phases_of
 from coopt.instance.workload import Workload
+from coopt.network.cores import links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import grown, grows, link_labour_usd, retrofit
 from coopt.network.laying import laid_lines
-from coopt.network.optics import OpticValues, links_to_core, values_of
+from coopt.network.optics import OpticValues, values_of
 from coopt.network.placing import Bay, bay_of
 from coopt.network.space import families
 from coopt.solving.days import counts_days, in_days

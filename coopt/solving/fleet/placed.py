@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coopt.instance.schema import Instance
+from coopt.network.cores import core_ports_of, core_switch, core_switches
 from coopt.network.family import Family
 from coopt.network.growth import (
     PhaseBill,
@@ -24,7 +25,6 @@ from coopt.network.growth import (
     spendings,
     work_usd,
 )
-from coopt.network.optics import core_ports_of, core_switch, core_switches
 from coopt.network.part_bills import units_of
 from coopt.network.parts import PricedProduct, racks, site_power
 from coopt.plan.couplings import NETWORK, Couplings, SitePower, Stored

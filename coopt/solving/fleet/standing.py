@@ -32,10 +32,11 @@ from coopt.instance.couplings import BillKind, Losses
 from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance
 from coopt.instance.variants import at_prices
+from coopt.network.cores import core_ports_of, links_to_core
 from coopt.network.family import Family
 from coopt.network.growth import factors_paid
 from coopt.network.laying import laid_each, with_least
-from coopt.network.optics import core_ports_of, links_to_core, measures_of
+from coopt.network.optics import measures_of
 from coopt.network.parts import racks
 from coopt.network.placing import Bay, bay_of
 from coopt.network.space import Space

@@ -20,8 +20,8 @@ from coopt.instance.variants import (
     with_value,
     within,
 )
+from coopt.network.cores import core_switch, with_core_optics
 from coopt.network.growth import grows, grows_alone, lines
-from coopt.network.optics import core_switch, with_core_optics
 from coopt.network.space import domain_counts, families
 from coopt.solving.explain import (
     as_rate,

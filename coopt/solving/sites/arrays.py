@@ -21,8 +21,8 @@ from coopt.network.borders import (
     priced_border,
     with_ends,
 )
+from coopt.network.cores import cores_of
 from coopt.network.design_bills import lines_by_product
-from coopt.network.optics import cores_of
 from coopt.network.parts import (
     cost_of,
     electricity_of,

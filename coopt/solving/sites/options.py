@@ -30,9 +30,10 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.instance.variants import after_a_loss, local_question
 from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
+from coopt.network.cores import core_ports_of
 from coopt.network.family import Family, LinkEnds
 from coopt.network.laying import laid_each, least_ends, with_least
-from coopt.network.optics import EndsByLevel, OpticValues, core_ports_of
+from coopt.network.optics import EndsByLevel, OpticValues
 from coopt.network.parts import listed_units, racks, unit_worth
 from coopt.network.space import Space
 from coopt.perf.mapping import Floats, Ints, Mappings, held_expert_parameters, held_parameters

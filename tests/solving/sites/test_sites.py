@@ -14,9 +14,10 @@ from coopt.columns.feasible import _feasible_mappings
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, both
 from coopt.network.borders import channel_end, link_counts
+from coopt.network.cores import core_switch
 from coopt.network.family import Family
 from coopt.network.laying import laid_each
-from coopt.network.optics import core_switch, measures_of
+from coopt.network.optics import measures_of
 from coopt.plan.schema import Plan
 from coopt.report.plan import plan_report
 from coopt.report.words import rendered
