@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from coopt.instance.base import MAX_OF_RANGE, Entry
 from coopt.instance.catalog import entries
@@ -483,12 +483,37 @@ def _power_left_out(instance: Instance, plan: Plan) -> Iterator[str]:
             f" limits.power_mw = {limit_mw:g}. The limit covers only what objective.include lists:"
             f" add {names} there."
         )
+    if left_out:
+        yield from _sites_left_short(instance, plan, left_out)
     yield from (
         f"{key} = {cap_mw:,g} is more than {FAR:g} times the {drawn} that this plan draws in all:"
         " check its unit (MW)."
         for key, cap_mw in instance.power_caps_mw.items()
         if cap_mw > FAR * together_mw
     )
+
+
+def _sites_left_short(instance: Instance, plan: Plan, left_out: Mapping[str, str]) -> Iterator[str]:
+    """Sites that cannot feed what the objective leaves out, in the phase that draws most."""
+    pues = {site.name: site.pue or instance.objective.pue for site in instance.site}
+    most_w, fed_w = defaultdict[str, float](float), dict[str, float]()
+    for site in plan.couplings.sites:
+        here = [part for part in plan.parts if (part.site, part.phase) == (site.site, site.phase)]
+        beside_w = sum(_drawn_beside_w(instance, part, left_out) for part in here)
+        drawn_w = site.facility_w + pues[site.site] * beside_w
+        most_w[site.site] = max(most_w[site.site], drawn_w)
+        fed_w[site.site] = site.facility_limit_w
+    short = [
+        f"{name} draws {words.power(drawn_w)} of {words.power(fed_w[name])}"
+        for name, drawn_w in most_w.items()
+        if drawn_w > fed_w[name]
+    ]
+    if short:
+        names = words.both(f'"{kind}"' for kind in left_out)
+        yield (
+            f"With {words.both(left_out.values())} and cooling, {words.both(short)}."
+            f" site.power_mw covers only what objective.include lists: add {names} there."
+        )
 
 
 def _drawn_beside_w(instance: Instance, part: Part, left_out: Collection[str]) -> float:

@@ -241,6 +241,19 @@ def test_a_limit_on_power_that_leaves_out_what_draws_most_says_so_first() -> Non
     assert ('"gpu"' in said, '"host"' in said) == (True, False)
 
 
+def test_a_site_that_cannot_feed_servers_which_are_left_out_says_so_first() -> None:
+    counted = ["gpu", "hb", "nic", "switch", "optics"]
+    for include, warned in ((counted, True), ([*counted, "host"], False)):
+        instance = coopt.load("instances/questions/two-sites.toml", {"objective.include": include})
+        plan = coopt.solve(instance, reasons=False)
+        said = " ".join(first_sentences(instance, plan))
+        assert ("of 2.60 MW" in said) == ('"host"' in said) == warned
+        if warned:
+            (site,) = plan.couplings.sites
+            drawn_w = site.facility_w + 1.2 * 2048 * 552.5
+            assert f"With servers and cooling, north draws {drawn_w / 1e6:.2f} MW of" in said
+
+
 @pytest.mark.parametrize(
     ("changes", "figures"),
     [
