@@ -241,9 +241,9 @@ class Sharing(Table):
 
 def _name_or_several(value: Any) -> Any:
     """A list as a tuple, one name as itself."""
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, list | tuple):
         return value
-    return tuple(value) if len(value) > 1 else value[0]
+    return value[0] if len(value) == 1 else tuple(value)
 
 
 class Core(Table):
@@ -259,7 +259,7 @@ class Core(Table):
         Field(description="what every GPU that trains can send to other islands or sites (Gbit/s)"),
     ]
     optic: Annotated[
-        Name | tuple[Name, ...] | None,
+        Name | Annotated[tuple[Name, ...], Field(min_length=1)] | None,
         BeforeValidator(_name_or_several),
         Field(
             description=(

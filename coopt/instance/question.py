@@ -455,10 +455,24 @@ class Question(Table):
         object.__setattr__(self, "_file", file)
         return self
 
-    def model_copy(self, **changes: Any) -> Self:
-        """Return a copy, which is of the same file."""
-        copy = super().model_copy(**changes)
+    def __copy__(self) -> Self:
+        return self._of_file(super().__copy__())
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        return self._of_file(super().__deepcopy__(memo))
+
+    def _of_file(self, copy: Self) -> Self:
+        """Return a copy as of the same file."""
         return copy.read_from(self.place) if hasattr(self, "_file") else copy
+
+    def __getstate__(self) -> dict[Any, Any]:
+        file = {"_file": self.place} if hasattr(self, "_file") else {}
+        return super().__getstate__() | file
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        if "_file" in state:
+            self.read_from(state["_file"])
 
     @property
     def tells_ties(self) -> bool:

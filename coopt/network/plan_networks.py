@@ -29,7 +29,7 @@ from coopt.network.optics import cable_kinds
 from coopt.network.parts import cost_of, electricity_of, end_modules, racks
 from coopt.network.placing import SINGLE_BAY, Bay, bay_of
 from coopt.network.space import Space, families
-from coopt.plan.couplings import NETWORK, Part, network_of
+from coopt.plan.couplings import NETWORK, CorePlan, Part, network_of
 from coopt.plan.parts import (
     Cost,
     Design,
@@ -386,7 +386,7 @@ def part_network(
         ),
         None,
     )
-    if match is None:
+    if match is None or (joint is not None and not _is_listed(question, joint.core)):
         raise InstanceError(
             f"{instance.place}: the plan's network is not one this instance allows, needs the plan"
             " of this instance (`coopt verify` lists what differs)"
@@ -398,6 +398,13 @@ def part_network(
         uplinks=uplinks_of(design),
         waits_s=plan.couplings.waits_s,
     )
+
+
+def _is_listed(question: Instance, core: CorePlan) -> bool:
+    """Whether a core has the switch of the question, and one of its optics."""
+    asked = question.sharing.core
+    optics = {optic.name for optic in question.network.optics}
+    return asked is not None and core.switch.name == asked.switch and core.optic in optics
 
 
 def family_of_plan(

@@ -1,5 +1,6 @@
 """What docs/embedding.md promises: examples that run, round trips, threads, silence, and no traces."""
 
+import copy
 import doctest
 import importlib
 import json
@@ -77,6 +78,12 @@ def test_an_instance_is_hashed_once_and_a_changed_copy_by_what_it_holds() -> Non
     changed = instance.model_copy(update={"name": "y"})
     assert hash(changed) == hash(pickle.loads(pickle.dumps(changed))) == hash(ask(name="y")) != hash(instance)
     assert ask(solver={"seed": 5}).sha256 == ask().sha256
+
+
+def test_copies_of_an_instance_are_of_its_file() -> None:
+    instance = coopt.load(SHIPPED[0])
+    copies = [copy.copy(instance), copy.deepcopy(instance), instance.model_copy(), pickle.loads(pickle.dumps(instance))]
+    assert [one.place for one in copies] == [SHIPPED[0].name] * len(copies)
 
 
 @cache

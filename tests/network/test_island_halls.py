@@ -14,13 +14,16 @@ from coopt.instance.schema import Instance
 from coopt.network.halls import CoreHall, core_halls, core_reach_notes, placed_parts, site_halls
 from coopt.network.plan_networks import part_network
 from coopt.plan.couplings import Part, SharedCore
+from coopt.plan.parts import SwitchChoice
 from coopt.plan.schema import Plan
 from coopt.plan.store import read_plan
 from coopt.report.network_drawings import ROW
 from coopt.report.page.evidence import site_hall_caption, site_hall_drawing
+from tests.changes import with_couplings
 from tests.conftest import ask, example_count, small_model
 from tests.network.hall_oracle import Standing, leaf_in, lengths_of, standing
 from tests.solving.fleets import CORE_ENDS, fleets
+from tests.verifier.test_partition_mutations import CASES as PARTITIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -167,6 +170,16 @@ def test_ends_that_do_not_reach_the_core_are_named() -> None:
     assert note.count(f"{beyond} cables") == note.count("400g-dr4 (500 m)") == 1
     shipped = coopt.load(ROOT / "instances" / "fleet-core-growth.toml")
     assert not list(core_reach_notes(core_halls(shipped, plan, placed_parts(shipped, plan))))
+
+
+@pytest.mark.parametrize("other", [{"optic": "?"}, {"switch": SwitchChoice(name="?")}], ids="-".join)
+def test_a_core_of_products_that_no_list_has_is_refused(other: dict[str, Any]) -> None:
+    instance = PARTITIONS["core"]()
+    plan = coopt.solve(instance)
+    (core,) = plan.couplings.cores
+    forged = with_couplings(plan, cores=(core.model_copy(update={"core": core.core.model_copy(update=other)}),))
+    with pytest.raises(coopt.InstanceError, match="not one this instance allows"):
+        placed_parts(instance, forged)
 
 
 def test_a_core_whose_islands_fill_nobody_knows_how_many_racks_has_no_lengths() -> None:
