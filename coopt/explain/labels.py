@@ -99,13 +99,13 @@ def amount(kind: ObjectiveKind, value: float, word: str = "") -> str:
     return f"{value:,.0f} W{suffix}" if kind == "power" else f"${value:,.0f}{suffix}"
 
 
-SMALL = 1e-4
-"""Below it digits would be counted in powers of ten, such as the MW of a few GPUs."""
+SMALLEST, SMALL = 1e-12, 1e-4
+"""Between them digits would be counted in powers of ten, such as the MW of a few GPUs."""
 
 
 def number(value: float) -> str:
     """`6.81777`, `1,880,989` or `0.000084`: six digits, or as many as a whole number has."""
-    if 0 < value < SMALL:
+    if SMALLEST <= value < SMALL:
         return f"{value:.12f}".rstrip("0")
     return f"{value:,.0f}" if value >= 99_999.5 else f"{value:,.6g}"
 
