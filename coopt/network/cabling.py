@@ -135,7 +135,9 @@ def cables(
             )
         for low, high, links, leaf, places, length_m in edges:
             racks = [
-                None if spots is None or place is None else rack_name(spots.placing.hall, place)
+                None
+                if spots is None or place is None
+                else f"{prefix}{rack_name(spots.placing.hall, place)}"
                 for place in places
             ]
             for _ in range(links):

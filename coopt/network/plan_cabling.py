@@ -59,8 +59,8 @@ class _Start:
 
 
 def cables_of_plan(instance: Instance, plan: Plan, part: str | None = None) -> Iterator[Cable]:
-    """The cables of a plan, or of one of its parts; devices of several parts bear the names of
-    these.
+    """The cables of a plan, or of one of its parts; devices and racks of several parts bear the
+    names of these.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def _starts(instance: Instance, joined: Joined, workload: str, of_module: int) -
     if family.core_cables:
         bought_m = needed_m(ways_m, waves, family.core_ports, 1, of_module)
     for n in np.lexsort((-ways_m, waves)).tolist():
-        rack = rack_name(spots.placing.hall, int(at[n]))
+        rack = f"{joined.prefix}{rack_name(spots.placing.hall, int(at[n]))}"
         yield _Start(leaf=leaves[n], length_m=int(bought_m[n]), rack=rack)
 
 

@@ -284,11 +284,12 @@ def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]
         pace = workload.days_for(PACE_TOKENS, elapsed_s)
         if workload.train_tokens is None and math.isfinite(pace):
             days[run.name] = max(days.get(run.name, 0.0), pace)
+    told = MOST_PACES + (len(days) == MOST_PACES + 1)
     shown = [
         f"{words.in_days(pace)}{f' ({name})' if several else ''}"
-        for name, pace in sorted(days.items(), key=lambda item: -item[1])[:MOST_PACES]
+        for name, pace in sorted(days.items(), key=lambda item: -item[1])[:told]
     ]
-    if len(days) > MOST_PACES:
+    if len(days) > told:
         limit = words.in_days(sorted(days.values())[-MOST_PACES])
         shown.append(f"at most {limit} ({words.counted(len(days) - MOST_PACES, 'other')})")
     undisturbed = "" if instance.availability else " if nothing fails"

@@ -776,8 +776,10 @@ def test_cables_into_a_core_are_those_of_the_hall(cored):
 
 
 def _of(prefix, end):
-    """The same end, of a device of one of several islands."""
-    return end if end.device.startswith("core:") else end._replace(device=prefix + end.device)
+    """The same end, of a device and a rack of one of several islands."""
+    if end.device.startswith("core:"):
+        return end
+    return end._replace(device=prefix + end.device, rack=end.rack and prefix + end.rack)
 
 
 @pytest.mark.parametrize("change", [{"links": 7}, {"longest_m": 15}, {"optic": "long"}])

@@ -83,6 +83,7 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     workload = instance.workload[0]
     slower = [(run.model_copy(update={"iteration_time_s": 1.0 + n}), workload) for n, run in enumerate(runs)]
     assert re.findall(r"\((.*?)\)", pace_text(asked, slower)) == ["run19", "run18", "run17", "17 others"]
+    assert re.findall(r"\((.*?)\)", pace_text(asked, slower[:4])) == ["run03", "run02", "run01", "run00"]
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
