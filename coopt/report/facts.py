@@ -211,7 +211,7 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
         (at.usd_per_kwh, at.pue)
         for at in (electricity_of(terms, site) for site in instance.site or (None,))
     }
-    rates = ", each site at its own price of electricity and PUE"
+    rates = " at site prices"
     if len(paid) == 1:
         rates = " at ${:g} per kWh and a PUE of {:g}".format(*paid.pop())
     shares = {"for labour": terms.labour_share, "a year for support": terms.support_share}

@@ -413,12 +413,8 @@ def _far_bounds(instance: Instance, plan: Plan) -> Iterator[str]:
 def _open_channels(plan: Plan) -> Iterator[str]:
     """That channels between sites end in ports which no bill has but in their price."""
     lit = plan.couplings.ring.wan if plan.couplings.ring else ()
-    channels = sum(link.channels for link in lit if link.optic is None)
-    if channels:
-        yield (
-            "Beyond their price (wan.usd), the bill has no ports and optics for"
-            f" {words.counted(channels, 'wide-area channel')} ([sharing.core] and wan.km add them)."
-        )
+    if any(link.channels and link.optic is None for link in lit):
+        yield "Ports and optics of channels are billed only with [sharing.core] and wan.km."
 
 
 def _declared_risks(instance: Instance) -> Iterator[str]:
