@@ -356,7 +356,7 @@ def test_what_a_run_is_made_of_is_read(read):
         assert read(megatron(**LATENT, cuda_graph_impl="local", **newer)).software["graphs"] == graphs
     assert read(megatron(cuda_graph_impl="none")).software["graphs"] == "none"
     unsaid = read(megatron(**LATENT, cuda_graph_impl="local", moe_token_dispatcher_type="alltoall"))
-    assert (unsaid.software["dispatcher"], "modules of CUDA graphs" in unsaid.notes) == ("all-to-all", True)
+    assert (unsaid.software["dispatcher"], "of CUDA graphs" in unsaid.notes) == ("all-to-all", True)
 
 
 def test_what_real_logs_hold_besides_is_read(read):
