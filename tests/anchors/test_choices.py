@@ -350,3 +350,12 @@ def test_tokens_choose_among_the_experts_of_their_groups() -> None:
         assert Transformer.model_validate(shape | {"top_k": topk}).top_k == topk
         with pytest.raises(ValueError, match="top_k"):
             Transformer.model_validate(shape | {"top_k": topk + 1})
+
+
+def test_experts_on_one_tp_rank_are_not_split() -> None:
+    """docs/reference/instance.md: false, true or a number of ranks; 1 rank splits nothing."""
+    asked = LLAMA | {"max_iteration_time_s": 1}
+    split = [
+        Workload.model_validate(asked | {"options": {"expert_tp": given}}).options.expert_tp for given in (1, True)
+    ]
+    assert split == [False, True]

@@ -110,7 +110,7 @@ COUPLED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
         {"robust": {"survive": ["nic"]}},
         {
             "robust": {"efficiency": (1.0, 1.0), "aim": "worst-case"},
-            "robust.slower": dict.fromkeys(("nic", "leaf", "plane", "domain"), 1.0),
+            "robust.slower": dict.fromkeys(("nic", "leaf", "plane", "domain", "channel"), 1.0),
             "robust.prices": dict.fromkeys(EVEN, (1.0, 1.0)),
             "network": {"domain_fill": "even"},
         },

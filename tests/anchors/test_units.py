@@ -60,6 +60,7 @@ def test_days_of_a_training_are_seconds_of_an_iteration() -> None:
     assert one.bound_s == pytest.approx(one.required_s)
     assert one.calendar
     assert not workload(max_iteration_time_s=1).calendar
+    assert workload(max_iteration_time_s=1).needed_tokens == 0
     assert one.duration(5.0176) == "54 days"
     assert one.duration(5.0176 * 10) == "540 days"
     assert one.duration(5.0176 * 13) == "702 days"
