@@ -5,6 +5,7 @@ import copy
 import csv
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -90,7 +91,8 @@ def read_again(text: str, ending: str, folder: Path) -> highspy.Highs:
     for name, value in options(gap=0.0, threads=1).items():
         h.setOptionValue(name, value)
     assert h.readModel(str(file)) == highspy.HighsStatus.kOk
-    h.run()
+    with ThreadPoolExecutor(1) as alone:  # a thread keeps the number of threads of the first search in it
+        assert alone.submit(h.run).result() != highspy.HighsStatus.kError
     return h
 
 
