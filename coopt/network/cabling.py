@@ -20,9 +20,9 @@ from coopt.instance.texts import grouped
 from coopt.network.cable_runs import fans, filled_leaves
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import Graph, whole_graph
-from coopt.network.halls import grown_numbers, last_of_slot
+from coopt.network.halls import grown_numbers
 from coopt.network.placing import Placing, placing_of, sold_m
-from coopt.network.plan_networks import PartNetwork, part_network
+from coopt.network.plan_networks import PartNetwork, last_of_slot, part_network
 from coopt.plan.couplings import Part
 from coopt.plan.schema import Plan
 

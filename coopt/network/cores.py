@@ -279,10 +279,10 @@ def _core(
         default=None,
     )
     optic = optic if longest is None else longest.ends.above
-    ends = {
-        name: family.core_cables[-1].ends.below if family.core_cables else family.core_end
-        for name, family in islands.items()
-    }
+    ends = [
+        family.core_cables[-1].ends.below if family.core_cables else family.core_end
+        for family in islands.values()
+    ]
     return CorePlan(
         switch=SwitchChoice(name=switch.name),
         switches=count,
@@ -298,7 +298,7 @@ def _core(
                 optic_below=None if end is None or end.name == optic.name else end.name,
                 cables=cable_kinds(family.core_cables),
             )
-            for (name, family), end in zip(islands.items(), ends.values(), strict=True)
+            for (name, family), end in zip(islands.items(), ends, strict=True)
         ),
     )
 

@@ -32,7 +32,7 @@ from coopt.network.placing import (
     switch_racks,
     to_core_m,
 )
-from coopt.network.plan_networks import PartNetwork, part_network
+from coopt.network.plan_networks import PartNetwork, last_of_slot, part_network
 from coopt.plan.couplings import Part, SharedCore
 from coopt.plan.schema import Plan
 
@@ -277,11 +277,6 @@ class CoreHall(SiteHall):
     def cables(self) -> Lengths:
         """Cables into the core from all islands by length (m)."""
         return sum((link.cables for link in self.links), Lengths())
-
-
-def last_of_slot(plan: Plan, part: Part) -> Part:
-    """What a part is once its network has grown."""
-    return next(other for other in reversed(plan.parts) if other.slot == part.slot)
 
 
 def placed_part(instance: Instance, plan: Plan, part: Part) -> PlacedPart | None:

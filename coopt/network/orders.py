@@ -21,7 +21,6 @@ from coopt.network.halls import (
     PlacedParts,
     core_halls,
     core_reach_notes,
-    last_of_slot,
     network_hall,
     placed_parts,
 )
@@ -31,6 +30,7 @@ from coopt.network.parts import cage_note, cost_of, counted_units, port_notes, s
 from coopt.network.plan_networks import (
     design_of,
     families_of_design,
+    last_of_slot,
     part_network,
     standing_as,
 )

@@ -29,9 +29,8 @@ from coopt.network.cabling import (
 from coopt.network.cores import core_links_of_module, core_optic
 from coopt.network.family import Family, LinkEnds
 from coopt.network.graphs import whole_graph
-from coopt.network.halls import last_of_slot
 from coopt.network.placing import bay_of, to_core_m
-from coopt.network.plan_networks import PartNetwork, part_named, part_network
+from coopt.network.plan_networks import PartNetwork, last_of_slot, part_named, part_network
 from coopt.plan.couplings import Part, SharedCore
 from coopt.plan.schema import Plan
 

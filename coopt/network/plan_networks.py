@@ -291,6 +291,11 @@ def _only_part(instance: Instance, plan: Plan) -> Part:
     return part
 
 
+def last_of_slot(plan: Plan, part: Part) -> Part:
+    """What a part is once its network has grown."""
+    return next(other for other in reversed(plan.parts) if other.slot == part.slot)
+
+
 def question_of(instance: Instance, part: Part) -> Instance:
     """The question that a part answers alone: one network for its workloads, in the phase and at
     the site of the part.
@@ -368,8 +373,7 @@ def part_network(
     if joint is not None and plan.couplings.ring is not None:  # a border has any number of them
         links = range(joint.links.links, joint.links.links + 1)
     into_core = joint.links.cables if joint is not None else ()
-    last = next(one for one in reversed(plan.parts) if one.slot == chosen_part.slot)
-    in_the_end = plan.couplings.joint(last)
+    in_the_end = plan.couplings.joint(last_of_slot(plan, chosen_part))
     of_end = into_core if in_the_end is None else in_the_end.links.cables
     bay = bay_of(instance, chosen_part.slot)
     line = _line_of(plan, chosen_part)

@@ -83,10 +83,12 @@ def _sold_m(length_m: float) -> int:
 
 
 class Drawn(NamedTuple):
-    """A network in its hall: the rack of each domain and the domains below each leaf, where the
-    switches stand, the spots of racks and of switches, and in which stage domains and leaves come.
+    """A network in its hall: its stages with switches, the rack of each domain and the domains
+    below each leaf, where the switches stand, the spots of racks and of switches, and in which of
+    the stages domains and leaves come.
     """
 
+    stages: Line
     rack_of: list[int]
     below: list[list[int]]
     places: Places
@@ -119,7 +121,7 @@ def _drawn(instance: Instance, line: Line, carried: Sequence[tuple[int, int]]) -
         for domain in range(family.domains)
     ]
     leaf_arrives = [min(arrives[domain] for domain in domains) for domains in below]
-    return Drawn(rack_of, below, places, *spots, arrives, leaf_arrives)
+    return Drawn(networked, rack_of, below, places, *spots, arrives, leaf_arrives)
 
 
 def core_needs(instance: Instance, line: Line, bay: CoreBay, above: int) -> Needs:
@@ -162,25 +164,23 @@ def lengths_needed(instance: Instance, line: Line, choices: Choices) -> Needs:
     rows, end = instance.network.hall, line[-1]
     family, ports = end.family, end.with_up(end.uplinks[-1])
     carried = [family.network.carried(ends[0]) for ends in choices]
-    rack_of, domains_below, places, domain_at, switch_at, arrives, leaf_arrives = _drawn(
-        instance, line, carried
-    )
+    drawn = _drawn(instance, line, carried)
+    places, switch_at, leaf_arrives = drawn.places, drawn.switch_at, drawn.leaf_arrives
 
     def sold(one: int, other: int) -> int:
         return _sold_m(_between_m(rows, one, other))
 
-    networked = [stage for stage in line if stage.family.attachment is not None]
+    spots = [drawn.domain_at[rack] for rack in drawn.rack_of]
     down = [
         sorted(
-            (arrives[domain], -sold(domain_at[rack_of[domain]], switch_at[0, place]))
-            for domain in domains
+            (drawn.arrives[domain], -sold(spots[domain], switch_at[0, place])) for domain in domains
         )
-        for domains, place in zip(domains_below, places.leaves, strict=True)
+        for domains, place in zip(drawn.below, places.leaves, strict=True)
     ]
     up = list[list[tuple[int, int]]]()
-    size = ports.pod_leaves if ports.tiers == 3 else len(domains_below)
+    size = ports.pod_leaves if ports.tiers == 3 else len(drawn.below)
     for number, pod in enumerate(places.pods):
-        of_pod = range(number * size, min((number + 1) * size, len(domains_below)))
+        of_pod = range(number * size, min((number + 1) * size, len(drawn.below)))
         up.append(
             sorted(
                 (leaf_arrives[n], -sold(switch_at[0, places.leaves[n]], switch_at[1, pod]))
@@ -193,7 +193,7 @@ def lengths_needed(instance: Instance, line: Line, choices: Choices) -> Needs:
         if ports.tiers == 3
     )
     stages = list[list[list[Need]]]()
-    for number, stage in enumerate(networked):
+    for number, stage in enumerate(drawn.stages):
         there = stage.with_up(ports.up)
         found = [_down_needs(family, ports, carried[0], down, number)]
         networks, leaves = family.planes * family.copies, stage.leaves
