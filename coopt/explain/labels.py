@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from datetime import date
 
 from coopt.instance.couplings import LIMITED
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Objective, ObjectiveKind
 from coopt.instance.texts import both, change_text, counted
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
-from coopt.plan.parts import Cost, Design, ItemKind
+from coopt.plan.parts import Cost, Design
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +47,7 @@ BILLS: dict[ObjectiveKind, str] = {
 LEAST_TOLD = 1e-4
 """Share of a time below which a difference is told as less than this."""
 ORDINALS = {1: "first", 2: "second", 3: "third"}
-MORE: dict[ItemKind, str] = {
+MORE: dict[str, str] = {
     "hb": "HB domain GPUs",
     "nic": "NICs",
     "switch": "switches",
@@ -55,7 +57,10 @@ MORE: dict[ItemKind, str] = {
     "wan": "wide-area channels",
     "labour": "links added to existing switches",
 }
-DEARER: dict[ItemKind, str] = {**MORE, "hb": "HB domains"}
+DEARER: dict[str, str] = {**MORE, "hb": "HB domains"}
+ELECTRICITY, RUNNING = "electricity", "electricity, labour and support"
+"""What is paid for over the years, apart from what is bought."""
+SINGULAR = ("fibre", ELECTRICITY)
 LIMITS = {
     "max_iteration_time_s": "the bound on iteration time",
     "min_tokens_per_s": "the bound on throughput",
@@ -209,7 +214,7 @@ def why_dearer(objective: Objective, ours: tuple[Design, Cost], rival: tuple[Des
 
 def costs_less(objective: Objective, ours: Cost, rival: Cost) -> bool:
     """Whether another bill is less than ours, in what the objective counts."""
-    return sum(_by_kind(objective, rival).values()) < sum(_by_kind(objective, ours).values())
+    return rival.of(objective.billed) < ours.of(objective.billed)
 
 
 def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
@@ -219,8 +224,10 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     subject, owner = "it", "its"
     if costs_less(objective, ours, rival):
         ours, rival, subject, owner = rival, ours, "the plan", "the plan's"
-    weight, count = _by_kind(objective, rival), _count_by_kind(rival)
-    weight.subtract(_by_kind(objective, ours))
+    apart = not all(_has_one_rate(objective, cost) for cost in (ours, rival))
+    theirs, own = (_shares(objective, cost, apart=apart) for cost in (rival, ours))
+    weight = {kind: theirs[kind] - own[kind] for kind in {**theirs, **own}}
+    count = _count_by_kind(rival)
     count.subtract(_count_by_kind(ours))
     kinds = sorted((kind for kind in weight if weight[kind] > 0), key=lambda kind: -weight[kind])
     sums = {kind: amount(objective.minimize, weight[kind]) for kind in kinds}
@@ -229,7 +236,7 @@ def why_billed_more(objective: Objective, ours: Cost, rival: Cost) -> str:
     ]
     verb = "draw" if objective.minimize == "power" else "cost"
     dearer = [
-        f"{owner} {DEARER[kind]} {verb}{'s' * (kind == 'fibre')} {sums[kind]} more"
+        f"{owner} {DEARER.get(kind, kind)} {verb}{'s' * (kind in SINGULAR)} {sums[kind]} more"
         for kind in kinds
         if count[kind] <= 0
     ]
@@ -256,7 +263,7 @@ def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:
     return f"{BILLS[billed]} is {amount(billed, abs(extra))} {'more' if extra > 0 else 'less'}"
 
 
-def _more_of(number: int, kind: ItemKind) -> str:
+def _more_of(number: int, kind: str) -> str:
     """`1 more switch`, `8 more NICs`."""
     noun = MORE[kind]
     if number == 1:
@@ -267,15 +274,29 @@ def _more_of(number: int, kind: ItemKind) -> str:
     return f"{number:,} more {noun}"
 
 
-def _by_kind(objective: Objective, cost: Cost) -> Counter[ItemKind]:
-    total: Counter[ItemKind] = Counter()
+def _shares(objective: Objective, cost: Cost, *, apart: bool) -> defaultdict[str, float]:
+    """What adds up to a bill: each kind with its electricity, or apart from what is paid for over
+    the years.
+    """
+    total = defaultdict[str, float](float)
     for item in cost.items:
-        total[item.kind] += weigh(objective, item.usd, item.w)
+        total[item.kind] += item.usd if apart else weigh(objective, item.usd, item.w)
+    if apart:
+        works = objective.labour_share or objective.support_share
+        total[RUNNING if works else ELECTRICITY] += cost.tco_usd - cost.capex_usd
     return total
 
 
-def _count_by_kind(cost: Cost) -> Counter[ItemKind]:
-    total: Counter[ItemKind] = Counter()
+def _has_one_rate(objective: Objective, cost: Cost) -> bool:
+    """Whether all watts of a bill are paid for at one rate: not where sites have prices of their
+    own, or phases build one after the other.
+    """
+    total = math.fsum(weigh(objective, item.usd, item.w) for item in cost.items)
+    return math.isclose(total, cost.of(objective.billed), rel_tol=EQUAL)
+
+
+def _count_by_kind(cost: Cost) -> Counter[str]:
+    total = Counter[str]()
     for item in cost.items:
         # of cables, their metres and splitters together no number says anything
         total[item.kind] += item.count if item.kind != "fibre" else 0

@@ -168,6 +168,20 @@ def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
     assert why_billed_more(capex, *costs) == "its fibre costs $4 more"
 
 
+def test_electricity_of_phases_is_told_apart_so_that_all_adds_up() -> None:
+    switches, nics = line("switch", "s", 1, 100.0, 50.0), line("nic", "n", 2, 10.0, 5.0)
+    bought = {1: (switches, nics), 2: (switches, switches)}
+    for works, said in ({}, "electricity costs"), ({"support_share": 0.1}, "electricity, labour and support cost"):
+        tco = Objective(minimize="tco", **works)
+        ours, rival = (
+            Cost(capex_usd=sum(item.usd for item in items), power_w=60.0, tco_usd=usd, items=items)
+            for items, usd in ((bought[1], 150.0), (bought[2], 260.0))
+        )
+        assert why_billed_more(tco, ours, rival) == (
+            f"it takes 1 more switch ($100), and its {said} $30 more, while other parts cost $20 less"
+        )
+
+
 def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:
     bounded = {"workload.0.max_iteration_time_s": 10, "objective.minimize": "capex", "network.buildable": False}
     found = coopt.explain(load(QUESTIONS / "fixed-network.toml", {"workload.0.mapping.outermost": "pp"} | bounded))
