@@ -53,13 +53,15 @@ class Difference(Record):
     """All differences; `bill` holds only lines that differ. Bounds and search statistics are not
     compared.
 
-    `minimize` is the common objective of both plans; None if they differ.
+    `minimize` is the common objective of both plans; None if they differ. `only_with_gpus` is the
+    plan whose bill alone includes GPUs, None if both do or neither.
     """
 
     schema_: Annotated[Literal["coopt-difference/1"], Field(alias="schema")] = "coopt-difference/1"
     before: InstanceId
     after: InstanceId
     minimize: ObjectiveKind | None = None
+    only_with_gpus: Literal["first", "second"] | None = None
     changes: tuple[ValueChange, ...]
     bill: tuple[LineChange, ...]
 
@@ -82,10 +84,17 @@ def difference_of(before: Plan | str | Path, after: Plan | str | Path) -> Differ
         if len(new_values) > len(old_values)
         else (*old_values, *new_values)
     )
+    bought = {
+        which: any(item.kind == "gpu" for item in plan.cost.items)
+        for which, plan in (("first", before), ("second", after))
+        if plan.cost is not None
+    }
+    with_gpus: list[Literal["first", "second"]] = [which for which in bought if bought[which]]
     return Difference(
         before=before.instance,
         after=after.instance,
         minimize=before.objective.kind if before.objective.kind == after.objective.kind else None,
+        only_with_gpus=with_gpus[0] if len(bought) == 2 and len(with_gpus) == 1 else None,
         changes=tuple(
             ValueChange(key=key, before=old_values.get(key), after=new_values.get(key))
             for key in keys

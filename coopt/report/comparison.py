@@ -246,11 +246,9 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     names = both if before.name == after.name else f": {before.name} and {after.name}"
     aims = [(one.before, one.after) for one in difference.changes if one.key == AIM]
     worst = "The bill of a worst-case plan is at the worst prices, that of any other plan is not."
-    gpus = [(line.before, line.after) for line in difference.bill if line.kind == "gpu"]
-    listed = [any(counts) for counts in zip(*gpus, strict=True)] or [False, False]
     once = (
-        f"Only the {'first' if listed[0] else 'second'} bill includes GPUs. For comparable"
-        " totals, include them in both (objective.include)."
+        f"Only the {difference.only_with_gpus} bill includes GPUs. For comparable totals, include"
+        " them in both (objective.include)."
     )
     # Against nothing every value differs, and a table of all of them says no more than the
     # sentence.
@@ -258,7 +256,7 @@ def difference_report(difference: Difference) -> list[RenderableType]:
     return pieces(
         Text(difference_headline(difference), style="bold"),
         f"The plans answer different questions{names}." if before.sha256 != after.sha256 else None,
-        once if listed[0] != listed[1] else None,
+        once if difference.only_with_gpus else None,
         worst if any("worst-case" in pair for pair in aims) else None,
         _changes_table(difference) if shown and difference.changes else None,
         _bills_table(difference) if shown and difference.bill else None,

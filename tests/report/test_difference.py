@@ -7,6 +7,7 @@ import pytest
 
 import coopt
 from coopt.plan.difference import difference_of
+from coopt.plan.parts import line
 from coopt.plan.schema import Plan
 from coopt.report.comparison import difference_report
 from coopt.report.words import rendered
@@ -38,6 +39,10 @@ def test_a_bill_that_alone_lists_gpus_is_said_to() -> None:
     assert "first bill includes GPUs" in text_of(with_gpus, without)
     assert "second bill includes GPUs" in text_of(without, with_gpus)
     assert "bill includes GPUs" not in text_of(without, coopt.solve(ask(network__max_tiers=1)))
+    assert with_gpus.cost is not None
+    of_two_kinds = (*with_gpus.cost.items, line("gpu", "another", 8, 1.0, 1.0))
+    mixed = with_gpus.model_copy(update={"cost": with_gpus.cost.model_copy(update={"items": of_two_kinds})})
+    assert "bill includes GPUs" not in text_of(with_gpus, mixed), "a line that both have is not listed"
 
 
 @pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in PARTS.items() for path in paths])
