@@ -219,6 +219,11 @@ def splitting_notes(
     many there are, as far as that is known, where no fibre is listed that is in the bill; `keys`
     would list it.
     """
+    split = [
+        (optic, links, count)
+        for optic, links, count in dict.fromkeys(modules)
+        if links > optic.connectors and not optic.whole_cable  # which are sold split
+    ]
     ends = [
         (
             f"{count * optic.connectors:,} for {optic.name} ("
@@ -226,15 +231,19 @@ def splitting_notes(
             else f"some for {optic.name} ("
         )
         + f"{links} links on {counted(optic.connectors, 'connector')})"
-        for optic, links, count in dict.fromkeys(modules)
-        if links > optic.connectors and not optic.whole_cable  # which are sold split
+        for optic, links, count in split
     ]
     if ends:
         known = (one for one in entries("fibre").values() if isinstance(one, Fibre))
-        prices = [one.usd for one in known if one.links > 1]
+        usd = [one.usd for one in known if one.links > 1]
+        least, most = min(usd), max(usd)
+        number = sum((count or 0) * optic.connectors for optic, _, count in split)
+        in_all = f", ${number * least:,.0f} to ${number * most:,.0f} in all"
+        all_known = all(count for _, _, count in split)
         yield (
             f"Fibres split, but the bill has no splitters: the network needs {both(ends)}, at"
-            f" ${min(prices):g} to ${max(prices):g} each{f' (set {keys})' if keys else ''}."
+            f" ${least:g} to ${most:g} each{in_all if all_known else ''}"
+            f"{f' (set {keys})' if keys else ''}."
         )
 
 

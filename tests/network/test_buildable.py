@@ -1,5 +1,6 @@
 """By default a network can be bought and built as it is billed."""
 
+import re
 from typing import Any
 
 import pytest
@@ -54,3 +55,9 @@ def test_a_cable_that_is_sold_split_needs_no_splitter() -> None:
     told = {whole: list(splitting_notes([(Optic(**module, whole_cable=whole), 2, 5)])) for whole in (False, True)}
     assert told[True] == []
     assert "5 for twin" in told[False][0]
+    ends = re.search(r"at \$([\d.]+) to \$([\d.]+) each, \$([\d,]+) to \$([\d,]+) in all", told[False][0])
+    assert ends is not None
+    each, total = [float(ends[n]) for n in (1, 2)], [float(ends[n].replace(",", "")) for n in (3, 4)]
+    assert total == [5 * usd for usd in each]
+    (unknown,) = splitting_notes([(Optic(**module), 2, None)])
+    assert "in all" not in unknown
