@@ -209,7 +209,17 @@ class _Laying:
 def rack_name(hall: HallRows, rack: int) -> str:
     """`R02-05`: the row of a rack and its place there."""
     row, place = divmod(rack, hall.racks_per_row)
-    return f"R{row + 1:02}-{place + 1:02}"
+    return f"{row_name(row)}-{place_name(place)}"
+
+
+def row_name(row: int) -> str:
+    """`R02` of the second row, which is number 1."""
+    return f"R{row + 1:02}"
+
+
+def place_name(place: int) -> str:
+    """`05` of the fifth place of a row, which is number 4."""
+    return f"{place + 1:02}"
 
 
 def kind_of(ends: LinkEnds) -> CableKind:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from coopt.network.cabling import place_name
 from coopt.network.family import Family, Ints
 from coopt.network.graphs import plane_graph
 from coopt.network.placing import leaf_numbers
@@ -221,9 +222,11 @@ def pod_drawing(family: Family, uplinks: int) -> Drawing:
     )
 
 
-def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> Iterator[Shape]:
-    """The racks of a row on a line of the drawing, `amid` those of switches; the longest row has so
-    many.
+def rack_row(
+    line: int, racks: range, amid: Collection[int], longest: int, first_place: int = 0
+) -> Iterator[Shape]:
+    """The racks of a row on a line of the drawing, `amid` those of switches, from a place on; the
+    longest row has so many.
     """
     columns = excerpt(longest, MOST_RACKS)
     slots, pitch = _slots([("rack", column) for column in columns])
@@ -237,7 +240,11 @@ def rack_row(line: int, racks: range, amid: Collection[int], longest: int) -> It
                 "height": HEIGHT,
             }
             yield Shape(
-                name=f"rack/{racks[column]}", kind=kind, label=f"{column}", colour=colour, **place
+                name=f"rack/{racks[column]}",
+                kind=kind,
+                label=place_name(first_place + column),
+                colour=colour,
+                **place,
             )
 
 

@@ -76,7 +76,7 @@ def check(instance: Instance, plan: Plan, hall: CoreHall) -> None:
     now = {one.part.slot: one for one in hall.links}
     for slot, first in zip(islands, first_rows, strict=True):
         row, at = math.ceil(len(expected) / width), bays.index(slot) * rows.racks_per_row
-        assert first == f"row {row}" + f", place {at}" * (at > 0), "islands stand side by side behind the core"
+        assert first == f"R{row + 1:02}" + f"-{at + 1:02}" * (at > 0), "islands stand side by side behind the core"
         end = stands[slot]
         assert end.switch_spots <= next(block.amid for block in hall.blocks if block.name == slot)
         if slot in now:
@@ -231,7 +231,7 @@ def test_every_site_has_a_hall_whose_rows_hold_what_stands_there_in_the_end(name
                 assert alone.switch_spots <= block.amid
         caption, drawing = site_hall_caption(hall), site_hall_drawing(hall)
         assert ("last phase" in caption) == bool(instance.phase)
-        assert all(f"{block.name} from row {block.first_row:,}" in caption for block in hall.blocks)
+        assert all(f"{block.name} from R{block.first_row + 1:02}" in caption for block in hall.blocks)
         dark = {part.name for part in drawing.parts if part.kind == "switch"}
         assert dark == {
             part.name

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from coopt.instance.schema import Instance
 from coopt.instance.texts import that_hold
+from coopt.network.cabling import place_name, row_name
 from coopt.network.family import Family, levels
 from coopt.network.halls import CoreHall, HallBlock, SiteHall, site_halls
 from coopt.network.plan_networks import family_of_plan
@@ -287,7 +288,9 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
     for line, block in enumerate(blocks):
         first_rack = block.first_row * hall.width + block.first_place
         racks = range(first_rack, first_rack + min(block.per_row, block.racks))
-        parts += rack_row(line, racks, {first_rack + spot for spot in block.amid}, longest)
+        parts += rack_row(
+            line, racks, {first_rack + spot for spot in block.amid}, longest, block.first_place
+        )
     return Drawing(
         title="hall",
         parts=tuple(parts),
@@ -299,8 +302,11 @@ def site_hall_drawing(hall: SiteHall) -> Drawing:
 
 
 def _first_row(block: HallBlock) -> str:
-    """The row where a block begins, and its place there, from 0."""
-    return f"row {block.first_row:,}" + f", place {block.first_place:,}" * (block.first_place > 0)
+    """`R02`, or `R02-05`: the row where a block begins, with its place where that is not the
+    first.
+    """
+    place = f"-{place_name(block.first_place)}" if block.first_place else ""
+    return f"{row_name(block.first_row)}{place}"
 
 
 def site_hall_caption(hall: SiteHall) -> str:
@@ -314,10 +320,13 @@ def site_hall_caption(hall: SiteHall) -> str:
     domains_w = max(block.rack_w for block in hall.blocks)
     switches_w = max(block.switch_rack_w for block in hall.blocks)
     of_switches = f", a rack of switches up to {words.power(switches_w)}" if switches_w else ""
+    own = [block for block in hall.blocks if not block.is_core]
     sentences = [
         f"The hall{site}{when_text} has {racks}: {blocks}. The drawing shows first rows only. A"
         f" rack of HB domains draws up to {words.power(domains_w)}{of_switches}."
     ]
+    if len(own) > 1:
+        sentences.append("Cabling lists count the rows of each network from its own R01.")
     if isinstance(hall, CoreHall):
         core = hall.coupling.core
         boxes, longest = words.times(core.switches, core.switch.name), max(hall.cables)
