@@ -84,17 +84,17 @@ def difference_of(before: Plan | str | Path, after: Plan | str | Path) -> Differ
         if len(new_values) > len(old_values)
         else (*old_values, *new_values)
     )
-    bought = {
-        which: any(item.kind == "gpu" for item in plan.cost.items)
-        for which, plan in (("first", before), ("second", after))
+    gpus = [
+        any(item.kind == "gpu" for item in plan.cost.items)
+        for plan in (before, after)
         if plan.cost is not None
-    }
-    with_gpus: list[Literal["first", "second"]] = [which for which in bought if bought[which]]
+    ]
+    alone = len(gpus) == 2 and gpus[0] != gpus[1]
     return Difference(
         before=before.instance,
         after=after.instance,
         minimize=before.objective.kind if before.objective.kind == after.objective.kind else None,
-        only_with_gpus=with_gpus[0] if len(bought) == 2 and len(with_gpus) == 1 else None,
+        only_with_gpus=None if not alone else "first" if gpus[0] else "second",
         changes=tuple(
             ValueChange(key=key, before=old_values.get(key), after=new_values.get(key))
             for key in keys
