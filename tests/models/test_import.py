@@ -68,7 +68,7 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         (LLAMA | {"layer_types": ["full_attention"] * 3 + ["wkv7"]}, "has 'wkv7'"),
         (LLAMA | {"layer_types": ["full_attention"] * 3}, "needs one entry for each of 4 layers"),
         (LLAMA | {"num_attention_heads": 7, "num_key_value_heads": 7}, "needs a divisor of hidden_size = 512"),
-        (LLAMA | {"num_key_value_heads": 3}, "kv_heads = 3: needs a divisor of heads = 8"),
+        (LLAMA | {"num_key_value_heads": 3}, "num_key_value_heads = 3: needs a divisor of num_attention_heads = 8"),
         (LLAMA | {"num_hidden_layers": None}, "num_hidden_layers is missing, needs a number above 0"),
         (LLAMA | {"intermediate_size": None}, "intermediate_size is missing, needs a width of at least 1"),
         (LLAMA | {"vision_config": TOWER}, "vision_config: num_attention_heads = 0: needs a number of at least 1"),
@@ -77,7 +77,12 @@ HYBRID = nemotron("M-M*E", 512, (8, 2, 64), 1024, 16, n_routed_experts=8, num_ex
         (LLAMA | {"hidden_size": "512"}, "hidden_size = '512': needs a whole number"),
         (LLAMA | {"vocab_size": None}, "vocab_size is missing"),
         (LLAMA | {"ngram_memory_size": 4096}, "ngram_memory_size = 4096: needs"),
-        (LLAMA | {"num_local_experts": 4, "num_experts_per_tok": 8}, "1 <= top_k <= experts"),
+        (LLAMA | {"num_local_experts": 4, "moe_topk": 8}, "moe_topk = 8: needs 1 to num_local_experts = 4"),
+        (
+            "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --vocab-size 9 --num-moe-experts 4"
+            " --moe-router-topk 8",
+            "moe_router_topk = 8: needs 1 to num_moe_experts = 4",
+        ),
         (HYBRID | {"hybrid_override_pattern": "M-M*X"}, "hybrid_override_pattern = 'M-M*X': needs one of M, *, -"),
         (LLAMA | {"use_cla": True, "cla_share_factor": 2}, "use_cla = true: needs false"),
         (HYBRID | {"num_hidden_layers": 9}, "for each of 9 layers"),

@@ -254,7 +254,11 @@ class Reader:
         size = text.number(
             "head_dim", "attention_head_dim", "kv_channels", "qk_head_dim", default=0
         )
-        values: Values = {"heads": heads, "kv_heads": text.number(*KV_HEADS, default=heads)}
+        kv_heads = text.number(*KV_HEADS, default=heads)
+        values: Values = {"heads": heads, "kv_heads": kv_heads}
+        if not latent and (not kv_heads or heads % kv_heads):
+            divisor = f"a divisor of {text.has(*HEADS)} = {heads}"
+            raise text.refuse(text.has(*KV_HEADS) or KV_HEADS[0], divisor)
         if latent:
             values |= {
                 "kv_heads": heads,
@@ -550,7 +554,7 @@ class Reader:
         values |= {
             "ffn": ffn,
             "experts": experts,
-            "top_k": text.number(*CHOSEN_EXPERTS),
+            "top_k": self._chosen(experts),
             "shared_ffn": self._shared(ffn, shared),
             "expert_latent": text.number("routed_expert_hidden_size", "moe_latent_size", default=0),
         }
@@ -563,6 +567,15 @@ class Reader:
         if plain:
             values |= {"dense_layers": plain, "dense_ffn": dense or wide}
         return values
+
+    def _chosen(self, experts: int) -> int:
+        """Return how many experts a token visits."""
+        text = self._text
+        chosen = text.number(*CHOSEN_EXPERTS)
+        if not 1 <= chosen <= experts:
+            most = f"{text.has(*EXPERTS)} = {experts}"
+            raise text.refuse(text.has(*CHOSEN_EXPERTS) or CHOSEN_EXPERTS[0], f"1 to {most}")
+        return chosen
 
     def _gated(self) -> bool:
         act = self._text.value("mlp_hidden_act", "hidden_act", "hidden_activation", default="silu")

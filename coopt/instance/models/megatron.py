@@ -181,6 +181,8 @@ def megatron_model(said: Mapping[str, Any], place: str) -> tuple[Values, list[st
         return model_of(config, place)
     except InstanceError as error:
         ours = {theirs: name for name, theirs in reversed(SHAPE_NAMES.items())}
+        # of several names of one key, that which the file has
+        ours |= {theirs: name for name, theirs in SHAPE_NAMES.items() if name in said}
         names = re.compile(rf"\b({'|'.join(ours)})\b")
         raise InstanceError(
             names.sub(lambda match: ours[match[1]], text) for text in error.complaints
