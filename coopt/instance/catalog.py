@@ -561,7 +561,8 @@ def _known_keys(loc: tuple[int | str, ...], value: Any, root: type[BaseModel]) -
     if within := [
         key
         for key, kinds in of_kinds.items()
-        if loc[-1] in kinds and all(map(str.isidentifier, kinds))
+        if get_close_matches(str(loc[-1]).lower(), kinds, cutoff=ALIKE)
+        and all(map(str.isidentifier, kinds))
     ]:
         above = key_path(loc[:-1])
         return f"{alternatives(f'{above}.{key}' for key in within)} in its place"

@@ -107,6 +107,7 @@ IN_NETWORK = {  # keys of the network, or other tables before it
     "one-factor": ("[robust]\nprices.switch = 1.5", "prices.switch = 1.5: needs a list of 2, [least, most]"),
     "three-factors": ("[robust]\nefficiency = [0.8, 0.9, 1]", "3 entries, needs a list of 2, [least, most]"),
     "energy-in-doubt": ("[robust]\nprices.energy = [0.8, 1.2]", "prices.energy: unknown key, needs one of hb, nic,"),
+    "a-factor-in-american": ("[robust]\nprices.fiber = [1, 2]", "needs robust.prices.optics in its place"),
     "a-factor-of-another-kind": ("[robust]\nprices.fibre = [1, 2]", "needs robust.prices.optics in its place"),
     "a-limit-elsewhere": ("[objective]\nracks = 10", "objective.racks: unknown key, needs limits.racks in its place"),
     "a-factor-elsewhere": ("[robust]\nprices.energy = 1.2", "unknown key, needs phase.price.energy in its place"),
