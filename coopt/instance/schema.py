@@ -180,7 +180,9 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     for key in type(network).model_fields.keys() - network.model_fields_set:
         if table["network"][key] == type(network).model_fields[key].default:
             del table["network"][key]  # as in the question, where rules ask what is given
-    for workload in table["workload"]:
+    for asked, workload in zip(instance.workload, table["workload"], strict=True):
+        for key in type(asked.mapping).model_fields.keys() - asked.mapping.model_fields_set:
+            del workload["mapping"][key]
         workload["global_batch"] = choice.global_batch.get(
             workload["name"], workload["global_batch"]
         )

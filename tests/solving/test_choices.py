@@ -47,6 +47,15 @@ def left_open(**changes: Any) -> Instance:
     return ask(**given | changes)
 
 
+def test_each_choice_is_given_what_its_question_was() -> None:
+    """Degrees that are defaults may follow long sequences, and suggestions go beyond them."""
+    instance = left_open()
+    for choice in choices_of(instance):
+        for asked, one in zip(instance.workload, at_choice(instance, choice).workload, strict=True):
+            assert one.mapping.model_fields_set == asked.mapping.model_fields_set
+            assert one.mapping == asked.mapping
+
+
 def test_lists_are_read_and_written_out_again() -> None:
     instance = left_open(workload__0__global_batch={"least": 64, "most": 192, "step": 64})
     assert [one.name for one in instance.cluster.generations] == GENERATIONS
