@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from coopt.explain.inquiry import Inquiry
 from coopt.instance.existing import Existing
 from coopt.instance.numerics import PROVEN, REORDERED, SOLVED
-from coopt.instance.schema import Instance, with_entry, with_part
+from coopt.instance.schema import Instance, with_part
 from coopt.instance.variants import with_gpu_value
 from coopt.network.growth import (
     bought_share,
@@ -144,9 +144,12 @@ def _listed(
     keys, key = (WATTS, "w") if watts else (USD, "usd")
     for table, kind in KINDS.items():
         drawing = table != "fibre" or not watts
-        for place, entry in enumerate(getattr(instance.network, table) if drawing else ()):
+        listed = {entry.name: entry for entry in getattr(instance.network, table)}
+        if table == "optics":
+            listed = {optic.name: optic for link in instance.wan for optic in link.optics} | listed
+        for item, entry in listed.items() if drawing else ():
             name = keys.get(table, key)
-            yield (kind, entry.name), getattr(entry, name), partial(_with_price, table, place, name)
+            yield (kind, item), getattr(entry, name), partial(_with_price, table, item, name)
     for gpu in instance.cluster.kinds:
         yield ("gpu", gpu.name), getattr(gpu, key), partial(with_gpu_value, gpu.name, key)
 
@@ -159,17 +162,18 @@ def price_count(instance: Instance) -> int:
     return sum(1 for _ in prices_of(with_part(instance, "sharing", {"discount": discounts})))
 
 
-def _with_price(table: str, place: int, key: str, instance: Instance, price: float) -> Instance:
+def _with_price(table: str, name: str, key: str, instance: Instance, price: float) -> Instance:
     """The instance with another price or power of a product, also where it stands already or ends
     channels.
     """
-    entries = getattr(instance.network, table)
-    changed = with_part(instance, "network", {table: with_entry(entries, place, {key: price})})
-    name, ends = entries[place].name, STANDING.get(table, ())
+    ends = STANDING.get(table, ())
 
     def moved(part: Any) -> Any:
         is_same = part is not None and part.name == name
         return part.model_copy(update={key: price}) if is_same else part
+
+    entries = tuple(map(moved, getattr(instance.network, table)))
+    changed = with_part(instance, "network", {table: entries})
 
     def standing(stands: Existing) -> Existing:
         if table == "nics":

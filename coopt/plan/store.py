@@ -36,10 +36,15 @@ def check_same_question(instance: Instance, plan: Plan) -> None:
     ------
     InstanceError
         If the plan was made for another question, or for one that leaves GPUs, batches or knobs
-        open.
+        open, or it has other phases.
     """
     check_same_sha(instance, plan)
     require_decided(instance, "a check of its plan")
+    if plan.parts and plan.couplings.years != instance.years:
+        raise InstanceError(
+            f"{instance.place}: couplings.growth of the plan lacks a phase of the instance or has"
+            " another, needs a plan that `coopt verify` accepts"
+        )
 
 
 def check_same_sha(instance: Instance, plan: Plan) -> None:

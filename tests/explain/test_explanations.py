@@ -270,6 +270,13 @@ def test_the_plan_of_another_question_is_refused() -> None:
         coopt.explain(asked("sites"), coopt.solve(asked("phased")))
 
 
+def test_a_plan_without_the_phases_of_its_question_is_refused() -> None:
+    plan = coopt.solve(asked("phased"))
+    ties = plan.couplings.model_copy(update={"growth": ()})
+    with pytest.raises(InstanceError, match=r"couplings\.growth"):
+        coopt.explain(asked("phased"), plan.model_copy(update={"couplings": ties}))
+
+
 def test_what_time_does_not_suffice_for_is_named() -> None:
     found = coopt.explain(asked("partition"), time_limit_s=1e-9)
     assert (found.status, found.bounds) == ("unknown", ())
@@ -460,3 +467,6 @@ def test_an_optic_that_also_ends_channels_has_one_price() -> None:
     dearer = price.with_price(asked, 5000.0)
     assert [optic.usd for optic in dearer.network.optics] == [635.0, 5000.0]
     assert [optic.usd for optic in dearer.wan[0].optics] == [5000.0, 6000.0]
+    (of_channels,) = (one for one in prices_of(asked) if one.item == "400g-zr-plus")
+    (link,) = of_channels.with_price(asked, 7000.0).wan
+    assert (of_channels.now, [optic.usd for optic in link.optics][1:]) == (6000.0, [7000.0])
