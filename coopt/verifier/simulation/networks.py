@@ -81,18 +81,17 @@ class FabricNetwork(NamedTuple):
         if attachment is None:
             return "one HB domain, in which no link is shared"
         by_stage = self._lanes(place)
-        remarks = (
-            ", with one draw of random paths"
-            if self.sharing.routing == "ecmp" and self.wiring is not None
-            else ""
-        )
+        drawn = self.sharing.routing == "ecmp" and self.wiring is not None
+        remarks = ", with one draw of random paths" if drawn else ""
         remarks += "; every domain is assumed to be as full as the fullest" if family.rooms else ""
         simulated, nics = sum(map(len, by_stage)), family.nics_of(place.filled)
         if simulated == nics:
             every = "the NIC" if nics == 1 else f"all {nics:,} NICs"
             return f"{every} of training GPUs in each of {family.domains} HB domains{remarks}"
         kind = "NICs" if family.network.kind == "clos" else "rails"
-        return f"{simulated} of {nics} equal {kind} of all {family.domains} HB domains{remarks}"
+        which = f"{simulated} of {nics} {'' if drawn else 'equal '}{kind}"
+        others = "; the others draw paths of their own" if drawn else ""
+        return f"{which} of all {family.domains} HB domains{remarks}{others}"
 
 
 class DirectNetwork(NamedTuple):

@@ -60,3 +60,10 @@ def test_one_draw_of_random_paths_is_the_same_each_time() -> None:
     one, again = (slowdown(rails, STAGES_OF_4, "ecmp", "forward 0", "forward 1") for _ in range(2))
     assert one == again > 1
     assert rails._replace(sharing=LinkSharing("ecmp")).coverage(STAGES_OF_4).endswith("draw of random paths")
+
+
+def test_planes_left_out_are_not_said_to_have_the_paths_drawn() -> None:
+    planes = network("rail-only", 4, 4, Ports(2, 2, 1))._replace(sharing=LinkSharing("ecmp"))
+    said = planes.coverage(placement(tp_in=4, dp_across=4))
+    assert said.startswith("1 of 4 rails of all 4 HB domains")
+    assert "the others draw paths of their own" in said
