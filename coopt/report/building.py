@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from coopt.instance.hardware import HbDomain, Nic, Optic, Switch
+from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import that_hold
 from coopt.network.halls import NetworkHall
@@ -68,8 +69,11 @@ def hall_sentences(instance: Instance, hall: NetworkHall) -> list[str]:
     (along, across), pue = hall.sides_m, instance.objective.pue
     of_switches = fullest = ""
     if hall.switch_racks:
-        open_cap = instance.network.hall.switch_rack_kw is None
-        capped = " (network.hall.switch_rack_kw would cap it)" if open_cap else ""
+        cap_kw = instance.network.hall.switch_rack_kw
+        capped = " (network.hall.switch_rack_kw would cap it)" if cap_kw is None else ""
+        if cap_kw is not None and hall.switch_rack_w > 1e3 * cap_kw * (1 + EQUAL):
+            key = f"network.hall.switch_rack_kw = {cap_kw:g}"
+            capped = f", more than {key}: one switch with its optics draws that"
         of_switches = f" of GPUs and {words.count(hall.switch_racks)} of switches"
         fullest = f"; the fullest rack of switches draws {hall.switch_rack_w / 1e3:,.3g} kW{capped}"
     elsewhere = " (their racks are not counted)" if hall.switch_racks is None else ""

@@ -604,3 +604,13 @@ def test_spare_domains_take_over_links_where_there_are_some() -> None:
         instance = ask(**changes)
         said = rendered(faults_report(plan_faults(instance, coopt.solve(instance))))
         assert ("the failed domain" in " ".join(said.split())) == shown
+
+
+def test_a_switch_that_draws_more_than_its_rack_may_with_its_optics_is_told() -> None:
+    """What is refused is a switch that does so by itself."""
+    for cap_kw, is_told in ((0.8, True), (3.0, False)):
+        parts = {"nics": "cx7-400g", "switches": "qm9700", "optics": "400g-dr4", "hb_domains": "hgx-h100-8"}
+        hall = {"network__hall": {"switch_rack_kw": cap_kw}, "cluster__gpus": 512, "network__nics_per_gpu": 1}
+        instance = ask(**hall, **{f"network__{key}": name for key, name in parts.items()})
+        notes = " ".join(building_notes(instance, coopt.solve(instance).design))
+        assert (f"more than network.hall.switch_rack_kw = {cap_kw:g}" in notes) == is_told
