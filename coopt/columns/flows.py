@@ -120,6 +120,13 @@ def either(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Ints:
     )
 
 
+@in_blocks
+def half_hops(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints) -> Floats:
+    """Load of the hops out of [a, b), each of which takes half of a NIC."""
+    ahead, behind = _links(a, b, domains, stage, closes)
+    return np.asarray((_length(ahead) + _length(behind)) / 2)
+
+
 Interval = tuple[Ints, Ints]
 
 
@@ -182,10 +189,10 @@ def last_stage(a: Ints, b: Ints, domains: Ints, stage: Ints) -> Ints:
     return _length([(np.maximum(a, last_start), np.minimum(b, a + last_start))])
 
 
-BOTH, RAIL, APART = 0, 1, 2
+BOTH, RAIL, APART, PATHS = 0, 1, 2, 3
 """How pipelines use NICs. `BOTH`: each NIC carries both directions of all stages. `RAIL`: per rail,
 one end of each domain, of which the busier direction counts. `APART`: both ends on the rails of a
-switch.
+switch. `PATHS`: as `BOTH`, where either direction takes a path of its own at half the rate.
 
 Stages run upwards through one domain and downwards through the next one, so that a hop between
 domains stays on its rails: those of the last stage in a domain after even blocks of domains, and
@@ -258,7 +265,7 @@ def _even(interval: Interval, stage: Ints) -> Ints:
     return np.asarray(np.where(stop > start, even_up_to(stop) - even_up_to(start), 0))
 
 
-def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
+def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Floats:
     """Number of NICs per rail in [a, b) that send to stages outside; with `APART`, counted at both
     ends of a domain.
     """
@@ -266,23 +273,25 @@ def hop(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Int
         BOTH: either,
         RAIL: lambda *line: hop_ends(*line).busiest,
         APART: lambda *line: hops_ahead(*line) + hops_behind(*line),
+        PATHS: half_hops,
     }
     return _by_nic_use(nic_use, counts, a, b, domains, stage, closes)
 
 
-def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Ints:
+def tied(a: Ints, b: Ints, domains: Ints, stage: Ints, closes: Ints, nic_use: Ints) -> Floats:
     """As `hop`, for first and last stages that sum the gradients of a tied embedding."""
     counts: dict[int, Count] = {
         BOTH: both_ends,
         RAIL: lambda *line: tied_ends(*line).busiest,
         APART: both_ends,
+        PATHS: both_ends,
     }
     return _by_nic_use(nic_use, counts, a, b, domains, stage, closes)
 
 
-def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Ints:
+def _by_nic_use(nic_use: Ints, counts: Mapping[int, Count], *line: Ints) -> Floats:
     """Apply to each row the count that belongs to its use of NICs."""
-    leaving = np.zeros(len(nic_use), dtype=np.int64)
+    leaving = np.zeros(len(nic_use))
     for number, count in counts.items():
         at = np.flatnonzero(nic_use == number)
         if len(at):
@@ -357,6 +366,14 @@ class Groups(NamedTuple):
         close.
         """
         return np.asarray((self.stages == 2) & (self.closes == 0))
+
+    @property
+    def have_two_neighbours(self) -> Bools:
+        """Whether the NICs of some stage send to the next one and to the one before, which may be
+        the same.
+        """
+        sends = (self.stages > 1) & (self.stages_inside == 1)
+        return np.asarray(sends & ~self.have_one_neighbour)
 
     @property
     def stages_can_adjoin(self) -> Bools:
@@ -569,7 +586,7 @@ def most_of_mixed_pods(
     )
 
 
-def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
+def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str], nic_use: Ints) -> Floats:
     """Flows out of the busiest pod that holds parts of several rails or domains; shape (kinds,
     n).
     """
@@ -586,13 +603,13 @@ def mixed_pods(rows: NicLayout, groups: Groups, kinds: Sequence[str]) -> Floats:
         np.flatnonzero(groups.stages_inside == 1),
         np.flatnonzero(groups.stages_inside > 1),
     )
-    for kind, count, count_ends in (("pp", either, hop_ends), ("tied", both_ends, tied_ends)):
+    for kind, count, count_ends in (("pp", hop, hop_ends), ("tied", tied, tied_ends)):
         if kind in kinds:
             own, joint = (
                 [column[at] for column in (row_layouts, rows.nics, *line)] for at in (alone, shared)
             )
             flows[kind] = np.zeros(len(row_layouts))
-            flows[kind][alone] = parts.busiest(count, *own)
+            flows[kind][alone] = parts.busiest(count, *own, nic_use[alone])
             flows[kind][shared] = parts.busiest_of_ends(
                 count_ends, groups.stages_inside[shared], *joint
             )

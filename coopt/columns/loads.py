@@ -25,6 +25,7 @@ from coopt.columns.algorithm_loads import AlgorithmLoads, loads_by_algorithms
 from coopt.columns.flows import (
     APART,
     BOTH,
+    PATHS,
     RAIL,
     Groups,
     NicLayout,
@@ -377,15 +378,14 @@ def crossings(
         _by_ratio(rows, groups, kinds, leaf)
     else:
         if kinds:  # none where no placement crosses domains
-            _by_flows(rows, groups, kinds, leaf, pod, exact=exact or discipline.routing == "ecmp")
+            _by_flows(rows, groups, kinds, leaf, pod, discipline, exact=exact)
         algorithm_loads = loads_by_algorithms(rows, groups, algorithms) if algorithms else None
     # a member of an all-to-all divides its bytes among the others, a stage among its neighbours
     paths = np.ones((len(kinds), n), dtype=np.int64)
     if "ep" in kinds:
         paths[kinds.index("ep")] = np.maximum(groups.experts - 1, 1)
     if "pp" in kinds and discipline.routing == "ecmp":
-        has_two_neighbours = (groups.stages > 2) & (groups.stages_inside == 1)
-        paths[kinds.index("pp")] = np.where(has_two_neighbours, 2, 1)
+        paths[kinds.index("pp")] = np.where(groups.have_two_neighbours, 2, 1)
     return Crossings(
         kinds=kinds,
         leaf=leaf,
@@ -398,9 +398,22 @@ def crossings(
 
 
 def _by_flows(
-    rows: NicLayout, groups: Groups, kinds: Sequence[str], leaf: Floats, pod: Floats, *, exact: bool
+    rows: NicLayout,
+    groups: Groups,
+    kinds: Sequence[str],
+    leaf: Floats,
+    pod: Floats,
+    discipline: Discipline,
+    *,
+    exact: bool,
 ) -> None:
     """Fill in the flows out of leaves and pods."""
+    at_random = discipline.routing == "ecmp"
+    nic_use = np.where(
+        groups.stages_inside == 1,
+        np.where(at_random & groups.have_two_neighbours, PATHS, BOTH),
+        np.where(rows.ends > 1, APART, RAIL),
+    )
     for table, span, applies in rows.switches(leaf, pod):
         for count, counted in (
             (_of_spans, applies & ~rows.after_loss),
@@ -408,11 +421,11 @@ def _by_flows(
         ):
             if counted.any():
                 at = slice(None) if counted.all() else np.flatnonzero(counted)
-                table[:, at] = count(rows.take(at), groups.take(at), span[at], kinds)
+                table[:, at] = count(rows.take(at), groups.take(at), span[at], kinds, nic_use[at])
     if len(cut := np.flatnonzero(rows.span == 0)):
         leaf[:, cut] = _of_parts(rows.take(cut), groups.take(cut), kinds)
     mixed_rows = rows.fill_unlike(leaf, pod)
-    if not exact and len(mixed_rows):
+    if not (exact or at_random) and len(mixed_rows):
         # examining pods is slow: they matter only where their uplinks carry more than those of
         # their leaves
         bound = most_of_mixed_pods(
@@ -420,20 +433,21 @@ def _by_flows(
         )
         mixed_rows = mixed_rows[(bound > rows.pod_up[mixed_rows] * leaf[:, mixed_rows]).any(axis=0)]
     if len(mixed_rows):
-        pod[:, mixed_rows] = mixed_pods(rows.take(mixed_rows), groups.take(mixed_rows), kinds)
+        mixed = rows.take(mixed_rows), groups.take(mixed_rows)
+        pod[:, mixed_rows] = mixed_pods(*mixed, kinds, nic_use[mixed_rows])
 
 
-def _of_spans(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
+def _of_spans(
+    rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str], nic_use: Ints
+) -> Floats:
     """Flows out of the busiest interval of `span` domains."""
-    holds_domains = rows.ends > 1
-    rails = np.where(holds_domains, rows.nics, 1)
+    rails = np.where(rows.ends > 1, rows.nics, 1)
     flows = _of_rings(rows, groups, span, rails, kinds)
     if "ep" in kinds:
         block = groups.apart * groups.experts
         flows["ep"] = rails * busiest(
             exchange, rows.domains, span, block, groups.apart, groups.experts
         )
-    nic_use = np.where(groups.stages_inside == 1, BOTH, np.where(holds_domains, APART, RAIL))
     stage_rails = np.where(nic_use == APART, rails // groups.stages_inside, rails)
     for kind, count in (("pp", hop), ("tied", tied)):
         if kind in kinds:
@@ -477,7 +491,9 @@ def _of_rings(
     return dict(zip(names, rails * leaving.reshape(len(names), -1), strict=True))
 
 
-def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str]) -> Floats:
+def _of_windows(
+    rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str], nic_use: Ints
+) -> Floats:
     """Flows out of any `span` consecutive domains after the loss of a domain, wherever blocks
     begin.
 
@@ -510,8 +526,10 @@ def _of_windows(rows: NicLayout, groups: Groups, span: Ints, kinds: Sequence[str
         np.minimum(span, 2 * groups.cut),
     )
     stage_nics = rails // groups.stages_inside
+    # of hops with a path each as many lead ahead at one end as behind at the other
+    hops = np.where(nic_use == PATHS, np.minimum(span, groups.cut), edges)
     flows["pp"] = np.where(
-        still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * edges)
+        still, 0, np.where(has_own_rails, 2 * stage_nics * np.minimum(span, stage), rails * hops)
     )
     flows["tied"] = np.where(
         still, 0, np.where(has_own_rails, stage_nics, rails) * np.minimum(span, 2 * groups.hop)

@@ -59,13 +59,15 @@ class Pattern(NamedTuple):
     hops
         Each to those a stride farther and nearer; from the last to the first and back where
         `looped`.
+    paths
+        The same, where both of them count that a NIC sends to, at half its rate each.
     pair
         The first of them and the last to each other.
     mirror
         Each to that as far from the other end.
     """
 
-    shape: Literal["ring", "exchange", "hops", "pair", "mirror", "trees"]
+    shape: Literal["ring", "exchange", "hops", "paths", "pair", "mirror", "trees"]
     members: int
     stride: int
     looped: bool = False
@@ -81,6 +83,8 @@ class Pattern(NamedTuple):
         """What one flow takes of the rate of its NIC."""
         if self.shape == "trees":
             return 1 / 4  # with parents in both trees a domain has two children in one of them
+        if self.shape == "paths":
+            return 1 / 2
         return 1 / (self.members - 1) if self.shape == "exchange" and self.members > 1 else 1.0
 
 
@@ -206,7 +210,11 @@ def _like_part(pattern: Pattern, start: int, end: int) -> tuple[int, int]:
     """
     # stages turn round in every second block of domains, after which all rails carry the same again
     period = 2 * pattern.stride
-    if pattern.shape != "hops" or start < pattern.stride or end > pattern.block - pattern.stride:
+    if (
+        pattern.shape not in ("hops", "paths")
+        or start < pattern.stride
+        or end > pattern.block - pattern.stride
+    ):
         return start, end
     like_start = pattern.stride + (start - pattern.stride) % period
     return like_start, like_start + end - start
@@ -229,9 +237,10 @@ def _out_of_block(pattern: Pattern, start: int, end: int) -> RailValues[int]:
         # all of them send equally far
         run = range(domain, min(end, domain // stride * stride + stride))
         for rail_kind, targets in enumerate(partners(pattern, domain)):
-            counts[rail_kind] += len(run) - _staying(
-                run, [target - domain for target in targets], start, end
-            )
+            shifts = [target - domain for target in targets]
+            # a NIC sends to one of its neighbours at a time, or to both of them
+            sends = [[shift] for shift in shifts] if pattern.shape == "paths" else [shifts]
+            counts[rail_kind] += sum(len(run) - _staying(run, s, start, end) for s in sends)
         domain = run.stop
     return RailValues(*counts)
 
@@ -424,6 +433,10 @@ def most_flows_anywhere(
         )
     if pattern.shape == "mirror":
         return nics * window
+    if pattern.shape == "paths":
+        # as many to the next stage as to the one before
+        crossing = stride * (1 + pattern.looped) if repeated else stride
+        return nics * 2 * min(window, crossing)
     if pattern.shape == "hops" and repeated:
         return nics * min(window, 2 * stride * (1 + pattern.looped))
     if stages == 1 or layout.kind != "clos":

@@ -256,8 +256,11 @@ def _flows_of(reach: Reach, senders: Senders, pattern: Pattern, kept_block: int)
     assert layout is not None
     if reach.spare is not None:
         return _after_a_loss(reach, layout, senders, pattern, kept_block)
-    counts = [most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down)]
-    return CrossingFlows(pattern.rate, *counts)
+    leaf, pod = (most_flows(pattern, senders, layout, leaves) for leaves in (1, layout.pod_down))
+    if pattern.shape == "paths" and not reach.leaf_span:
+        # of a leaf with part of a domain, wherever that lies, a NIC has two neighbours outside
+        leaf = 2 * most_flows(pattern._replace(shape="hops"), senders, layout, 1)
+    return CrossingFlows(pattern.rate, leaf, pod)
 
 
 def kept_inside(
@@ -291,7 +294,7 @@ def mean_loads(
     )
 
 
-def _kept_blocks(patterns: KindValues[Pattern]) -> tuple[int, ...]:
+def _kept_blocks(patterns: KindValues[Pattern]) -> KindValues[int]:
     """Consecutive domains that a job keeps together after a loss, or has to, for groups of a kind
     to keep their places.
 
@@ -300,7 +303,7 @@ def _kept_blocks(patterns: KindValues[Pattern]) -> tuple[int, ...]:
     """
     tp, ep = patterns.tp.block, math.lcm(patterns.tp.block, patterns.ep.block)
     cp, stage = math.lcm(ep, patterns.cp.block), patterns.dp.block
-    return (tp, cp, stage, ep, stage, patterns.pp.block, patterns.tied.block)
+    return KindValues(tp, cp, stage, ep, stage, patterns.pp.block, patterns.tied.block)
 
 
 def _after_a_loss(
@@ -313,12 +316,15 @@ def _after_a_loss(
     """
     leaf, pod, repeated = 0, 0, pattern.block < reach.domains
     if not reach.inside(reach.leaf_span, pattern.block, kept_block):
-        on_rest, on_trees = layout._replace(domains=reach.domains), pattern.shape == "trees"
-        all_send = pattern._replace(shape="ring") if on_trees else pattern
+        on_rest, all_send, each = layout._replace(domains=reach.domains), pattern, 1
+        if pattern.shape == "trees":
+            all_send, each = pattern._replace(shape="ring"), 4
+        elif pattern.shape == "paths":
+            all_send, each = pattern._replace(shape="hops"), 2
         leaf = (
             most_flows_anywhere(pattern, senders, layout, reach.leaf_span, repeated=repeated)
             if reach.leaf_span
-            else most_flows(all_send, senders, on_rest, 1) * (4 if on_trees else 1)
+            else each * most_flows(all_send, senders, on_rest, 1)
         )
     if layout.pod_down and not reach.inside(reach.pod_span, pattern.block, kept_block):
         pod = (
@@ -352,10 +358,13 @@ def slowdowns_of(
             )
         )
     crossing = crossing_flows(reach, active_gpus, place, looped=looped)
-    if reach.discipline.routing == "ecmp" and place.pp_in == 1 and place.pp_across > 2:
+    two_neighbours = place.pp_in == 1 and (place.pp_across > 2 or (place.pp_across == 2 and looped))
+    if reach.discipline.routing == "ecmp" and two_neighbours:
         # each NIC sends to the next stage and to the one before, by a path each
-        rate, leaf, pod = crossing.pp
-        crossing = crossing._replace(pp=CrossingFlows(rate / 2, 2 * leaf, 2 * pod))
+        patterns = patterns_of(place, looped)
+        hops, kept_block = patterns.pp._replace(shape="paths"), _kept_blocks(patterns).pp
+        senders = Senders(active_gpus, place.pp_in)
+        crossing = crossing._replace(pp=_flows_of(reach, senders, hops, kept_block))
     return KindValues(*(slowdown_of(reach, flows) for flows in crossing))
 
 
@@ -384,7 +393,7 @@ def other_ways(
         return WaySlowdowns(of_ring, of_ring)
     of_kinds = patterns_of(place, looped=False)
     ring: Pattern = getattr(of_kinds, kind)
-    kept_block = getattr(KindValues(*_kept_blocks(of_kinds)), kind)
+    kept_block = getattr(_kept_blocks(of_kinds), kind)
     patterns = halving_rounds(ring)
     shares = halving_shares(ring.members)
     senders, trees = Senders(active_gpus, place.pp_in), ring._replace(shape="trees")
