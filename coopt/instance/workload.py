@@ -775,12 +775,7 @@ class Workload(Table):
 
     def duration(self, time_s: float) -> str:
         """Duration of all iterations at this time each: `54.2 days`."""
-        days = self.days(time_s)
-        if math.isinf(days):
-            return "infinitely long"
-        if days >= YEARS_FROM:
-            return f"{days / 365:.3g} years"
-        return f"{days:.4g} day{'' if f'{days:.4g}' == '1' else 's'}"
+        return lasting(self.days(time_s))
 
     @property
     def bound_s(self) -> float:
@@ -804,3 +799,12 @@ class Workload(Table):
         if self.train_days is None:
             return LONGEST_S
         return self.train_days * 86400.0 * self.tokens_per_iteration / self.needed_tokens * ROUND_UP
+
+
+def lasting(days: float) -> str:
+    """`54.2 days`, or years where these are many."""
+    if math.isinf(days):
+        return "infinitely long"
+    if days >= YEARS_FROM:
+        return f"{days / 365:.3g} years"
+    return f"{days:.4g} day{'' if f'{days:.4g}' == '1' else 's'}"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from coopt.instance.couplings import LOST
+from coopt.instance.couplings import LOST, Prices
 from coopt.instance.schema import Instance, question_on
-from coopt.instance.texts import grouped
+from coopt.instance.texts import both, grouped
 from coopt.instance.variants import workloads_in
 from coopt.instance.workload import Workload
 from coopt.plan.couplings import network_of
@@ -49,8 +49,10 @@ def balance_texts(workload: Workload, ep: int) -> list[str]:
     return [f"the busiest GPU has {times:.2f} times the mean load (balance = {workload.balance})"]
 
 
-def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
-    """The error of the model, routing, balance of experts, failures and prices."""
+def rests_on(instance: Instance, plan: Plan, *, brief: bool = False) -> Iterator[PlanFact]:
+    """The error of the model, routing, balance of experts, failures and prices; in brief what each
+    is worth alone, in a line where that will do.
+    """
     fact = partial(PlanFact, "rests", "")
     on = {
         run.name: question_on(instance, network_of(part).hb_domain.name)
@@ -58,13 +60,14 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         for run in part.workloads
     }
     if errors := [*accuracy(instance, plan.runs, on, with_slack=len(plan.parts) > 1)]:
-        yield fact("Times", " ".join([*certainty(instance, plan.runs), *errors]))
-    for outside in outside_note(plan.runs):
+        sure = [*certainty(instance, plan.runs, brief=brief)]
+        yield fact("Times", " ".join(sure if brief and sure else [*sure, *errors]))
+    for outside in outside_note(plan.runs, brief=brief):
         yield fact("Unmeasured", outside)
     by_key = grouped((one.key.partition(" = ")[0], one) for one in plan.assumptions)
     for key, (name, text) in ASSUMED.items():
         if key in by_key:
-            yield fact(name, text(instance, plan, by_key[key]))
+            yield fact(name, text(instance, plan, by_key[key], brief))
     if plan.couplings.ring is not None and instance.availability is None:
         yield fact("Failures", "not counted ([availability] counts them)")
     elif any(part.links is not None for part in plan.parts):
@@ -72,9 +75,9 @@ def rests_on(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     if losses := _losses(instance, plan):
         yield fact("Losses", losses)
     if plan.next_best is not None:
-        yield fact("Prices", _prices(plan, plan.next_best))
-    elif _is_unsought(instance, plan):
-        yield fact("Prices", _unsought(instance))
+        yield fact("Prices", _prices(plan, plan.next_best, brief=brief))
+    elif is_cheapest(plan) and plan.rivals is None:
+        yield fact("Prices", _unsought(instance, plan))
 
 
 def _losses(instance: Instance, plan: Plan) -> str:
@@ -117,30 +120,43 @@ def _took(instance: Instance, plan: Plan, assumption: Assumption) -> str:
     return f"{words.seconds(run.iteration_time_s * ratio)}{several}"
 
 
+def _took_in_bound(instance: Instance, plan: Plan, assumption: Assumption) -> str:
+    """`3.415 s (gpt), over its bound`."""
+    run = _asked_and_run(instance, plan, assumption)[1]
+    time_s = run.iteration_time_s * (assumption.time_ratio or 0.0)
+    over = ", over its bound" if run.bounded and time_s > run.bound_s else ""
+    return f"{_took(instance, plan, assumption)}{over}"
+
+
 def _takes(instance: Instance, plan: Plan, assumption: Assumption) -> str:
     """`training takes 38.2 days`, as a clause."""
     dated = _asked_and_run(instance, plan, assumption)[0].train_tokens is not None
     return f"{'training' if dated else 'an iteration'} takes {_took(instance, plan, assumption)}"
 
 
-def _routing(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+def _routing(instance: Instance, plan: Plan, assumptions: list[Assumption], brief: bool) -> str:
     worst = _worst(assumptions)
     fabrics = [part.design.fabric for part in plan.parts if part.design is not None]
     assumed = routing_words(next(of.routing for of in fabrics if of.tiers > 1))
     if abs((worst.time_ratio or 0.0) - 1.0) < ALIKE:
         return f"{assumed}; ECMP takes no longer"
+    if brief:
+        return f"not ECMP, which takes {_took_in_bound(instance, plan, worst)}"
     return f"{assumed}; {_takes(instance, plan, worst)} under ECMP ({worst.key})"
 
 
-def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+def _experts(instance: Instance, plan: Plan, assumptions: list[Assumption], brief: bool) -> str:
     worst = _worst(assumptions)
     workload, run = _asked_and_run(instance, plan, worst)
     (assumed,), other = balance_texts(workload, run.mapping.ep), worst.key.split('"')[1]
     of = f"{run.name}: " if len({one.key for one in assumptions}) > 1 else ""
+    if brief:
+        takes = f"takes {_took_in_bound(instance, plan, worst)}"
+        return f"{of}{workload.balance} balance; {other} {takes}"
     return f"{of}{assumed}; {_takes(instance, plan, worst)} with balance = {other}"
 
 
-def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> str:
+def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption], brief: bool) -> str:
     """With the domains of the plan, then with enough that stand by."""
     worst = _worst([one for one in assumptions if one.time_ratio is not None] or assumptions)
     built, *spared = (one for one in assumptions if one.workload == worst.workload)
@@ -164,7 +180,8 @@ def _failures(instance: Instance, plan: Plan, assumptions: list[Assumption]) -> 
             would += f", but {verb} {amount(one)}{end} {spares}"
         else:
             would += f", or {amount(one)} {spares}"
-    return f"not counted; at published rates ({built.key}) {trained} would {would}"
+    key = "" if brief else f" ({built.key})"
+    return f"not counted; at published rates{key} {trained} would {would}"
 
 
 ALIKE = 1e-4  # of the time
@@ -176,20 +193,33 @@ ASSUMED = {
 """What a plan assumes, by the key that has it otherwise."""
 
 
-def _is_unsought(instance: Instance, plan: Plan) -> bool:
-    """Whether known prices decide among several networks, of which no other choice is known."""
-    is_cheapest = plan.status == "optimal" and plan.objective.kind in ("capex", "tco")
-    is_told = instance.robust is not None or plan.rivals is not None
-    return is_cheapest and not is_told and bool(instance.several_networks)
+def is_cheapest(plan: Plan) -> bool:
+    """Whether a plan is proven to be the best by its price, so that others may come next."""
+    return plan.status == "optimal" and plan.objective.kind in ("capex", "tco")
 
 
-def _unsought(instance: Instance) -> str:
-    """That it is not known what comes next, and who compares some where lists leave a choice."""
-    some = any(len(entries) > 1 for entries in instance.lists.values())
-    return f"the closest alternative is not known{'; coopt explain tries some' * some}"
+def _unsought(instance: Instance, plan: Plan) -> str:
+    """What is known of prices where no other choice is, and who knows more."""
+    outlooks = plan.couplings.outlooks
+    several = any(len(entries) > 1 for entries in instance.lists.values())
+    some = several or plan.chosen.text or instance.open_keys
+    known = (
+        "the closest alternative is not known" if some else "no list leaves another choice of parts"
+    )
+    if outlooks is not None and outlooks.turns:
+        worst = max(outlooks.turns, key=lambda turn: turn.regret)
+        lower = words.amount(plan.objective.kind, worst.regret)
+        factors = both(f"{kind} x {by:g}" for kind, by in worst.factors.items() if by != 1.0)
+        known = "at all prices that [robust] allows, no plan is cheaper"
+        if worst.regret > 0:
+            at = factors or "list prices"
+            known = f"at {at} another plan is {lower} cheaper, and less so at other prices"
+    elif instance.robust is not None and instance.robust.prices != Prices():
+        known = "the worst that [robust] allows"
+    return f"{known}; coopt explain says more"
 
 
-def _prices(plan: Plan, other: NextBest) -> str:
+def _prices(plan: Plan, other: NextBest, *, brief: bool = False) -> str:
     """By how much products were chosen, and which price turns that."""
     assert plan.cost is not None
     own = plan.cost.of(plan.objective.kind)
@@ -208,5 +238,10 @@ def _prices(plan: Plan, other: NextBest) -> str:
         rise = words.percent(abs(other.turns_at - 1.0))
         higher = "more expensive" if other.turns_at > 1.0 else "cheaper"
         turn = f"The two choices are equally good if {other.product} is {rise} {higher}{source}"
+        if brief:
+            close = " (a close call)" * other.close
+            return f"an alternative {dearer}; as good if {other.product} is {rise} {higher}{close}"
+    elif brief:
+        return f"the likeliest alternative {dearer}"
     call = " This is a close call: several uncertain prices together could reverse the choice."
     return f"the likeliest alternative {dearer}. {turn}.{call * other.close}"

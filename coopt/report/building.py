@@ -119,7 +119,8 @@ def _other_notes(instance: Instance, design: Design) -> Iterator[str]:
             f" {domain.name}; {words.count(fewest)} could hold all GPUs that train{uneven}."
         )
     yield from _empty_ports(instance, design)
-    yield from nic_notes(instance, design)
+    yield from sold_notes(instance, design)
+    yield from reach_notes(instance, design)
     yield from _leaves_of_domain(instance, design)
     if design.spare_domains and fabric.tiers:
         within = "; availability.restart_s has to include that time"
@@ -163,16 +164,11 @@ def _leaves_of_domain(instance: Instance, design: Design) -> Iterator[str]:
         )
 
 
-def nic_notes(instance: Instance, design: Design) -> Iterator[str]:
-    """Whether servers come with the NICs of a design, and how much of them their GPUs reach."""
-    question = question_on(instance, design.hb_domain.name)
-    for sold in question.network.hb_domains if design.fabric.tiers else ():
-        if sold.name == design.hb_domain.name:
-            yield from _of_nics(question, sold, design.fabric.nic)
-
-
-def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[str]:
-    if sold.nics and choice.name not in sold.nics and not instance.network.given:
+def sold_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """Whether servers come with the NICs of a design."""
+    for _, sold, choice in _servers_of(instance, design):
+        if not sold.nics or choice.name in sold.nics or instance.network.given:
+            continue
         own = words.alternatives(sold.nics)
         if sold.nics_on_board:
             yield f"{sold.name} has {own} on its boards, and cannot be had with {choice.name}."
@@ -181,18 +177,33 @@ def _of_nics(instance: Instance, sold: HbDomain, choice: NicChoice) -> Iterator[
                 f"{sold.name} comes with {own}, not with {choice.name}: ask the vendor whether such"
                 " servers exist."
             )
-    nic = next(nic for nic in instance.network.nics if nic.name == choice.name)
-    sent_gbit_s, reached_gbit_s = (
-        nic.gbit_s * choice.per_gpu / choice.shared_by,
-        sold.to_nics_gbyte_s * 8,
-    )
-    if sent_gbit_s > reached_gbit_s:
-        key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
-        yield (
-            f"A GPU of {sold.name} reaches its NICs at only {reached_gbit_s:g} Gbit/s ({key}), of"
-            f" the {sent_gbit_s:g} Gbit/s that {nic.name} gives it; predicted times account for"
-            " that."
+
+
+def reach_notes(instance: Instance, design: Design) -> Iterator[str]:
+    """How much of the NICs of a design their GPUs reach."""
+    for question, sold, choice in _servers_of(instance, design):
+        nic = next(nic for nic in question.network.nics if nic.name == choice.name)
+        sent_gbit_s, reached_gbit_s = (
+            nic.gbit_s * choice.per_gpu / choice.shared_by,
+            sold.to_nics_gbyte_s * 8,
         )
+        if sent_gbit_s > reached_gbit_s:
+            key = "nic_gbyte_s of the HB domain" if sold.nic_gbyte_s else "host_gbyte_s of the GPU"
+            yield (
+                f"A GPU of {sold.name} reaches its NICs at only {reached_gbit_s:g} Gbit/s ({key}),"
+                f" of the {sent_gbit_s:g} Gbit/s that {nic.name} gives it; predicted times account"
+                " for that."
+            )
+
+
+def _servers_of(
+    instance: Instance, design: Design
+) -> Iterator[tuple[Instance, HbDomain, NicChoice]]:
+    """The HB domain of a network with its NICs, and the question for its GPUs."""
+    question = question_on(instance, design.hb_domain.name)
+    for sold in question.network.hb_domains if design.fabric.tiers else ():
+        if sold.name == design.hb_domain.name:
+            yield question, sold, design.fabric.nic
 
 
 def _empty_ports(instance: Instance, design: Design) -> Iterator[str]:

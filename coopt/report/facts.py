@@ -14,7 +14,7 @@ from functools import partial
 from coopt.instance.schema import Instance, question_on
 from coopt.instance.texts import spoken
 from coopt.instance.variants import trained_on, workloads_in, years_of
-from coopt.instance.workload import Workload
+from coopt.instance.workload import Workload, lasting
 from coopt.plan.couplings import Part, network_of
 from coopt.plan.parts import (
     Cost,
@@ -34,6 +34,10 @@ from coopt.report.time_errors import likely
 from coopt.report.words import FigureTable, PlanFact, figures
 
 BILL = "Bill of materials"
+PACE_TOKENS = 1e12
+"""Tokens for which days are told where those of a run are not given."""
+MOST_PACES = 3
+"""Workloads of which one sentence tells such days."""
 COMPONENTS = {
     "compute": "layers, compute",
     "logits": "logits, compute",
@@ -202,8 +206,8 @@ def uplinks(design: Design) -> str:
     return "; ".join(parts)
 
 
-def tco_sentence(instance: Instance, cost: Cost) -> str:
-    """Purchase and power as one sum, with what it assumes."""
+def tco_sentence(instance: Instance, cost: Cost, *, rates: bool = True) -> str:
+    """Purchase and power as one sum, with what it assumes; or without the rates of electricity."""
     from coopt.network.parts import electricity_of  # loads numpy
 
     terms = instance.objective
@@ -211,15 +215,15 @@ def tco_sentence(instance: Instance, cost: Cost) -> str:
         (at.usd_per_kwh, at.pue)
         for at in (electricity_of(terms, site) for site in instance.site or (None,))
     }
-    rates = " at site prices"
+    at = " at site prices"
     if len(paid) == 1:
-        rates = " at ${:g} per kWh and a PUE of {:g}".format(*paid.pop())
+        at = " at ${:g} per kWh and a PUE of {:g}".format(*paid.pop())
     shares = {"for labour": terms.labour_share, "a year for support": terms.support_share}
     works = [f"{words.percent(share)} of it {text}" for text, share in shares.items() if share]
     purchase_text = f"purchase, {', '.join(works)}, and" if works else "purchase plus"
     return (
         f"Total cost of ownership {words.money(cost.tco_usd)}: {purchase_text} {terms.years:g}"
-        f" year{'' if terms.years == 1 else 's'} of power{rates}."
+        f" year{'' if terms.years == 1 else 's'} of power{at if rates else ''}."
     )
 
 
@@ -271,29 +275,70 @@ def whole_batches(
     return [(run, whole.get(run.name, workload)) for run, workload in pairs]
 
 
-def pace_text(instance: Instance, pairs: Iterable[tuple[WorkloadPlan, Workload]]) -> str:
+def pace_text(
+    instance: Instance,
+    pairs: Iterable[tuple[WorkloadPlan, Workload]],
+    most: int = MOST_PACES,
+    *,
+    in_turn: bool = False,
+) -> str:
     """`1 trillion tokens in 17.6 days (language) and 3.1 days (code) if nothing fails`, of the
     slowest run of each workload; nothing of those that have tokens of their own, of which days are
     told, or that make no progress. Of many workloads the slowest are named, the others counted.
     """
     days: dict[str, float] = {}
     runs = whole_batches(instance, pairs)
-    several = len({run.name for run, _ in runs}) > 1
     for run, workload in runs:
         elapsed_s = run.elapsed_s(run.uptime.goodput if run.uptime else 1.0)
         pace = workload.days_for(PACE_TOKENS, elapsed_s)
         if workload.train_tokens is None and math.isfinite(pace):
             days[run.name] = max(days.get(run.name, 0.0), pace)
-    told = MOST_PACES + (len(days) == MOST_PACES + 1)
+    whole = in_turn and len(days) == len({run.name for run, _ in runs})
+    shown = _slowest(days, words.in_days, most, several=len({run.name for run, _ in runs}) > 1)
+    undisturbed = "" if instance.availability else " if nothing fails"
+    together = f"; of each, one after the other, in {words.in_days(sum(days.values()))}"
+    of_all = together if whole and len(days) > 1 else ""
+    return f"{spoken(PACE_TOKENS)} tokens in {shown}{undisturbed}{of_all}" if shown else ""
+
+
+def days_text(
+    instance: Instance,
+    pairs: Iterable[tuple[WorkloadPlan, Workload]],
+    most: int = MOST_PACES,
+    *,
+    in_turn: bool = False,
+) -> str:
+    """`training takes 18.6 years (large) and 5.03 years (small) if nothing fails`, of several
+    workloads whose tokens are given, and whose days nothing else tells.
+    """
+    runs = [pair for pair in whole_batches(instance, pairs) if pair[1].train_tokens is not None]
+    named = {run.name: workload for run, workload in runs if not workload.calendar}
+    if len(named) < 2:
+        return ""
+    times_s = {name: max(run.promised_s for run, _ in runs if run.name == name) for name in named}
+    days = {name: workload.days(times_s[name]) for name, workload in named.items()}
+    shown = _slowest(days, lasting, most, several=True)
+    undisturbed = "" if all(run.uptime for run, _ in runs) else " if nothing fails"
+    together = f"; one after the other, {lasting(sum(days.values()))}" if in_turn else ""
+    return f"training takes {shown}{undisturbed}{together}"
+
+
+def _slowest(
+    days: Mapping[str, float], text: Callable[[float], str], most: int, *, several: bool
+) -> str:
+    """Days of workloads, the longest first; of many the others are counted."""
+    slowest = max(days, key=days.__getitem__, default="")
+    if most == 1 and len(days) > 2:
+        return f"at most {text(days[slowest])} ({slowest})"
+    told = most + (len(days) == most + 1)
     shown = [
-        f"{words.in_days(pace)}{f' ({name})' if several else ''}"
+        f"{text(pace)}{f' ({name})' if several else ''}"
         for name, pace in sorted(days.items(), key=lambda item: -item[1])[:told]
     ]
     if len(days) > told:
-        limit = words.in_days(sorted(days.values())[-MOST_PACES])
-        shown.append(f"at most {limit} ({words.counted(len(days) - MOST_PACES, 'other')})")
-    undisturbed = "" if instance.availability else " if nothing fails"
-    return f"{spoken(PACE_TOKENS)} tokens in {words.both(shown)}{undisturbed}" if shown else ""
+        limit = text(sorted(days.values())[-most])
+        shown.append(f"at most {limit} ({words.counted(len(days) - most, 'other')})")
+    return words.both(shown)
 
 
 def uptime_text(uptime: Uptime) -> str:
@@ -453,11 +498,6 @@ def without_gpus(cost: Cost) -> str:
     idle = any(item.idle and item.usd > 0 for item in cost.items)
     return "without the GPUs that train" if idle else "without the GPUs"
 
-
-PACE_TOKENS = 1e12
-"""Tokens for which days are told where those of a run are not given."""
-MOST_PACES = 3
-"""Workloads of which one sentence tells such days."""
 
 MOST_RUNS = 12
 """Workloads with a figure of their own at a glance."""

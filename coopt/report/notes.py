@@ -36,7 +36,8 @@ from coopt.report.building import (
     leaf_notes,
     length_notes,
     mating_notes,
-    nic_notes,
+    reach_notes,
+    sold_notes,
     standing_notes,
 )
 from coopt.report.suggestions import other_numbers
@@ -110,14 +111,13 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
 
 
 def remarks(instance: Instance, plan: Plan) -> list[str]:
-    """What one has to know before one builds, what may cost most first: parts that cannot be
-    ordered, GPUs that stand idle, memory, losses, what was not tried.
+    """What one has to know before one builds, what may cost most first: what stands, GPUs that
+    reach little of their NICs or stand idle, memory, losses, what was not tried.
     """
     designs = [part.design for part in plan.parts if part.design is not None]
     return [
-        *plan_order_notes(instance, plan),
         *standing_notes(instance, plan.parts),
-        *dict.fromkeys(note for design in designs for note in nic_notes(instance, design)),
+        *dict.fromkeys(note for design in designs for note in reach_notes(instance, design)),
         *length_notes(instance, networks_of_plan(instance, plan)),
         *idle_note(instance, plan),
         *memory_note(instance, plan.runs),
@@ -372,26 +372,30 @@ LITTLE = 0.8
 
 
 def first_sentences(instance: Instance, plan: Plan) -> list[str]:
-    """What stands above all else of a plan: what was replaced in its file, that nobody can order
-    it, why it is so.
+    """What stands above all else of a plan: what was replaced in its file, what of it nobody can
+    order or join, what may be a mistake, why it is so; last what is worth knowing beside it.
     """
     replaced = f"Values that --set changed from the instance file: {plan.overrides.replaced}."
+    designs = {part.name: part.design for part in plan.parts if part.design is not None}
     return [
         *([replaced] if plan.overrides.values else []),
-        *other_numbers(instance, plan),
-        *study_notes(instance, plan.parts),
-        *mating_notes(
-            instance, {part.name: part.design for part in plan.parts if part.design is not None}
+        *mating_notes(instance, designs),
+        *plan_order_notes(instance, plan),
+        *dict.fromkeys(
+            note for design in designs.values() for note in sold_notes(instance, design)
         ),
+        *study_notes(instance, plan.parts),
+        *other_numbers(instance, plan),
+        *_power_left_out(instance, plan),
+        *price_notes(instance, plan.parts),
         *far_figures(instance),
         *_far_bounds(instance, plan),
-        *_power_left_out(instance, plan),
         *_open_channels(plan),
-        *_long_runs(instance, plan),
         *_standing_still(instance, plan),
-        *_by_law(instance),
         *_declared_risks(instance),
         *map(words.sentence, plan.explanation),
+        *_long_runs(instance, plan),
+        *_by_law(instance),
     ]
 
 
@@ -428,16 +432,25 @@ def _declared_risks(instance: Instance) -> Iterator[str]:
 
 def study_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
     """Which HB domains nobody sells as they are planned, so that the answer is a study and no
-    order, and which have a price that was never published.
+    order.
     """
-    for domain in domains_of(instance, parts):
-        if note := domain.study_note(question_on(instance, domain.name).cluster.gpu.name):
-            yield note
-        elif "hb" in instance.objective.include and (usd := _scaled_usd(domain)):
+    yield from (
+        note for domain in domains_of(instance, parts) if (note := _study(instance, domain))
+    )
+
+
+def price_notes(instance: Instance, parts: Iterable[Part]) -> Iterator[str]:
+    """Which HB domains that are sold have a price that was never published."""
+    for domain in domains_of(instance, parts) if "hb" in instance.objective.include else ():
+        if not _study(instance, domain) and (usd := _scaled_usd(domain)):
             yield (
                 f"No price of {domain.name} is published; ${words.exact(usd)} a GPU is scaled from"
                 " another system's price."
             )
+
+
+def _study(instance: Instance, domain: HbDomain) -> str | None:
+    return domain.study_note(question_on(instance, domain.name).cluster.gpu.name)
 
 
 def _scaled_usd(domain: HbDomain) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -17,10 +17,10 @@ from rich.text import Text
 from coopt.instance.couplings import LIMITED, Discount, Site
 from coopt.instance.numerics import EQUAL
 from coopt.instance.schema import Instance, questions_by_gpu
-from coopt.instance.texts import both, that_hold
+from coopt.instance.texts import both, grouped, that_hold
 from coopt.instance.workload import LONGEST_S
 from coopt.network.parts import standing_units
-from coopt.plan.couplings import Part, Ring, one_network
+from coopt.plan.couplings import Part, Ring, network_of, one_network
 from coopt.plan.parts import Cost, Item, beside_ordinary
 from coopt.plan.schema import Plan
 from coopt.plan.store import (
@@ -32,6 +32,7 @@ from coopt.plan.store import (
     plan_checks,
 )
 from coopt.report import words
+from coopt.report.assumptions import rests_on
 from coopt.report.building import mating_notes
 from coopt.report.comparison import (
     DOES,
@@ -50,11 +51,13 @@ from coopt.report.couplings import (
 )
 from coopt.report.facts import (
     BILL,
+    MOST_PACES,
     ON_SCREEN,
     asked_of,
     bill_table,
     breakdown_table,
     claim_text,
+    days_text,
     degrees,
     label,
     link_tables,
@@ -75,6 +78,7 @@ from coopt.report.notes import (
     kept_free,
     margin_note,
     margins_table,
+    price_notes,
     reading_notes,
     remarks,
     study_notes,
@@ -157,9 +161,10 @@ def headline(instance: Instance, plan: Plan) -> str:
     error_text = f" (error {words.percent(max(errors))} by measured runs)" if errors else ""
     proof = f"{proven}{error_text}"
     if regret:
+        at_list = price(instance, claim.kind, plan.cost, " at list prices")
         cheaper = "draws less" if claim.kind == "power" else "is cheaper"
         bounded = f"no plan {cheaper}{f' by more than {value}' if claim.value else ''}"
-        return f"{build}: at all prices that [robust] allows, {bounded}; {proof}."
+        return f"{build}, {at_list}: at all prices that [robust] allows, {bounded}; {proof}."
     cost = price(instance, claim.kind, plan.cost, prices)
     timed = _timed(instance, plan, value) if claim.kind in TIMED else _dated(instance, plan)
     return f"{build}, {cost}{timed}; {proof}."
@@ -385,11 +390,40 @@ def _limit_row(key: str, cap: float) -> str:
 
 MOST_LINES, MOST_BOUNDS = 8, 2
 """Lines of a table and limits that the first screen shows; the others have more slack."""
+SCREEN = (40, 80)
+"""Lines and columns of the first screen."""
 TIMES = ("time", "days", "with margin")
 """How the checks of times of workloads begin."""
 
 MOST_NOTES = 5
 """Notes that the first screen shows, of those that may cost most."""
+
+
+class Room(NamedTuple):
+    """What a screen has room for: parts or workloads, limits, notes, what the headline or --full
+    says of one network, and what full bandwidth would cost; in brief, sentences are shortened.
+    """
+
+    lines: int = MOST_LINES
+    bounds: int = MOST_BOUNDS
+    notes: int = MOST_NOTES
+    brief: bool = False
+    detail: bool = True
+    saving: bool = True
+
+
+BRIEF = Room(brief=True)
+BARE = BRIEF._replace(detail=False, saving=False)
+ROOMS = (
+    Room(),
+    BRIEF,
+    BRIEF._replace(detail=False),
+    *(BARE._replace(notes=notes) for notes in (5, 3)),
+    *(BARE._replace(notes=notes, bounds=1) for notes in (3, 2)),
+    *(BARE._replace(notes=2, bounds=1, lines=lines) for lines in (6, 5)),
+    *(BARE._replace(notes=1, bounds=1, lines=lines) for lines in (8, 6, 4, 2)),
+)
+"""From the one with most of it; a screen is as full as it can be."""
 IN_FULL = 4
 """Parts that are told in full, one after the other; more stand side by side."""
 
@@ -401,35 +435,44 @@ def plan_screen(
     without_margin: float | None = None,
 ) -> list[RenderableType]:
     """Any plan in at most 40 lines of 80 columns; `plan_report` has the rest."""
-    return pieces(
-        *_opening(instance, plan),
-        *(
-            ()
-            if plan.cost is None
-            else (
-                _decision(instance, plan),
-                _short_bill(instance, plan, plan.cost, baseline),
-                standing_table(instance, plan),
-                _nearest_limits(instance, plan),
-                _most_important(remarks(instance, plan), len(first_sentences(instance, plan))),
-                facts(
-                    "What the plan rests on",
-                    [*_rests_on(instance, plan, without_margin), _proof_rows(instance, plan)[0]],
-                ),
-            )
-        ),
-        facts("Proof", _proof_rows(instance, plan)) if plan.cost is None else None,
-        runners_tables(plan),
-    )
+    if plan.cost is None:
+        return pieces(
+            *_opening(instance, plan, first_sentences(instance, plan)),
+            facts("Proof", _proof_rows(instance, plan)),
+            runners_tables(plan),
+        )
+    notes = first_sentences(instance, plan), remarks(instance, plan)
+    known = plan_facts(instance, plan)
+    in_brief = [*rests_on(instance, plan, brief=True)]
+    others = pieces(standing_table(instance, plan), runners_tables(plan))
+    screen: list[RenderableType] = []
+    for room in ROOMS:
+        above, below = _most_important(*notes, room.notes)
+        rests = _rests_on(instance, plan, without_margin, in_brief if room.brief else known)
+        screen = pieces(
+            *_opening(instance, plan, above),
+            _decision(instance, plan, known, room),
+            _short_bill(instance, plan, plan.cost, baseline, room),
+            others[:1],
+            _nearest_limits(instance, plan, room.bounds),
+            below,
+            facts("What the plan rests on", [*rests, _proof_rows(instance, plan)[0]]),
+            others[1:],
+        )
+        if words.height(screen, SCREEN[1]) <= SCREEN[0]:
+            break
+    return screen
 
 
-def _most_important(notes: Sequence[str], above: int) -> list[str]:
-    """The notes that the first screen has room for below those above, and how many more there
-    are.
+def _most_important(
+    first: Sequence[str], further: Sequence[str], most: int
+) -> tuple[list[str], list[str]]:
+    """Notes above all else and those further below that a screen has room for, the first ones, and
+    how many more there are.
     """
-    shown = notes[: max(MOST_NOTES - above, 0)]
-    more = len(notes) - len(shown)
-    return [*shown, *([f"{words.counted(more, 'more note')} with --full."] if more else [])]
+    above, below = [*first[:most]], [*further[: max(most - len(first), 0)]]
+    more = len(first) + len(further) - len(above) - len(below)
+    return above, [*below, *([f"{words.counted(more, 'more note')} with --full."] if more else [])]
 
 
 def plan_report(
@@ -442,7 +485,7 @@ def plan_report(
     from coopt.report.explanation import search_rows  # which a screen has no room for
 
     return pieces(
-        *_opening(instance, plan),
+        *_opening(instance, plan, first_sentences(instance, plan)),
         *plan_sections(
             instance, plan, plan_facts(instance, plan), baseline, without_margin
         ).values(),
@@ -451,11 +494,11 @@ def plan_report(
     )
 
 
-def _opening(instance: Instance, plan: Plan) -> list[RenderableType]:
+def _opening(instance: Instance, plan: Plan, notes: Sequence[str]) -> list[RenderableType]:
     """The decision, and what stands above all else."""
     return pieces(
         Text(headline(instance, plan), style="bold"),
-        first_sentences(instance, plan),
+        notes,
         None if plan.rivals is None else rivals_sentence(plan.rivals),
     )
 
@@ -478,7 +521,9 @@ def plan_sections(
         if many
         else [table for pair in run_tables(plan, known).values() for table in pair]
     )
-    notes = reading_notes(instance, plan.parts, none_inside=plan.tp_across, ordered=True)
+    told = first_sentences(instance, plan)
+    read = reading_notes(instance, plan.parts, none_inside=plan.tp_across, ordered=True)
+    notes = dict.fromkeys([*read, *remarks(instance, plan)])
     # what stands has no price to compare it at
     is_comparable = instance.sharing.mode == "time" and instance.stands is None
     return {
@@ -494,7 +539,7 @@ def plan_sections(
             facts("What the plan rests on", _rests_on(instance, plan, without_margin, known)),
         ],
         "saving": saving_tables(plan, baseline) if is_comparable else [],
-        "notes": [*notes, *(note for note in remarks(instance, plan) if note not in notes)],
+        "notes": [note for note in notes if note not in told],
     }
 
 
@@ -555,12 +600,19 @@ def run_tables(plan: Plan, known: Sequence[PlanFact]) -> dict[str, tuple[FactTab
     }
 
 
-def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
-    """What is built and how each workload runs on it; of many lines those with the least slack."""
-    known, alone = plan_facts(instance, plan), len(plan.runs) == 1
+def _decision(
+    instance: Instance, plan: Plan, known: Sequence[PlanFact], room: Room
+) -> list[RenderableType]:
+    """What is built and how each workload runs on it; of many lines those with the least slack, and
+    of many parts what they are built of.
+    """
+    alone, most = len(plan.runs) == 1, room.lines
+    if len(plan.parts) > most and not plan.couplings.growth:
+        return pieces(_folded(plan, most), _pace(instance, plan, room))
     if len(plan.parts) == 1:
-        groups = ("network", "run") if alone else ("network",)
-        shown = [fact for fact in known if fact.group in groups and fact.name in ON_SCREEN]
+        groups = ("network", "run") if alone else ("network",) * room.detail
+        names = {*ON_SCREEN} - ({"Schedule"} if not room.detail else set())
+        shown = [fact for fact in known if fact.group in groups and fact.name in names]
         order = [run.name for run in sorted(plan.runs, key=lambda run: run.slack)]
     else:
         titles = _as_they_stand(plan, known)
@@ -568,20 +620,56 @@ def _decision(instance: Instance, plan: Plan) -> list[RenderableType]:
             (part for part in plan.parts if part.name in titles),
             key=lambda part: min((run.slack for run in part.workloads), default=1.0),
         )
-        nearest = sorted(ranked[:MOST_LINES], key=lambda part: part.phase or 0.0)
-        shown, order = [], [part.name for part in (*nearest, *ranked[MOST_LINES:])]
+        nearest = sorted(ranked[:most], key=lambda part: part.phase or 0.0)
+        shown, order = [], [part.name for part in (*nearest, *ranked[most:])]
         known = [replace(fact, of=titles.get(fact.of, fact.of)) for fact in known]
         order = [titles[name] for name in order]
-    rows = [fact for name in order[:MOST_LINES] for fact in of_group(known, "row", name)]
-    single, more = len(plan.parts) == 1, words.counted(len(order) - MOST_LINES, "more row")
+    rows = [fact for name in order[:most] for fact in of_group(known, "row", name)]
+    rows = _of_one_domain(plan, rows) if room.brief else rows
+    single, more = len(plan.parts) == 1, words.counted(len(order) - most, "more row")
     column = "Workload" if single else "Part"
     return pieces(
-        listed("Decision", shown) if single else None,
+        listed("Decision", shown) if shown else None,
         None if single and alone else compared("", column, rows, compact=True),
-        f"  {more}, none with less slack (--full)" if len(order) > MOST_LINES else None,
+        f"  {more}, none with less slack (--full)" if len(order) > most else None,
         turns_text(instance, plan.runs) if single and not alone else None,
-        None if single else _pace(instance, plan),
+        None if single and alone else _pace(instance, plan, room),
     )
+
+
+def _of_one_domain(plan: Plan, rows: Sequence[PlanFact]) -> list[PlanFact]:
+    """Rows of parts whose HB domain stands above the column, where all parts have the same one."""
+    names = {network_of(part).hb_domain.name for part in plan.parts}
+    name = min(names)
+    return [
+        replace(fact, name=name, value=fact.shown.replace(f" x {name}", ""))
+        if len(names) == 1 and fact.name == "HB domains"
+        else fact
+        for fact in rows
+    ]
+
+
+def _folded(plan: Plan, most: int) -> FigureTable:
+    """What many parts are built of: those with domains of one kind and the same fabric in a line,
+    with the least slack of any of them; of too many kinds of networks those with most GPUs.
+    """
+    kinds = grouped(
+        ((part.site, network.hb_domain.name, fabric), (part, network))
+        for part in plan.parts
+        for network in (network_of(part),)
+        for fabric in (part.design.fabric.title if part.design else "direct",)
+    )
+    rows = []
+    for (site, domain, fabric), built in kinds.items():
+        slack, name = min((run.slack, run.name) for part, _ in built for run in part.workloads)
+        gpus = sum(network.gpus for _, network in built)
+        domains = words.times(sum(network.hb_domain.count for _, network in built), domain)
+        row = (words.counted(len(built), "cluster"), *filter(None, [site]), domains, fabric, name)
+        rows.append((gpus, (*row, words.count(gpus), words.percent(slack))))
+    several = any(part.site for part in plan.parts)
+    names = ("Networks", *["site"] * several, "HB domains", "fabric", "least slack")
+    ranked = [row for _, row in sorted(rows, key=lambda row: -row[0])]
+    return figures("", names, ("GPUs", "slack"), ranked[:most], compact=True)
 
 
 def _as_they_stand(plan: Plan, known: Sequence[PlanFact]) -> dict[str, str]:
@@ -598,19 +686,30 @@ def _as_they_stand(plan: Plan, known: Sequence[PlanFact]) -> dict[str, str]:
     }
 
 
-def _pace(instance: Instance, plan: Plan) -> str | None:
-    """How long a number of tokens takes in the last phase, of the workloads with the least
-    slack.
+def _pace(instance: Instance, plan: Plan, room: Room) -> str | None:
+    """How long training takes in the last phase, or a number of tokens of the slowest workloads;
+    of those that take turns also how long one after the other.
     """
     last = [part for part in plan.parts if part.phase == plan.parts[-1].phase]
     asked = [pair for part in last for pair in asked_of(instance, part)]
-    pace = pace_text(instance, sorted(asked, key=lambda pair: pair[0].slack))
+    most = 1 if room.brief else MOST_PACES
+    in_turn = instance.sharing.mode == "time" and not plan.couplings.growth
+    apart = in_turn and len(plan.parts) > 1  # of one part that is told of its turns
+    told = "; ".join(
+        filter(
+            None,
+            (
+                days_text(instance, asked, most, in_turn=apart),
+                pace_text(instance, asked, most, in_turn=in_turn),
+            ),
+        )
+    )
     phase = "In the last phase, " if plan.couplings.growth else ""
-    return f"{phase}{pace}." if pace else None
+    return f"{words.sentence(f'{phase}{told}')}" if told else None
 
 
 def _short_bill(
-    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None
+    instance: Instance, plan: Plan, cost: Cost, baseline: Baseline | None, room: Room
 ) -> list[RenderableType]:
     """The bill by phase, by product, or by kind where products are many; what full bandwidth would
     cost more.
@@ -636,10 +735,12 @@ def _short_bill(
     compares = baseline is not None and plan.design is not None and plan.design.fabric.tiers
     return pieces(
         table,
-        saving_text(cost, baseline.cost, baseline.same_ratio)
-        if baseline is not None and compares
+        saving_text(cost, baseline.cost, None if room.brief else baseline.same_ratio)
+        if baseline is not None and compares and room.saving
         else None,
-        tco_sentence(instance, cost) if instance.objective.minimize == "tco" else None,
+        tco_sentence(instance, cost, rates=not room.brief)
+        if instance.objective.minimize == "tco"
+        else None,
     )
 
 
@@ -656,7 +757,7 @@ def _bill_line(items: Sequence[Item]) -> tuple[str, ...]:
     )
 
 
-def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
+def _nearest_limits(instance: Instance, plan: Plan, most: int) -> FactTable:
     """The limits that are nearest, times of workloads aside, which stand above; equal ones as
     one.
     """
@@ -670,7 +771,7 @@ def _nearest_limits(instance: Instance, plan: Plan) -> FactTable:
         of = names.setdefault(_limit(instance, check), [])
         of.append(check.name.rpartition(", ")[2] if of else check.name)
     nearest = [(both(of), text) for text, of in names.items()]
-    return facts("Nearest limits", nearest[:MOST_BOUNDS])
+    return facts("Nearest limits", nearest[:most])
 
 
 def _limit(instance: Instance, check: LimitCheck) -> str:
@@ -706,6 +807,7 @@ def evaluation_report(instance: Instance, evaluation: Evaluation) -> list[Render
     return pieces(
         Text(f"Given: {given}; {_missed(evaluation.limits)}.", style="bold"),
         study_notes(instance, parts),
+        price_notes(instance, parts),
         mating_notes(instance, {evaluation.instance.name: design}),
         listed("Decision", network_facts(instance, "", design)),
         switches_table({"": design}) if design.fabric.tiers else None,
@@ -792,6 +894,7 @@ def given_plan_report(
         Text(f"Given: {given}, {cost}; {_missed(evaluation.limits)}.", style="bold"),
         unknown if instance.minimizes_regret and regret is None else None,
         study_notes(instance, plan.parts),
+        price_notes(instance, plan.parts),
         figures(
             "Figures that follow from the plan's decisions",
             ("figure", "of"),

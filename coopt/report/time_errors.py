@@ -119,9 +119,10 @@ OUTSIDE = 3
 """Properties outside what was measured that are named."""
 
 
-def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+def outside_note(workloads: Sequence[WorkloadPlan], *, brief: bool = False) -> Iterator[str]:
     """What no published run has, of the hardware and mapping of each workload; what differs in the
-    number of GPUs alone is said once, from the least to the most.
+    number of GPUs alone is said once, from the least to the most. In brief the first of them, and
+    how many more there are.
     """
     sizes: dict[str, set[int]] = {}
     for text in dict.fromkeys(text for run in workloads for text in run.outside[:OUTSIDE]):
@@ -134,11 +135,16 @@ def outside_note(workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
         else text
         for text, counts in sizes.items()
     ]
-    if missing:
+    if missing and brief:
+        more = f"; {len(missing) - 1} more (--full)" if len(missing) > 1 else ""
+        yield f"no run compared {missing[0]}{more}"
+    elif missing:
         yield f"The model was compared with no run {alternatives(missing)}."
 
 
-def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator[str]:
+def certainty(
+    instance: Instance, workloads: Sequence[WorkloadPlan], *, brief: bool = False
+) -> Iterator[str]:
     """How sure the time of the run with the least slack is by the error of the model."""
     asked_of = {workload.name: workload for workload in instance.workload}
     runs = sorted((run for run in workloads if run.name in asked_of), key=attrgetter("slack"))
@@ -149,4 +155,5 @@ def certainty(instance: Instance, workloads: Sequence[WorkloadPlan]) -> Iterator
         dated = workload.train_tokens is not None
         name = f" of {run.name}" if len(asked_of) > 1 else ""
         undisturbed = ", if nothing fails" if dated and run.uptime is None else ""
-        yield f"{'Training' if dated else 'Iterations'}{name}: {', '.join(times)}{undisturbed}."
+        timed = run.name if brief and name and not dated else f"Iterations{name}"
+        yield f"{f'Training{name}' if dated else timed}: {', '.join(times)}{undisturbed}."

@@ -127,7 +127,9 @@ def allowed(time_s: float, bound_s: float, margin: float) -> str:
 
 def free(slack: float, bound_s: float) -> str:
     """How far a time stays within its bound: `1.5%`, or `-` where it has none."""
-    return percent(slack) if bound_s < LONGEST_S else "-"
+    if bound_s >= LONGEST_S:
+        return "-"
+    return "<0.1%" if 0 < slack < 1e-3 else percent(slack)
 
 
 def digits(number: float, significant: int) -> str:
@@ -469,11 +471,22 @@ def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> s
     """
     target = stream or sys.stdout
     terminal = target is not None and target.isatty()
+    return _printed(parts, target, None if terminal else PIPED_WIDTH, coloured=terminal)
+
+
+def height(parts: Iterable[RenderableType], columns: int) -> int:
+    """The lines that `parts` take in so many columns."""
+    return len(_printed(parts, None, columns, coloured=False).splitlines())
+
+
+def _printed(
+    parts: Iterable[RenderableType], target: TextIO | None, columns: int | None, *, coloured: bool
+) -> str:
     console = Console(
         file=target,
-        width=None if terminal else PIPED_WIDTH,
-        no_color=None if terminal else True,
-        force_terminal=terminal,
+        width=columns,
+        no_color=None if coloured else True,
+        force_terminal=coloured,
         markup=False,
         emoji=False,
         highlight=False,

@@ -16,6 +16,7 @@ from coopt.instance.schema import Instance
 from coopt.network.orders import costs_by_length, networks_of_design, networks_of_plan, order_notes_of_parts
 from coopt.network.parts import cage_note
 from coopt.network.plan_networks import baseline_of
+from coopt.plan.couplings import PriceScenario
 from coopt.plan.parts import WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.report.assumptions import rests_on
@@ -184,14 +185,32 @@ def test_of_several_networks_it_is_told_that_no_alternative_is_known(kind: str) 
     instance, plan = solved(kind)
     shown = told(instance, plan) or ""
     listed = any(len(entries) > 1 for entries in instance.lists.values())
-    assert ["not known" in shown, "coopt explain" in shown] == [True, listed]
+    assert ["not known" in shown, "no list leaves" in shown] == [listed, not listed]
+    assert "coopt explain" in shown
     assert len(shown) <= 66  # one line beside the longest name
     assert told(instance, plan.model_copy(update={"status": "feasible"})) is None
     timed = plan.objective.model_copy(update={"kind": "time"})
     assert told(instance, plan.model_copy(update={"objective": timed})) is None
-    assert not any(
-        "not known" in (told(*solved(other)) or "") for other in ("shared", "fleet", "regret", "direct", "switched")
-    )
+    assert not any("not known" in (told(*solved(other)) or "") for other in ("fleet", "regret", "direct", "switched"))
+    assert told(*solved("direct")) is None, "the best of either kind of cluster is told"
+
+
+def test_what_prices_may_do_to_a_plan_of_least_regret_is_told() -> None:
+    instance, plan = solved("regret")
+    assert plan.couplings.outlooks is not None
+
+    def told(*regrets: float) -> str:
+        factors = ({"nic": 2.0, "hb": 1.0}, {"nic": 0.5, "hb": 1.0})
+        turns = tuple(
+            PriceScenario(factors=of, value=9.0 + regret, best=9.0) for of, regret in zip(factors, regrets, strict=True)
+        )
+        outlooks = plan.couplings.outlooks.model_copy(update={"turns": turns})  # type: ignore[union-attr]
+        built = plan.model_copy(update={"couplings": plan.couplings.model_copy(update={"outlooks": outlooks})})
+        (said,) = [fact.shown for fact in rests_on(instance, built) if fact.name == "Prices"]
+        return said
+
+    assert told(1.0, 3.0).startswith("at nic x 0.5 another plan is $3.00 cheaper")
+    assert "no plan is cheaper" in told(0.0, 0.0)
 
 
 def test_nothing_is_kept_free_of_times_where_none_has_a_bound() -> None:
@@ -312,7 +331,8 @@ def test_the_hall_is_told_with_cables_that_are_too_long_for_their_optics() -> No
 
 
 def _found(instance: Instance, part: str) -> list[str]:
-    return [note for note in remarks(instance, coopt.solve(instance)) if part in note]
+    plan = coopt.solve(instance)
+    return [note for note in (*first_sentences(instance, plan), *remarks(instance, plan)) if part in note]
 
 
 TWIN_PORTS: dict[str, Any] = LARGER | {

@@ -54,7 +54,8 @@ def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
     for run in plan.runs:
         assert re.search(rf"{re.escape(words.seconds(run.iteration_time_s)[:-2])}[ s]", text), run.name
     assert text.index("Nearest limits") < text.rindex("Proof") < text.rindex("gap 0.0%")
-    assert ("1 trillion tokens in" in text) == (kind != "turns")
+    assert "1 trillion tokens in" in text
+    assert ("one after the other" in text) == (kind == "turns")
     assert ("not counted (" in text) == (kind in ("sites", "direct"))
 
 
@@ -84,6 +85,37 @@ def test_of_many_workloads_those_with_the_least_slack_are_shown(instance: Instan
     slower = [(run.model_copy(update={"iteration_time_s": 1.0 + n}), workload) for n, run in enumerate(runs)]
     assert re.findall(r"\((.*?)\)", pace_text(asked, slower)) == ["run19", "run18", "run17", "17 others"]
     assert re.findall(r"\((.*?)\)", pace_text(asked, slower[:4])) == ["run03", "run02", "run01", "run00"]
+
+
+def test_many_networks_of_a_kind_are_a_line() -> None:
+    instance, plan = solved("partition")
+    parts = tuple(
+        part.model_copy(update={"name": f"{part.name}-{n}", "slot": f"{part.slot}-{n}"})
+        for part in plan.parts
+        for n in range(MOST_LINES)
+    )
+    lines = lines_of(instance, plan.model_copy(update={"parts": parts}))
+    assert len(lines) <= 40
+    rows = [line for line in lines if re.search(r"^\d+ clusters?  ", line)]
+    assert sum(int(line.split()[0]) for line in rows) == len(parts)
+    for row in rows:
+        domain = next(part.design.hb_domain for part in parts if part.design and part.design.hb_domain.name in row)
+        alike = [one for one in parts if one.design and one.design.hb_domain.name == domain.name]
+        alike = [one for one in alike if one.design and f" {one.design.fabric.title} " in row]
+        assert f"{sum(one.design.hb_domain.count for one in alike if one.design):,} x {domain.name}" in row
+        assert f" {sum(one.design.gpus for one in alike if one.design):,} " in row
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_screen_with_much_to_say_keeps_what_comes_first(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance, plan = solved(kind)
+    notes = [f"{n} is one of the notes. " + "It takes some lines to say all of it. " * 6 for n in range(9)]
+    monkeypatch.setattr("coopt.report.plan.first_sentences", lambda *_: notes)
+    lines = lines_of(instance, coopt.assess(instance, plan))
+    assert len(lines) <= 40
+    assert sum("one of the notes" in line for line in lines) < 9
+    assert any(line.startswith("0 is one of the notes") for line in lines)
+    assert any(line.endswith("more notes with --full.") for line in lines)
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
