@@ -5,6 +5,7 @@ two answers.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def solve(
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, holds_better, plan_json, with_replaced
     from coopt.report.plan import plan_report, plan_screen
-    from coopt.report.words import progress_shown, rendered
+    from coopt.report.words import columns_of, progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
     from coopt.solving.assumptions import assess
 
@@ -132,11 +133,12 @@ def solve(
             write_file(output, lambda: plan_json(plan) + "\n", what)
     finally:
         # printed even where the file cannot be written: hours of search are not lost to a full disk
+        show = plan_report if full else partial(plan_screen, columns=columns_of())
         text = (
             plan_json(plan)
             if as_json
             else rendered(
-                (plan_report if full else plan_screen)(
+                show(
                     decided_question,
                     decided_plan,
                     baseline_of(decided_question, decided_plan),

@@ -433,8 +433,9 @@ def plan_screen(
     plan: Plan,
     baseline: Baseline | None = None,
     without_margin: float | None = None,
+    columns: int = SCREEN[1],
 ) -> list[RenderableType]:
-    """Any plan in at most 40 lines of 80 columns; `plan_report` has the rest."""
+    """Any plan in at most 40 lines of 80 columns or more; `plan_report` has the rest."""
     if plan.cost is None:
         return pieces(
             *_opening(instance, plan, first_sentences(instance, plan)),
@@ -459,7 +460,7 @@ def plan_screen(
             facts("What the plan rests on", [*rests, _proof_rows(instance, plan)[0]]),
             others[1:],
         )
-        if words.height(screen, SCREEN[1]) <= SCREEN[0]:
+        if words.height(screen, columns) <= SCREEN[0]:
             break
     return screen
 

@@ -474,6 +474,13 @@ def rendered(parts: Iterable[RenderableType], stream: TextIO | None = None) -> s
     return _printed(parts, target, None if terminal else PIPED_WIDTH, coloured=terminal)
 
 
+def columns_of(stream: TextIO | None = None) -> int:
+    """The columns of text for a stream (stdout)."""
+    target = stream or sys.stdout
+    terminal = target is not None and target.isatty()
+    return Console(file=target).width if terminal else PIPED_WIDTH
+
+
 def height(parts: Iterable[RenderableType], columns: int) -> int:
     """The lines that `parts` take in so many columns."""
     return len(_printed(parts, None, columns, coloured=False).splitlines())
