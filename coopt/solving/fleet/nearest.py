@@ -28,7 +28,6 @@ from coopt.solving.driver import Drive
 from coopt.solving.fleet.answer import Offer, written
 from coopt.solving.fleet.listing import (
     Listed,
-    SlotOptions,
     Together,
     islands_listed,
     numbers_of,
@@ -43,7 +42,7 @@ from formulations.choice_data import Ints
 TIME_S = 6.0
 """What the searches may take, and no more than the time limit leaves."""
 LISTINGS = 3
-"""Times as long as the answer's own listing the searches take at least."""
+"""Times as long as the answer's own listing the searches take at least; of one network one less."""
 
 
 def with_nearest(instance: Instance, plan: Plan) -> Plan:
@@ -55,9 +54,10 @@ def with_nearest(instance: Instance, plan: Plan) -> Plan:
         return plan
     left_s = float(plan.solver.options["time_limit_s"]) - plan.timing_s.total
     time_s = min(TIME_S, left_s)
-    if time_s <= 0 or LISTINGS * plan.timing_s.columns > time_s:
-        return plan
     question, answer = placed_as(instance, plan)
+    listings = LISTINGS - (len(slots_of(question)) == 1)
+    if time_s <= 0 or listings * plan.timing_s.columns > time_s:
+        return plan
     others = (
         question.open_keys
         or question.robust
@@ -92,6 +92,11 @@ class _Nearest:
     def question(self) -> Instance:
         """What is asked."""
         return self.run.instance
+
+    @property
+    def alone(self) -> bool:
+        """Whether one network answers, beside which no other is chosen."""
+        return len(slots_of(self.question)) == 1
 
     def found(self, answer: Plan) -> NextBest | None:
         """The cheapest plan in which an island lacks something; None without any.
@@ -135,8 +140,14 @@ class _Nearest:
         """What may be built with an island that lacks something, with the options that there are
         then.
         """
-        asked, every = self._every
-        options = Together(lists=(every, self._without(missing.part, missing.entry)))
+        lacking = self._without(missing.part, missing.entry)
+        if self.alone:
+            asked, only = lacking
+            return Offer(instance=asked, options=only, data=numbers_of(asked, only)), np.arange(
+                len(only)
+            )
+        (asked, every), (_, without) = self._every, lacking
+        options = Together(lists=(every, without))
         lacks = np.arange(len(options)) >= len(every)
         offer = Offer(instance=asked, options=options, data=numbers_of(asked, options))
         return offer, np.flatnonzero(lacks == (options.slot == missing.slot))
@@ -146,19 +157,18 @@ class _Nearest:
         (listed,) = islands_listed(self.run)  # of one question, as there is no core
         return listed
 
-    def _without(self, part: str, entry: object) -> SlotOptions:
+    def _without(self, part: str, entry: object) -> Listed:
         """The islands of the question without an entry of a list."""
         if (part, entry) not in self._listed:
             entries = tuple(one for one in self.question.lists[part] if one != entry)
             question = with_list(self.question, part, entries)
             if not is_question(question, self.question):
                 raise StoppedError("no question")
-            ((_, options),) = islands_listed(replace(self.run, instance=question))
-            self._listed[part, entry] = options
+            (self._listed[part, entry],) = islands_listed(replace(self.run, instance=question))
         return self._listed[part, entry]
 
     @cached_property
-    def _listed(self) -> dict[tuple[str, object], SlotOptions]:
+    def _listed(self) -> dict[tuple[str, object], Listed]:
         return {}
 
 
