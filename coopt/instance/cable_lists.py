@@ -359,7 +359,7 @@ def _told(products: Iterable[str]) -> str:
 def _natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts numbers in names by their values, however long they are."""
     parts = re.findall(r"0*(\d+)|(\D+)", name)
-    return [(len(digits), digits) if digits else (0, text) for digits, text in parts]
+    return [(len(digits), digits or text) for digits, text in parts]
 
 
 def design_of_cables(

@@ -200,11 +200,10 @@ def _unlisted(stands: Existing, network: Network, *, with_servers: bool) -> Iter
     units could not buy one more; islands of other GPUs need none of its servers and NICs.
     """
     nic, *products = _products(stands)
-    if with_servers:
-        products.insert(0, nic)
-        if stands.hb_domain is not None:
-            products.insert(1, ("hb_domain", "hb_domains", stands.hb_domain))
-    for key, listed, entry in products:
+    servers = [nic] if with_servers else []
+    if with_servers and stands.hb_domain is not None:
+        servers.append(("hb_domain", "hb_domains", stands.hb_domain))
+    for key, listed, entry in (*servers, *products):
         if entry is None:
             yield (
                 f"{key}: is missing, needs the name of the product, since the networks of several"

@@ -485,7 +485,7 @@ UNITS = {
     "train_days": "days",
     **{key: unit for key, (_, unit) in LIMITED.items()},
 }
-DIGITS, WHOLE = 5, 1e5
+DIGITS = 5
 NO_LIMIT = 1e15  # the largest number that an instance may set
 AMPLE = 1e6  # seconds of an iteration, or times its bound
 
@@ -538,7 +538,7 @@ def typed(value: float, *, up: bool = True) -> float:
 
     Whole numbers, such as most sums of prices, stay as they are.
     """
-    if value >= WHOLE and value.is_integer():
+    if value >= 10**DIGITS and value.is_integer():
         return value
     rounding = ROUND_CEILING if up else ROUND_FLOOR
     return float(Context(prec=DIGITS, rounding=rounding).create_decimal_from_float(value))

@@ -251,10 +251,11 @@ def _in_pods(design: dict[str, Any], fill: dict[str, Any], origin: str) -> dict[
     if fabric["pod_bundle"] == 1:
         return fill
     leaves, domains = fabric["tier"][1]["down_ports"] // fabric["pod_bundle"], hb["count"]
-    unit, rest = leaves * fill.get("leaf_domains", 0), 0
     if fabric["kind"] == "clos":
         ends = hb["size"] * fabric["nic"]["per_gpu"] * fabric["nic"].get("ports_in_plane", 1)
         unit, rest = divmod(leaves * fabric["tier"][0]["down_ports"], ends)
+    else:
+        unit, rest = leaves * fill["leaf_domains"], 0
     if rest or not unit or domains % unit:
         raise InstanceError(
             f"{origin}: leaves have {fabric['pod_bundle']} links to each spine of their pods, which"

@@ -529,11 +529,11 @@ class Workload(Table):
                 f" ordinary attention without encoders, or train_tokens in place of {key}"
             )
         size, law = float(self.model.parameters), self.law
-        tokens = (
-            law.tokens(size, self.loss)
-            if self.loss
-            else (self.compute_flop or 0.0) / FLOP_PER_PARAMETER / size
-        )
+        if self.compute_flop is not None:
+            tokens = self.compute_flop / FLOP_PER_PARAMETER / size
+        else:
+            assert self.loss is not None, "one of them is given"
+            tokens = law.tokens(size, self.loss)
         if self.train_tokens is not None and not math.isclose(
             self.train_tokens, tokens, rel_tol=EQUAL
         ):

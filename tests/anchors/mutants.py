@@ -25,10 +25,10 @@ ROOT = Path(__file__).parents[2]
 FACTORS = 2.0, 0.5, 1000 / 1024, 1024 / 1000, 8.0, 1000.0
 UNSEEN = {"ge", "le", "gt", "lt", "max_length", "min_length", "rel_tol", "frozen", "exclude", "strict", "cutoff", "n"}
 UNSEEN |= {"indent", "by_alias", "exclude_defaults", "sort_keys", "kw_only", "listed", "optional", "start"}
-UNSEEN |= {"maxsize", "include_url"}
+UNSEEN |= {"maxsize", "include_url", "longest"}
 NO_BELIEF = {"base", "complaints", "errors", "files", "kinds", "quotes", "tables", "texts"}
 """Files of `coopt/instance/` that read, refuse and show, and hold no unit, factor or default of a plan."""
-LIMIT = re.compile(r"^(MOST|LONGEST|LEAST|YEARS_FROM|ROUND_UP)\w*(, LONGEST\w*)* = ")
+LIMIT = re.compile(r"^(MOST|LONGEST|LEAST|MAX_SITES|MAX_SLOWDOWN|YEARS_FROM|ROUND_UP)\w*(, LONGEST\w*)* = ")
 EQUIVALENT = {
     '"switches": [{"name": UNNAMED': "those that stand come in its place when the question is read",
     '"optics": [{"name": UNNAMED': "those that stand come in its place when the question is read",
@@ -36,6 +36,9 @@ EQUIVALENT = {
     "for mode in self.modes), 0.0)": "no port has a rate of 0",
     "experts_across=False, micro_batch=1": "those of each mapping come in their place",
     "round(known.law.away(": "distances are equal or apart by far more",
+    "stages, chunks) for p in range(1, count + 1))": "more stages than chunks never divide them",
+    "network_exclusions |= {": "such questions have one value of the key",
+    'tables["network"]["mates"] = True': "any value tells the question from one without",
 }
 """Lines of which no change changes an answer, and why."""
 SLOW = "test_tables.py", "test_results.py"

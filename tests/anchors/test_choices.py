@@ -2,6 +2,7 @@
 
 import json
 import math
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,20 @@ from coopt.instance.base import Table
 from coopt.instance.catalog import KINDS, entries, find
 from coopt.instance.couplings import Discount
 from coopt.instance.doubts import price_bases, price_doubt, price_of
+from coopt.instance.evidence import ErrorLaw, measured, nearest_runs, outside
 from coopt.instance.existing import Existing
-from coopt.instance.hardware import Gpu, HbDomain, Optic, Switch
+from coopt.instance.fibre_lists import missing_fibre
+from coopt.instance.hardware import Fibre, Gpu, HbDomain, Optic, Servers, Switch
 from coopt.instance.mixers import Attention, Encoder, ScanLayers
-from coopt.instance.network import Hall
+from coopt.instance.network import Hall, RackLoad
 from coopt.instance.numerics import EQUAL, REORDERED, SOLVED
 from coopt.instance.question import Cluster
-from coopt.instance.reserves import largest_error, practice_of
-from coopt.instance.schema import Instance, ample_s, load, own_time, typed
+from coopt.instance.reserves import Availability, largest_error, practice_of
+from coopt.instance.schema import Instance, ample_s, load, overridden, own_time, questions_by_gpu, typed
 from coopt.instance.standing_plans import with_plans
 from coopt.instance.texts import InstanceError
 from coopt.instance.transformer import ScalingLaw, Software, Transformer
-from coopt.instance.workload import Workload
+from coopt.instance.workload import NEAR_BATCH, Workload, batches_within
 from coopt.verifier.bounds.assumptions import left_open
 from tests.anchors.test_defaults import GPU, SHAPE
 from tests.anchors.test_units import LLAMA, QUESTION, question
@@ -81,6 +84,16 @@ PLANS: dict[str, tuple[str, int, list[dict[str, Any]], dict[str, Any], list[tupl
         *("clos", 16, [tier(4, 32, 32), tier(4, 32, 32), tier(2, 64)], {"leaf_domains": 4}),
         [(64, 32), (64, 32), (64, 64)],
     ),
+    "leaves have two links to each spine of a pod of 16": (
+        *("clos", 128, [tier(64, 16, 16), tier(32, 32, 32), tier(16, 64)]),
+        {"leaf_domains": 2, "unit_domains": 16 * 16 // 8, "pod": "unit"},
+        [(32, 16), (64, 32), (64, 64)],
+    ),
+    "pods of one rail": (
+        *("rail-optimized", 1024, [tier(256, 32, 32), tier(256, 32, 32), tier(128, 64)]),
+        {"leaf_domains": 32, "unit_domains": 16 * 32, "pod": "unit"},
+        [(64, 32), (64, 32), (64, 64)],
+    ),
     "two of 8 rails on each leaf": (
         *("rail-optimized", 16, [tier(4, 32, 32), tier(2, 64)], {"rails": 4, "leaf_domains": 16}),
         [(64, 32), (64, 64)],
@@ -120,6 +133,7 @@ def test_two_percent_of_100_are_two_batches_up_and_down() -> None:
     assert Workload.model_validate(asked | {"batch_tolerance": 0.02}).batches == (100, 101, 99, 102, 98)
     assert Workload.model_validate(asked).batches == ()
     assert len(Workload.model_validate(asked | {"batch_tolerance": 0.2}).batches) == 41
+    assert len(batches_within(10_000, NEAR_BATCH)) == len(batches_within(10_000, 0.02)) == 1 + 2 * 200
     with pytest.raises(ValueError, match="batch_tolerance"):
         Workload.model_validate(asked | {"batch_tolerance": 0.201})
 
@@ -154,7 +168,9 @@ def test_a_model_may_have_mamba_layers_alone() -> None:
     """Mamba-2 2.7B (arXiv 2405.21060): 64 layers of 2,560, 80 heads of 64, state 128, no attention."""
     sizes = {"layers": 64, "mamba_layers": 64, "mamba_heads": 80, "mamba_head_dim": 64, "mamba_groups": 1}
     table = SHAPE | sizes | {"hidden": 2560, "mamba_state": 128}
-    assert [(scan.kind, scan.layers) for scan in Transformer.model_validate(table).scans] == [("mamba-2", 64)]
+    mamba = Transformer.model_validate(table)
+    assert [(scan.kind, scan.layers) for scan in mamba.scans] == [("mamba-2", 64)]
+    assert not mamba.has_act
 
 
 def test_words_for_flags_are_those_of_the_reference() -> None:
@@ -188,6 +204,12 @@ def test_predicted_times_are_told_in_the_unit_of_the_bound_with_their_margin() -
     assert own_time(Workload.model_validate(LLAMA | rate), 8.0) == 2**21
 
 
+def test_what_ends_a_century_ahead_has_no_date() -> None:
+    """100 years of 365.25 days; from 2026 on these have 24 leap days, as 2100 is none."""
+    one = Workload.model_validate(LLAMA | {"train_tokens": 2.0**24}).starting(date(2026, 1, 1))
+    assert [one.end(days * 86_400) for days in (2, 36_525, 36_526)] == ["3 January 2026", "2 January 2126", ""]
+
+
 def test_half_a_thousand_batches_are_no_thousand_choices() -> None:
     """A fifth of 1,250 is 250: 501 batches, once for a GPU and once beside another workload."""
     near = LLAMA | {"global_batch": 1250, "batch_tolerance": 0.2, "max_iteration_time_s": 60.0}
@@ -218,6 +240,52 @@ def test_errors_of_own_and_of_catalogued_hardware() -> None:
     assert largest_error(h100, inside, 64) < largest_error(h100, Workload.model_validate(moe), 64)
 
 
+def test_the_law_of_errors_is_a_product_and_names_what_no_run_has() -> None:
+    """docs/days.md: b = b0 exp(sum of what is harder + the distance); what no run has alone or with one other."""
+    practice = measured().runs[0].practice._replace(generation="none", gpu="none", gpus=2**20, micro_batch=64)
+    law = ErrorLaw(0.1, {practice.architecture: 0.2}, {})
+    assert law.error(practice, 0.3) == pytest.approx(0.1 * math.exp(0.2 + 0.3))
+    assert len(nearest_runs(practice)) == 2
+    for one in [practice, *(run.practice._replace(micro_batch=8) for run in measured().runs[::10])]:
+        gaps = [{*one.gaps_to(run.practice)} for run in measured().runs]
+        names = [name for name in one._fields if one.gpu == "none" or name != "generation"]
+        alone = {name for name in names if all(name in gap for gap in gaps)}
+        rest = [name for name in names if name not in alone]
+        pairs = {
+            pair
+            for n, a in enumerate(rest)
+            for b in rest[n + 1 :]
+            for pair in [(a, b)]
+            if all(gap & {a, b} for gap in gaps)
+        }
+        assert {*outside(one)} == {*map(one.phrase, alone), *(one.phrase(*pair) for pair in pairs)}
+
+
+def test_servers_in_racks_are_those_of_a_dgx() -> None:
+    """User guide of the DGX H100: 10.2 kW at most, 287.6 lb; two of them weigh 261 kg."""
+    hall = {"domain_rack_kw": 30.6, "domain_rack_kg": 262}
+    asked = question(network=QUESTION["network"] | {"hall": hall})
+    (domain,) = asked.network.hb_domains
+    loads = asked.rack_loads(domain)
+    assert loads["domain_rack_kw"].amount == pytest.approx(10.2, rel=1e-3)
+    assert [load.racks(0.25) for load in loads.values()] == [1 / 3, 1 / 2]
+    assert [RackLoad(amount, 2.0, "kW").racks(2) for amount in (3.0, 5.0)] == [2, math.inf]
+    assert (RackLoad(None, 1.0, "kg").racks(0.25), RackLoad(3.0, 2.0, "kg").racks(0.25)) == (0.25, math.inf)
+    assert Servers(1.0, 2.0) == Servers()  # prices make no other domain
+    assert (Servers().usd, Servers().w) == (0.0, 0.0)
+    assert asked.network.gbit_s_into(asked.network.switches[0]) == 400.0
+    assert asked.network.gbit_s_into(catalogued("switch", "40x200g", Switch)) == 0.0
+
+
+def test_one_cable_joins_the_modules_of_one_link() -> None:
+    """NVIDIA MMA4Z00-NS400: 400G SR4 has four pairs in one connector, and splits nothing."""
+    fibre = catalogued("fibre", "om4-mtp-8", Fibre)
+    short, twin = (catalogued("optic", name, Optic) for name in ("400g-sr4", "800g-sr8"))
+    assert catalogued("optic", "400g-dac", Optic).pairs_of(400) == 0  # copper
+    assert [twin.pairs_together(800), twin.pairs_together(400), short.pairs_together(400)] == [4, 4, 4]
+    assert list(missing_fibre([fibre], [(short, 400.0)])) == []
+
+
 def test_what_stands_is_bought_for_nothing() -> None:
     given: dict[str, Any] = {"cluster": {"gpu": "h100-sxm", "gpus": 64}, "network": {"given": True}}
     workload = {"name": "w", "model": "gpt-22b", "global_batch": 64}
@@ -230,6 +298,34 @@ def test_what_stands_is_bought_for_nothing() -> None:
     assert unnamed == [(64, 400.0, 0.0, 0.0, False)]
     assert {(optic.gbit_s, optic.w) for optic in network.optics} == {(400.0, 0.0)}
     assert (network.nics_per_gpu, network.nic_planes, network.buildable) == ((1,), (1,), False)
+    fails = Instance.model_validate(
+        QUESTION | given | {"workload": workload, "existing": STANDS, "availability": {"rates": "llama-3"}}
+    )
+    assert fails.availability is not None
+    assert fails.availability.spare_domains == (0,)  # nothing is bought
+    rates = {"rates": "llama-3"}
+    spares = [Availability.model_validate(rates | more).at_each_site for more in ({}, {"spare_domains": [2, 1]})]
+    assert spares == [0, 1]
+
+
+def test_what_stands_keeps_its_servers_where_islands_of_others_are_chosen() -> None:
+    two = [LLAMA | {"name": name, "global_batch": 64, "max_iteration_time_s": 1000} for name in "ab"]
+    tables = {"workload": two, "sharing": {"mode": "partition", "mixed_gpus": True}}
+    tables |= {"cluster": {"gpu": ["h100-sxm", "b200"], "gpus": 128}}
+    tiers = [one | {"switch": "qm9700", "optic": "400g-sr4"} for one in STANDS["tiers"]]
+    tables |= {"existing": STANDS | {"gpu": "h100-sxm", "tiers": tiers}}
+    network = QUESTION["network"] | {"hb_domains": ["hgx-h100-8", "hgx-b200-8"], "optics": ["400g-sr4", "400g-dr4"]}
+    by_gpu = questions_by_gpu(question(**tables | {"network": network | {"switches": "qm9700"}}))
+    chosen = {one.cluster.gpu.name: [domain.name for domain in one.network.hb_domains] for one in by_gpu}
+    assert chosen == {"b200": ["hgx-b200-8"], "h100-sxm": ["hgx-h100-8"]}
+    stands = [one.stands.hb_domain.name for one in by_gpu if one.stands and one.stands.hb_domain]
+    assert stands == ["hgx-h100-8", "hgx-h100-8"]
+
+
+def test_two_entries_have_the_places_0_and_1() -> None:
+    table = QUESTION | {"workload": [LLAMA, LLAMA | {"name": "v"}]}
+    with pytest.raises(InstanceError, match=r"needs 0 to 1$"):
+        overridden(table, {"workload.2.global_batch": 1}, "f")
 
 
 def test_a_switch_that_stands_may_have_two_ports() -> None:
@@ -248,11 +344,12 @@ def test_a_plan_stands_as_it_was_built(case: str, tmp_path: Path) -> None:
     planes = 8 if fabric == "rail-only" else 1
     design = {
         "hb_domain": {"name": "hgx-h100-8", "size": 8, "count": domains},
-        "fabric": {"kind": fabric, "tiers": len(tiers), "tier": tiers, "nic": NIC, "planes": planes, "pod_bundle": 1},
+        "fabric": {"kind": fabric, "tiers": len(tiers), "tier": tiers, "nic": NIC, "planes": planes}
+        | {"pod_bundle": 2 if "pod" in fill else 1},
     }
     (tmp_path / "ours.json").write_text(json.dumps({"parts": [{"name": "network", "design": design}]}), "utf-8")
     (row,) = with_plans({"existing": {"plan": "ours.json"}}, tmp_path)["existing"]
-    assert {key: row[key] for key in ("rails", "leaf_domains", "bundles") if key in row} == fill
+    assert {key: row[key] for key in ("rails", "leaf_domains", "bundles", "unit_domains", "pod") if key in row} == fill
     assert [(one["ports"], one["down"]) for one in row["tiers"]] == ports
     assert {one["gbit_s"] for one in row["tiers"]} == {400.0}
     assert (row["domains"], row["gpus_per_domain"], row["nic_ports"], row["planes"]) == (domains, 8, 1, 1)
@@ -324,7 +421,7 @@ def test_what_rules_no_plan_out_is_a_million_bounds() -> None:
 def test_suggested_bounds_have_five_digits_and_whole_sums_stay() -> None:
     values = [(5.017612, True), (5.017612, False), (1_234_567.0, True), (99_999.0, True)]
     assert [typed(value, up=up) for value, up in values] == [5.0177, 5.0176, 1_234_567.0, 99_999.0]
-    assert [typed(1_234_567.5), typed(123_456.0)] == [1_234_600.0, 123_456.0]
+    assert [typed(1_234_567.5), typed(100_001.0)] == [1_234_600.0, 100_001.0]
 
 
 def test_tolerances_are_those_of_the_arithmetic_and_of_solvers() -> None:
@@ -345,7 +442,7 @@ def test_what_old_software_lacks_is_at_its_least() -> None:
 
 def test_tokens_choose_among_the_experts_of_their_groups() -> None:
     """arXiv 2412.19437, section 2.1.2: of the groups a token has some, and of their experts its own."""
-    for groups, top_groups, topk in ((4, 2, 32), (2, 1, 32)):
+    for groups, top_groups, topk in ((4, 2, 32), (2, 1, 32), (1, 1, 64)):
         shape = SHAPE | {"experts": 64, "expert_groups": groups, "top_groups": top_groups}
         assert Transformer.model_validate(shape | {"top_k": topk}).top_k == topk
         with pytest.raises(ValueError, match="top_k"):
@@ -359,3 +456,4 @@ def test_experts_on_one_tp_rank_are_not_split() -> None:
         Workload.model_validate(asked | {"options": {"expert_tp": given}}).options.expert_tp for given in (1, True)
     ]
     assert split == [False, True]
+    Workload.model_validate(asked | {"mapping": {"tp": 1}})  # whose one rank splits nothing either

@@ -171,7 +171,9 @@ def test_the_software_of_a_workload_is_megatron_core() -> None:
     assert Instance.model_validate(QUESTION).workload[0].options.software.name == "megatron-core"
 
 
-@pytest.mark.parametrize(("seq", "most"), [(1024, 16), (16_384, 16), (65_536, 64), (200_000, 128), (1_048_576, 1024)])
+@pytest.mark.parametrize(
+    ("seq", "most"), [(1024, 16), (16_384, 16), (65_536, 64), (131_000, 64), (200_000, 128), (1_048_576, 1024)]
+)
 def test_degrees_of_cp_follow_long_sequences_unless_they_are_given(seq: int, most: int) -> None:
     workload = EVERYTHING["workload"] | {"model": SHAPE | {"seq": seq}}
     everything = EVERYTHING | {"cluster": {"gpu": GPU, "gpus": 64}}

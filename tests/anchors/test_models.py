@@ -150,4 +150,6 @@ def test_experts_hybrids_and_latent_attention_are_those_of_the_configuration(nam
     latent = (one.dense_layers, one.dense_ffn, one.q_rank, one.kv_rank, one.rope_dim, one.value_dim)
     assert latent == LATENT.get(name, (0, 0, 0, 0, 0, 0))
     assert one.extra_predictions == PREDICTIONS.get(name, 0)
+    windows = {getattr(mixer, "window", 0): layers for layers, mixer in one.kinds if mixer.__class__ is Transformer}
+    assert windows == ({0: 18, 128: 18} if name == "gpt-oss-120b" else {0: one.with_attention})
     assert (one.window, one.window_layers) == ((128, 18) if name == "gpt-oss-120b" else (0, 0))

@@ -48,6 +48,15 @@ HOSTS = {  # USD and W of the rest of a server or rack for each GPU, where it is
     "gb300-nvl72": (0, 142_000 / 72 - 1400 - 75.95 - 30),  # up to 142 kW a rack
     "vr200-nvl72": (HOST_USD, 190_000 / 72 - 1800 - 151.9 - 60),  # 190 kW a rack, reported
 }
+KG = 0.45359237  # of a pound
+POUNDS = {  # data sheet of the DGX A100, user guides of DGX H100, H200 and B200; ServeTheHome on NVL72, as quoted
+    **{"hgx-a100-8": 271.5, "hgx-h100-8": 287.6, "hgx-h200-8": 287.6, "hgx-b200-8": 313.9},
+    **{"gb200-nvl72": 3000, "gb300-nvl72": 3000},
+}
+TO_NICS = {  # GB/s of a GPU to its NICs: nvbandwidth has 55.63 GB/s over PCIe 5.0 x16, and PCIe 6.0 twice that
+    **dict.fromkeys(("hgx-mi300x-8", "hgx-mi355x-8", "gb200-nvl72"), 55),
+    **dict.fromkeys(("hgx-b300-8", "gb300-nvl72"), 2 * 55),
+}
 NICS = {  # GB/s one way, lanes of Gbit/s, ports it can be run with, USD, W
     "cx6-200g": (25, (50,), (1,), 815, 20),  # Calculon: 25 GB/s; TO; recalled
     "cx7-400g": (50, (100,), (1,), (1500 + 2000) / 2, (20 + 25) / 2),  # DGXC: 8x400G for 8 GPUs; recalled
@@ -72,6 +81,7 @@ OPTICS = {  # Gbit/s, lanes of, links it may be split into, metres, USD, W
     "400g-zr-plus": (400, None, (), 800_000, 6000, 21),  # OpenZR+; recalled
     "800g-zr": (800, None, (), 120_000, 9000, 30),  # OIF 800ZR; recalled
 }
+TWIN = {"800g-sr8", "800g-dr8", "800g-fr4"}  # NV: two MPO-12/APC; of 2xFR4 two pairs
 SWITCHES = {  # ports, Gbit/s of a port, lanes of, Tbit/s of the box, USD, W, rack units
     "64x400g": (64, 400, None, 25.6, 64 * RO_PORT, 747, 1),  # RO; QM9700 data sheet, typical
     "256x400g": (256, 400, 100, 102.4, 256 * RO_PORT, 2 * 940, 4),  # Tomahawk 6: twice an SN5600
@@ -148,6 +158,8 @@ def test_domains_are_those_of_vendors_and_of_infinite_hbd(name: str) -> None:
     domain, (size, both_ways, usd, w, racks) = products("hb_domain")[name], HB[name]
     assert (domain.size, domain.gbyte_s, domain.racks) == (size, pytest.approx(both_ways / 2), racks)
     assert (domain.usd_per_gpu, domain.w_per_gpu) == (usd, w)
+    assert domain.nic_gbyte_s == TO_NICS.get(name)
+    assert (domain.kg or 0) == pytest.approx(KG * POUNDS.get(name, 0), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -183,6 +195,7 @@ def test_optics_are_those_of_vendors(name: str) -> None:
     optic = products("optic")[name]
     figures = (optic.gbit_s, optic.lane_gbit_s, optic.breakout, optic.reach_m, optic.usd, optic.w)
     assert figures == OPTICS[name]
+    assert optic.connectors == (2 if name in TWIN else 1)
     assert [optic.links_of(optic.gbit_s / count) for count in (1, *optic.breakout)] == [1, *optic.breakout]
     assert optic.links_of(optic.gbit_s / 3) == 0
 

@@ -50,6 +50,11 @@ SOFTWARE: dict[str, tuple[Any, ...]] = {
         "fused_accumulation tp_overlap pp_overlap batch_first narrow_inputs",
     ),
 }
+ROOM = {  # memory that stays free, to a twentieth; of all others for allocated peaks a tenth above predictions
+    "fsdp": 1 - 1 / 1.70,  # reserved on published runs: up to 70% above predictions
+    "fsdp-eager": 0.1 + 0.05,  # as all others, and buffers of gathered layers
+    "maxtext": 0.05,  # XLA plans its buffers before a run
+}
 OF_MEGATRON = {"megatron-core", "megatron-bridge", "automodel"}
 FLASH_2 = {"fsdp", "fsdp-eager"}  # 35% of a H100 by FlashAttention-2 (arXiv 2407.08608, abstract)
 
@@ -72,6 +77,7 @@ def test_frameworks_move_and_keep_the_bytes_that_are_known_of_them(name: str) ->
     assert {flag for flag in FLAGS if getattr(one, flag)} == set(on.split())
     # master copy and two moments in fp32 (mixed precision, arXiv 1710.03740), or two moments in bf16
     assert one.state_bytes == (2 * 2 if name == "automodel" else 3 * 4)
+    assert one.memory_margin == pytest.approx(round(20 * ROOM.get(name, 1 - 1 / 1.1)) / 20)
     assert one.reserve_gib == 0.5 + 1.0  # what the driver withholds, its context and modules
     assert one.attention == (0.35 if name in FLASH_2 else None)
     assert (one.attention_bits, one.latent_bits, one.mamba_output_bits, one.prediction_bits) == (4, 4, 4, 4)
@@ -80,8 +86,9 @@ def test_frameworks_move_and_keep_the_bytes_that_are_known_of_them(name: str) ->
 
 def test_the_host_of_megatron_starts_a_kernel_in_the_mean_of_what_is_measured() -> None:
     """13.5 us of a product on DGX H100, 99.7 us of a module on GB200 (Transformer Engine issue 2053)."""
-    assert software("megatron-core").host_s == pytest.approx(math.sqrt(13.5e-6 * 99.7e-6), rel=0.01)
-    assert all(software(name).host_s == 0.0 for name in SOFTWARE if name not in OF_MEGATRON)
+    for name in SOFTWARE:
+        mean_s = math.sqrt(13.5e-6 * 99.7e-6) if name in OF_MEGATRON else 0.0
+        assert software(name).host_s == pytest.approx(mean_s, rel=0.01)
 
 
 LAWS = {

@@ -20,9 +20,10 @@ from coopt.instance.variants import (
     inside_first,
     keeping,
     required_bounds,
+    with_scaled_bounds,
     years_of,
 )
-from coopt.instance.workload import Workload
+from coopt.instance.workload import LONGEST_S, Workload
 
 DAY_S, YEAR_S = 24 * 60 * 60, 365 * 24 * 60 * 60
 LLAMA: dict[str, Any] = {"name": "w", "model": "llama3-405b", "global_batch": 2048}
@@ -317,9 +318,19 @@ def test_a_design_of_its_own_leaves_out_one_port_and_one_plane() -> None:
     design = PublishedDesign.model_validate(table)
     assert (design.nic_ports, design.planes, design.gpus_per_cage, design.gpus) == (1, 1, 1, 64)
     assert ByHbDomain(per_hb_domain=2).more == 0
+    fibred = PublishedDesign.model_validate(table | {"fibre": "om4-mtp-8"})
+    usd = [fibred.at_prices(factors).fibre[0].usd for factors in ({}, {"nic": 2.0}, {"optics": 2.0})]
+    assert usd == [78.0, 78.0, 2 * 78.0]
     (first,) = design.at_prices({"nic": 2.0}).tiers
     assert first.switch is not None
     assert first.switch.usd == 64 * 694
+
+
+def test_bounds_in_turn_are_longer_in_days_up_to_the_longest() -> None:
+    several = [LLAMA | {"name": name, "train_tokens": 15.6e12} for name in "ab"]
+    asked = question(workload=several, limits={"train_days_total": 100.0})
+    scaled = [with_scaled_bounds(asked, pace).limits.train_days_total for pace in (1.5, 1e15)]
+    assert scaled == [150.0, pytest.approx(LONGEST_S / DAY_S)]
 
 
 def test_a_phase_that_names_no_bound_keeps_that_of_the_workload() -> None:
