@@ -390,22 +390,31 @@ class Space:
         """The families of some parts with the ends of links that no others beat, whatever the
         mappings.
         """
+        for listed, choices in self.with_any_ends(parts, levels):
+            if self.instance.network.cables == "hall":
+                yield from self._by_length(listed, choices)
+            elif self.grow:
+                yield from _with_ends(listed, choices)
+            else:
+                for optics in unbeaten_ends(listed, choices, self.optic_values):
+                    yield listed if optics is listed.optics else replace(listed, optics=optics)
+
+    def with_any_ends(
+        self, parts: Parts, levels: EndsByModule
+    ) -> Iterator[tuple[Family, list[tuple[LinkEnds, ...]]]]:
+        """The families of some parts, whatever modules cost, each with all ends that its links may
+        have; over its uplinks a bill is affine, unless it grows or lengths choose its cables.
+        """
         network = self.instance.network
         for built, wiring, options in _without_ends(network, parts, levels):
             listed = built.family(network, wiring, options[0])
             choices = [ends for ends in options if _leaves_room(listed, ends)]
-            if network.cables == "hall":
-                yield from self._by_length(listed, choices)
-                continue
-            if self.grow:
-                yield from _with_ends(listed, choices)
+            if self.grow or network.cables == "hall":
+                yield listed, choices
                 continue
             for uplinks in uplinks_alike(listed, choices) if choices else ():
-                family = listed
-                if uplinks != listed.uplink_choices:
-                    family = replace(listed, uplink_choices=uplinks)
-                for optics in unbeaten_ends(family, choices, self.optic_values):
-                    yield family if optics is listed.optics else replace(family, optics=optics)
+                is_whole = uplinks == listed.uplink_choices
+                yield listed if is_whole else replace(listed, uplink_choices=uplinks), choices
 
     def _by_length(self, listed: Family, choices: list[tuple[LinkEnds, ...]]) -> Iterator[Family]:
         """The families whose cables are chosen by their lengths: laid with each number of uplinks,

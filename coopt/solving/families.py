@@ -25,6 +25,7 @@ from coopt.instance.hardware import HbDomain
 from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.family import Family, LinkEnds
 from coopt.network.laying import least_ends
+from coopt.network.optics import Values, unbeaten_ends
 from coopt.network.parts import (
     Affine,
     Key,
@@ -77,6 +78,12 @@ class CountedFamily(NamedTuple):
             uplink=math.fsum(worth * units.uplink for worth, units in each),
             spine=math.fsum(worth * units.spine for worth, units in each),
         )
+
+
+Menu = tuple[Family, list[tuple[LinkEnds, ...]], dict[tuple[tuple[str, str], ...], CountedFamily]]
+"""A family with the ends that its links may have, and what was counted with some of them, by
+names.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,6 +166,7 @@ class CountedNetworks:
         self._unpriced: dict[Entry, int] = {}
         self._rivals: dict[Hashable, int] = {}
         self._counted: dict[Hashable, tuple[CountedFamily, ...]] = {}
+        self._menus: dict[Hashable, list[Menu]] = {}
         self._tables: dict[Hashable, CountedTable] = {}
 
     def table(self, space: Space, check: Callable[[], None]) -> CountedTable:
@@ -189,20 +197,42 @@ class CountedNetworks:
             Called for each family that is listed; may raise.
         """
         for parts, levels in space.parts(gpus, hb, domains, space.nic_options):
-            key = self._key(space, parts, levels)
-            found = self._counted.get(key)
+            built, values = self._key(space, parts, levels)
+            found = self._counted.get((built, values))
             if found is None:
                 listed = []
-                for family in self.counted(space.instance, space.fitted(parts, levels)):
+                for family in self._fitted(space, parts, levels, built):
                     check()
                     listed.append(family)
-                found = self._kept(key, tuple(listed))
+                found = self._kept((built, values), tuple(listed))
             yield from found
+
+    def _fitted(
+        self, space: Space, parts: Parts, levels: EndsByModule, built: Hashable
+    ) -> Iterator[CountedFamily]:
+        """The families of some parts, `built` at whatever prices: at others only their ends are
+        chosen anew.
+        """
+        if space.grow or space.instance.network.cables == "hall":
+            yield from self.counted(space.instance, space.fitted(parts, levels))
+            return
+        menus = self._menus.get(built)
+        if menus is None:
+            menus = [(*menu, {}) for menu in space.with_any_ends(parts, levels)]
+            self._menus[built] = menus
+        for family, choices, known in menus:
+            for optics in unbeaten_ends(family, choices, space.optic_values):
+                names = tuple((ends.below.name, ends.above.name) for ends in optics)
+                if names not in known:
+                    chosen = family if optics is family.optics else replace(family, optics=optics)
+                    (known[names],) = self.counted(space.instance, [chosen])
+                yield known[names]
 
     def _kept(self, key: Hashable, found: tuple[CountedFamily, ...]) -> tuple[CountedFamily, ...]:
         """Keep a list; of prices that never end only the last ones."""
         if sum(map(len, list(self._counted.values()))) > MOST_COUNTED:
             self._counted.clear()
+            self._menus.clear()
             self._products.clear()
             self._tables.clear()
         self._counted[key] = found
@@ -217,8 +247,12 @@ class CountedNetworks:
             bill = open_bill(instance, family).each
             yield CountedFamily(family, context_of(family), bill, rivals)
 
-    def _key(self, space: Space, parts: Parts, levels: EndsByModule) -> Hashable:
-        """All that the families of some parts depend on where the rest of the question is equal."""
+    def _key(
+        self, space: Space, parts: Parts, levels: EndsByModule
+    ) -> tuple[Hashable, tuple[Values, ...]]:
+        """All that the families of some parts depend on where the rest of the question is equal:
+        what they are built from, and what its modules add where ends are compared by that.
+        """
         built = [
             self._number(value) if isinstance(value, Entry) else value
             for name, value in vars(parts).items()
@@ -232,7 +266,7 @@ class CountedNetworks:
         # where a level leaves a choice, its ends are compared by what they add
         optics = dict.fromkeys(chain.from_iterable(listed)) if len(listed) > len(levels) else ()
         values = tuple(map(space.optic_values, optics))
-        return (*built, self._numbers(parts.upper), ends, values)
+        return (*built, self._numbers(parts.upper), ends), values
 
     def _numbers(self, products: Iterable[Entry]) -> tuple[int, ...]:
         return tuple(map(self._number, products))
