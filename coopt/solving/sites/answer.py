@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import pyomo.core as pyo
@@ -63,6 +64,7 @@ from coopt.solving.sites.arrays import (
     RingDesign,
     RingProblem,
     design_ring,
+    least_sum,
     least_with,
     may_feed,
     promising,
@@ -76,6 +78,7 @@ from coopt.solving.sites.options import (
     gradient_bytes,
     networks,
     offers,
+    with_any_memory,
 )
 from coopt.solving.sites.outages import (
     iteration_s,
@@ -201,7 +204,7 @@ def _options_of(
     for of_shares in networks:
         local = of_shares.local
         offer = offers_of[of_shares.shares] = listed.of_question(
-            local,
+            with_any_memory(local),
             ("offers", measures, of_shares.links, local.workload, local.cluster.gpu),
             partial(offers, of_shares, run.check_clock, listed),
         )
@@ -455,12 +458,20 @@ def _eased(instance: Instance) -> Iterator[tuple[str, Instance]]:
 def search_rings(
     instance: Instance, problems: Sequence[RingProblem], backend: Backend, *, deadline: float
 ) -> Drive[RingDesign]:
-    """The cheapest choice over all rings, by rising bound of their relaxations."""
+    """The cheapest choice over all rings, by rising bound: of their relaxations where the sums of
+    the cheapest options do not rule them out.
+    """
     statistics = SearchStatistics()
-    rings = [
-        _subproblem(instance, problem, _relaxed(problem, backend, deadline, statistics))
-        for problem in problems
-    ]
+
+    def ring(number: int, problem: RingProblem) -> Subproblem[RingDesign]:
+        def sharpened() -> Subproblem[RingDesign]:
+            relaxed = _relaxed(problem, backend, deadline, statistics)
+            return _subproblem(instance, problem, number, max(relaxed, bound))
+
+        bound = least_sum(problem)
+        return Subproblem(number=number, bound=bound, sharpened=sharpened)
+
+    rings = list(starmap(ring, enumerate(problems)))
     result = drive(rings, backend, gap=instance.solver.gap, deadline=deadline)
     counts = {name: value + getattr(result, name) for name, value in statistics.taken().items()}
     return replace(result, **counts)
@@ -483,7 +494,9 @@ def _relaxed(
     return answer.bound * problem.scale if answer.outcome == "optimal" else -math.inf
 
 
-def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subproblem[RingDesign]:
+def _subproblem(
+    instance: Instance, problem: RingProblem, number: int, bound: float
+) -> Subproblem[RingDesign]:
     """One ring by its formulation; a choice whose bills exceed a limit is cut off."""
 
     def read(model: pyo.ConcreteModel) -> Decided[RingDesign] | None:
@@ -495,7 +508,10 @@ def _subproblem(instance: Instance, problem: RingProblem, bound: float) -> Subpr
         return Decided(choice=ring_design, value=ring_design.bill.of(instance.objective.minimize))
 
     return Subproblem(
-        build=lambda: (build(problem.data, MODEL), problem.scale), read=read, bound=bound
+        number=number,
+        build=lambda: (build(problem.data, MODEL), problem.scale),
+        read=read,
+        bound=bound,
     )
 
 

@@ -464,6 +464,21 @@ def _floor(instance: Instance, s: int, networks: Networks) -> float:
     return float(weigh(local, networks.usd[fed], networks.w[fed], kind).min(initial=math.inf))
 
 
+def least_sum(problem: RingProblem) -> float:
+    """A bound of a ring by the cheapest option of each site for each number of shares, with the
+    channels that every option of some site needs; infinite where no division has options.
+    """
+    data = problem.data
+    sums = np.array([0.0, *(math.inf for _ in range(data.shares))])
+    for s in range(data.sites):
+        cheapest = np.full(data.shares + 1, math.inf)
+        np.minimum.at(cheapest, data.share[data.site == s], data.cost[data.site == s])
+        sums = _divided(sums, cheapest)
+    needs = [data.need[data.site == s].min(axis=0) for s in range(data.sites)]
+    lit = np.max(needs, axis=0) @ data.channel
+    return float(sums[-1] + lit) * problem.scale * (1 - SLACK)
+
+
 def _divided(a: Floats, b: Floats) -> Floats:
     """The least sum for each number of shares, divided in two."""
     return np.array([(a[: n + 1] + b[n::-1]).min() for n in range(len(a))])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from heapq import heappop, heappush
+from operator import is_
 
 import numpy as np
 
@@ -26,8 +27,8 @@ from coopt.columns.times import (
     of_sites,
     waiting,
 )
-from coopt.instance.schema import Instance, ObjectiveKind
-from coopt.instance.variants import after_a_loss, local_question
+from coopt.instance.schema import NO_LIMIT, Instance, ObjectiveKind
+from coopt.instance.variants import after_a_loss, local_question, with_gpu_value
 from coopt.instance.workload import Workload
 from coopt.network.borders import link_counts, link_items
 from coopt.network.cores import core_ports_of
@@ -172,7 +173,8 @@ def networks(
     measures
         What optics are compared by in the question of all sites.
     listed
-        What earlier questions listed; networks and their bills depend on no bound on time.
+        What earlier questions listed; networks and their bills depend neither on bounds on time nor
+        on memory.
     check
         Called now and then; may raise.
     """
@@ -182,7 +184,7 @@ def networks(
     spares = instance.availability.at_each_site if instance.availability else 0
     space = Space(instance=local, measures=measures, links=links, unlaid=True, standing_by=spares)
     found = (listed or ListedIslands()).of_question(
-        local,
+        with_any_memory(local),
         (shares, measures, unbound, links, spares),
         lambda: _every_network(space, shares, links, check),
     )
@@ -190,6 +192,13 @@ def networks(
         late = after_a_loss(local, instance.losses["channel"]).workload
         local = local.having(workload=(*local.workload, *late), robust=None)
     return replace(found, local=local)
+
+
+def with_any_memory(local: Instance) -> Instance:
+    """The question for which networks are kept, as they do not depend on memory: what does names
+    its GPU.
+    """
+    return with_gpu_value(local.cluster.gpu.name, "hbm_gb", local, NO_LIMIT)
 
 
 def _every_network(space: Space, shares: int, links: range, check: Callable[[], None]) -> Networks:
@@ -255,7 +264,10 @@ def _with_least_ends(local: Instance, table: CountedTable, kind: ObjectiveKind) 
         (counted,) = networks.counted(local, [replace(one.family, optics=optics)])
         return counted
 
-    return CountedTable(networks=tuple(map(with_least, table.networks)))
+    networks_with_least = tuple(map(with_least, table.networks))
+    # the table itself has its units added up already
+    is_own = all(map(is_, networks_with_least, table.networks))
+    return table if is_own else CountedTable(networks=networks_with_least)
 
 
 def _laid(networks: Networks, family: Family, uplinks: int, check: Callable[[], None]) -> Laid:
