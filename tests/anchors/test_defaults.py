@@ -128,7 +128,10 @@ COUPLED: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]]]] = {
             "availability.rates.flap": {"per_year": 0.0, "low": None, "high": None},
         },
     ),
-    "margin": ({"margin": {"time": 0.0}}, {"margin": {"confidence": None, "memory": 0.0, "ports": 0.0}}),
+    "margin": (
+        {"margin": {"time": 0.0}},
+        {"margin": {"confidence": None, "memory": 0.0, "ports": 0.0, "ties": "fastest"}},
+    ),
     "phases": (
         {"phase": [{"year": 2026, "gpus": 32}, {"year": 2027, "gpus": 64}]},
         {"phase.0": {"workloads": (), "retrofit_usd_per_link": 0.0}, "phase.0.price": EVEN | {"energy": 1.0}},
