@@ -19,7 +19,7 @@ from coopt.instance.schema import Instance, ObjectiveKind
 from coopt.network.cable_runs import RunOfLength, Stage, core_runs_of, runs_of
 from coopt.network.family import CableRun, Family, LinkEnds
 from coopt.network.fibres import FibreUnits, fibre_between, fibre_cables
-from coopt.network.optics import EndsByLevel, OpticValues, values_of
+from coopt.network.optics import EndsByLevel, OpticValues, optic_slopes, values_of
 from coopt.network.parts import Affine, cost_of, resources, weigh, within_limits
 from coopt.network.placing import SINGLE_BAY, Bay, PlacedChain, sold_m
 from coopt.plan.parts import Cost, Design, TierCables, ends_of_length
@@ -144,10 +144,34 @@ def laid_lines(
     if not line[-1].unlaid:
         yield bare
     elif options is not None:
-        compared = _with_fewest(options, line, uplinks)
+        compared = _with_fewest(_never_dearer(instance, options), line, uplinks)
         rows = _unbeaten(compared, values, check)
         for _, cables in rows:
             yield _with_cables(bare, [[one[-len(line) :] for one in level] for level in cables])
+
+
+def _never_dearer(instance: Instance, options: Options) -> Options:
+    """Cables that are not dearer than others of their length however many modules are bought, where
+    prices depend on that: both ends of these cost at their first price no more than theirs at the
+    last one, and draw no more. All have as many modules.
+    """
+    if instance.network.fibre or instance.sharing.most_products.optics is not None:
+        return options
+    usd_of = optic_slopes(instance)
+
+    def no_dearer(one: Optic, other: Optic) -> bool:
+        costs = usd_of[one.name][1] <= usd_of[other.name][0]
+        return one.name == other.name or (costs and one.w <= other.w)
+
+    def kept(some: list[Cabling]) -> list[Cabling]:
+        found = list[Cabling]()
+        for cabling in sorted(some, key=partial(_added, instance)):
+            rivals = (rival[-1].ends for rival in found)
+            if not any(all(map(no_dearer, ends, cabling[-1].ends)) for ends in rivals):
+                found.append(cabling)
+        return found
+
+    return [[kept(some) for some in level] for level in options] if usd_of else options
 
 
 def _with_fewest(options: Options, line: Sequence[Family], uplinks: int) -> Options:

@@ -98,6 +98,14 @@ def _by_quantity(instance: Instance) -> set[str]:
     return {entry.item for entry in discounts if entry.kind == "optics"} | standing
 
 
+def optic_slopes(instance: Instance) -> dict[str, tuple[float, float]]:
+    """What a module of each optic adds to the bill at least and at most (USD) where that depends on
+    how many of some are bought; nothing where it does not.
+    """
+    priced = priced_products(instance) if _by_quantity(instance) else ()
+    return {sold.name: sold.slopes for sold in priced if sold.kind == "optics"}
+
+
 def own_ends(
     network: Network, nic: Nic, planes: int, switches: Sequence[Switch], values: OpticValues
 ) -> EndsByLevel:
@@ -445,15 +453,10 @@ def optics_worth_having(
     """
     sharing, kinds = instance.sharing, measures or measures_of(instance)
     is_limited = sharing.most_products.optics is not None
-    discounted = _by_quantity(instance)
-    slopes = {
-        sold.name: sold.slopes
-        for sold in (priced_products(instance) if discounted else ())
-        if sold.kind == "optics" and sold.name in discounted
-    }
+    discounted, slopes = _by_quantity(instance), optic_slopes(instance)
 
     def values(optic: Optic, end: int) -> Values:
-        usd = slopes.get(optic.name, (optic.usd, optic.usd))[end]
+        usd = slopes[optic.name][end] if optic.name in discounted else optic.usd
         added = (weigh(instance.objective, usd, optic.w, kind) for kind in kinds)
         return (*added, -optic.reach_m if is_limited else 0.0)
 

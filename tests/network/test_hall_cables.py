@@ -17,10 +17,12 @@ from coopt.instance.couplings import Core
 from coopt.instance.reserves import NO_MARGIN, Availability
 from coopt.instance.schema import at_choice, choices_of
 from coopt.instance.texts import InstanceError
+from coopt.instance.variants import as_built
 from coopt.network.cable_runs import length_runs
 from coopt.network.cabling import Spots, cables
 from coopt.network.halls import network_hall
-from coopt.network.laying import laid
+from coopt.network.laying import laid, laid_each
+from coopt.network.optics import measures_of
 from coopt.network.parts import cost_of, end_modules, within_limits
 from coopt.network.placing import placing_of
 from coopt.network.plan_cabling import cables_of_plan
@@ -806,3 +808,16 @@ def test_a_core_lists_optics_for_lengths_alone(cored):
     table["sharing"]["core"]["optic"] = ["short", "long"]
     with pytest.raises(ValueError, match=r"core\.optic: lists 'short' and 'long', .* needs network\.cables = 'hall'"):
         coopt.Instance.model_validate(table)
+
+
+@pytest.mark.parametrize(("item", "is_one"), [("400g-sr4", True), ("400g-dr4", False)])
+def test_volume_prices_choose_cables_that_are_never_dearer(item, is_one):
+    path = Path(__file__).parents[2] / "instances/fleet-core-growth.toml"
+    asked = coopt.load(path).having(network={"cables": "hall"})
+    discounts = tuple(one.having(item=item) if one.kind == "optics" else one for one in asked.sharing.discount)
+    instance = as_built(asked.having(sharing={"discount": discounts}))
+    space = Space(instance=instance, measures=measures_of(asked), unlaid=True)
+    hb = instance.network.hb_domains[0]
+    family = next(one for one in space.families(512, hb, 64, space.nic_options) if one.tiers == 2)
+    laid = list(laid_each(instance, family, family.uplink_choices[0], space.optic_values))
+    assert (len(laid) == 1) is is_one
