@@ -177,20 +177,14 @@ class Crossings:
             algorithms=None if self.algorithms is None else self.algorithms.take(rows),
         )
 
-    def slowdowns(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """Slowdown of each kind with u uplinks per leaf; shape (kinds, n), or (kinds, k, n) for u
-        of shape (k, 1).
+    def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
+        """Load of each kind on the busiest link, relative to its rate, with u uplinks per leaf;
+        shape (kinds, n), or (kinds, k, n) for u of shape (k, 1).
 
         Parameters
         ----------
         share_left
             Share of the links out of a pod that have not failed.
-        """
-        return np.maximum(1.0, self.carried(uplinks, share_left))
-
-    def carried(self, uplinks: Any, share_left: float = 1.0) -> Floats:
-        """Load of each kind on the busiest link, relative to its rate; shape and parameters as in
-        `slowdowns`.
         """
         return self._loads(uplinks, share_left)[0]
 

@@ -9,6 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
@@ -396,6 +397,15 @@ LISTED_AS = {"generations": "gpu", "batches": "global_batch"}
 """Keys that keep a list, by those that it is written as; the first of the list is there twice."""
 LIKE = ', or extends = "NAME" in the same table to start from a catalog entry'
 CATALOGED = frozenset(model.__name__ for model in KINDS.values())
+
+
+@contextmanager
+def refusing(place: str, root: type[BaseModel]) -> Iterator[None]:
+    """Tell what a table has wrong by where it stands."""
+    try:
+        yield
+    except ValidationError as error:
+        raise InstanceError(f"{place}: {text}" for text in sentences(error, root)) from None
 
 
 def sentences(error: ValidationError, root: type[BaseModel]) -> list[str]:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from coopt.instance.base import Count, Entry, Name, Table
-from coopt.instance.catalog import sentences
+from coopt.instance.catalog import refusing, sentences
 from coopt.instance.couplings import LIMITED
 from coopt.instance.couplings import BillKind as BillKind
 from coopt.instance.couplings import Limits as Limits
@@ -173,7 +173,6 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     InstanceError
         If that question is invalid, for example if no domain is sold with the GPU.
     """
-    from coopt.instance.catalog import sentences
 
     table = instance.model_dump(by_alias=True)
     network = instance.network
@@ -197,12 +196,8 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
         if instance.stands is not None:  # which may be of another kind
             hb = instance.stands.domain_in(instance.network)
             table["existing"][0]["hb_domain"] = None if hb is None else hb.model_dump()
-    try:
+    with refusing(f"with {choice.text}", type(instance)):
         answered = type(instance).model_validate(table)
-    except ValidationError as error:
-        raise InstanceError(
-            f"with {choice.text}: {sentence}" for sentence in sentences(error, type(instance))
-        ) from None
     # a table does not say which share of a domain is that of its servers
     servers = {domain.name: domain.servers for domain in network.hb_domains}
     held = tuple(one.with_servers(*servers[one.name]) for one in answered.network.hb_domains)

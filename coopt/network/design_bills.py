@@ -27,6 +27,7 @@ from coopt.plan.networks import (
     ComparedNetwork,
     DesignComparison,
     NetworksBill,
+    item_counts,
 )
 from coopt.plan.parts import Item, ItemKind, line
 
@@ -426,7 +427,4 @@ def lines_by_product(items: Iterable[Item]) -> tuple[Item, ...]:
     """Lines of one product at one price as one line; labour and support are paid once for each
     network.
     """
-    counts = Counter[Item]()
-    for item in items:
-        counts[item.of(0)] += item.count
-    return tuple(unit.of(count) for unit, count in counts.items())
+    return tuple(unit.of(count) for unit, count in item_counts(items).items())

@@ -6,7 +6,7 @@ expert layers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any, Self
@@ -450,33 +450,29 @@ class _Kept:
         """All activations but attention scores: s·b·h·34/t for a plain layer with dropout and
         sequence parallelism.
         """
-        workload, mappings = self.workload, self.mappings
-        model, t, width = workload.model, mappings.tp, input_bytes(workload)
-        mixers = sum(share * law.kept_columns(t, width) for share, law in laws_of(model))
-        rows = _rows(workload, mappings)
-        mixer_bytes = rows * (
-            self.norm_bytes * model.hidden / _norm_split(mappings) * block_share(model) + mixers
-        )
-        feed_forward = _kept_feed_forward(workload, t, rows, _norm_split(mappings))
-        return np.asarray(mixer_bytes + feed_forward + self._of_encoders("full"), dtype=np.float64)
+        of_layers = self._kept_by(lambda _: 1.0)
+        return np.asarray(of_layers + self._of_encoders("full"), dtype=np.float64)
 
     @cached_property
     def of_graphs(self) -> Any:
         """Bytes that CUDA graphs hold besides, of norms and mixers, and of what follows them."""
+        software = self.workload.options.software
+        return 0.0 if software.graphs == "none" else GRAPH_SHARE * self._kept_by(software.in_graph)
+
+    def _kept_by(self, weight: Callable[[str], float]) -> Any:
+        """Bytes that norms and mixers, and what follows them, keep, each by the weight of its
+        module.
+        """
         workload, mappings = self.workload, self.mappings
-        model, software = workload.model, workload.options.software
-        if software.graphs == "none":
-            return 0.0
-        t, width, norm_split = mappings.tp, input_bytes(workload), _norm_split(mappings)
-        rows = _rows(workload, mappings)
-        feed_forward = _kept_feed_forward(workload, t, rows, norm_split)
-        norms = software.in_graph("attn") * self.norm_bytes * model.hidden / norm_split
+        model, t, width = workload.model, mappings.tp, input_bytes(workload)
+        rows, norm_split = _rows(workload, mappings), _norm_split(mappings)
+        norms = weight("attn") * self.norm_bytes * model.hidden / norm_split
         mixers = sum(
-            share * law.kept_columns(t, width) * software.in_graph(law.module)
-            for share, law in laws_of(model)
+            share * law.kept_columns(t, width) * weight(law.module) for share, law in laws_of(model)
         )
-        behind = feed_forward * software.in_graph("moe" if model.experts else "mlp")
-        return GRAPH_SHARE * (rows * (norms * block_share(model) + mixers) + behind)
+        feed_forward = _kept_feed_forward(workload, t, rows, norm_split)
+        behind = feed_forward * weight("moe" if model.experts else "mlp")
+        return rows * (norms * block_share(model) + mixers) + behind
 
     def _of_encoders(self, name: str) -> Any:
         """Bytes of encoders by the name of a property, spread over all layers."""

@@ -202,8 +202,8 @@ class NetworksBill(Record):
         None if the lines are not among the purchases, as with volume prices, or where phases share
         units.
         """
-        of_networks = _counts(item for network in self.networks for item in network.items)
-        purchase = _counts(self.items)
+        of_networks = item_counts(item for network in self.networks for item in network.items)
+        purchase = item_counts(self.items)
         return purchase - of_networks if of_networks <= purchase else None
 
     @property
@@ -212,7 +212,8 @@ class NetworksBill(Record):
         return tuple(dict.fromkeys(line for network in self.networks for line in network.unpriced))
 
 
-def _counts(items: Iterable[Item]) -> Counter[Item]:
+def item_counts(items: Iterable[Item]) -> Counter[Item]:
+    """Units of each product at one price."""
     counts = Counter[Item]()
     for item in items:
         counts[item.of(0)] += item.count

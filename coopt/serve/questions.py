@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from coopt.instance.catalog import Book, key_path, sentences
+from coopt.instance.catalog import Book, key_path, refusing, sentences
 from coopt.instance.quotes import CatalogFiles, with_places
 from coopt.instance.schema import Chosen, Instance, choices_of, domains_of
 from coopt.instance.texts import InstanceError, names_in, toml_of, with_names
@@ -90,12 +90,8 @@ def _keys_in(value: Any) -> int:
 def _refuse_files(table: Mapping[str, Any], catalog: OwnCatalog) -> None:
     if "catalog" not in table:
         return
-    try:
+    with refusing(f"{NAME}: catalog", CatalogFiles):
         catalog_files = CatalogFiles.model_validate(table["catalog"])
-    except ValidationError as error:
-        raise InstanceError(
-            f"{NAME}: catalog: {sentence}" for sentence in sentences(error, CatalogFiles)
-        ) from None
     if catalog_files.files and catalog_files.files != catalog.files:
         raise InstanceError(
             f"{NAME}: catalog.files = {list(catalog_files.files)}: the page cannot read these"

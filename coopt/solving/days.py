@@ -180,9 +180,8 @@ def run_on(
     """One row of a pool, written out for a network with what interrupts it there."""
     context = context_of(family)
     run = workload_plan(pool, instance.cluster.gpu, context, uplinks, row)
-    return _with_uptime(
-        instance, family, uplinks, workload, run, pace_of(pool, context, uplinks, row)
-    )
+    pace = pace_of(pool, context, uplinks, row)
+    return with_uptime(run, workload, uptime_of(instance, family, uplinks, workload, pace))
 
 
 def fastest_on(
@@ -204,7 +203,7 @@ def fastest_on(
     run, pace, time_s = recalled(runs, (uplinks, workload.calendar), fastest)
     assert time_s <= workload.bound_s, f"workload {workload.name!r} is late on its island"
     named = run.model_copy(update={"name": workload.name, "bound_s": workload.bound_s})
-    return _with_uptime(instance, family, uplinks, workload, named, pace)
+    return with_uptime(named, workload, uptime_of(instance, family, uplinks, workload, pace))
 
 
 @lru_cache(maxsize=KEPT)
@@ -217,19 +216,11 @@ def _known_runs(
     return {}
 
 
-def _with_uptime(
-    instance: Instance,
-    family: Family,
-    uplinks: int,
-    workload: Workload,
-    run: WorkloadPlan,
-    pace: float,
-) -> WorkloadPlan:
-    """A run with what interrupts it on a network, where failures count."""
-    uptime = uptime_of(instance, family, uplinks, workload, pace)
+def with_uptime(run: WorkloadPlan, workload: Workload, uptime: Uptime | None) -> WorkloadPlan:
+    """A run with what interrupts it, where failures count."""
     if uptime is None:
         return run
-    bound_s = run.bound_s * uptime.promised if workload.calendar else run.bound_s
+    bound_s = workload.bound_s * uptime.promised if workload.calendar else run.bound_s
     return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
 
 

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 
 import numpy as np
-from pydantic import ValidationError
 
 from coopt.columns.grid import mappings as every_mapping
-from coopt.instance.catalog import sentences
+from coopt.instance.catalog import refusing
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError, choice_left, counted
 from coopt.instance.transformer import MappingLimits
@@ -37,15 +36,10 @@ def pinned(instance: Instance, mappings: Sequence[MappingChoice] | None) -> tupl
                 " instance"
             )
         values = choice.model_dump(exclude={"pipeline_layout"})
-        try:
+        with refusing(f"{instance.place}: mapping of workload {workload.name!r}", MappingLimits):
             limits = MappingLimits.model_validate(
                 {key: (value,) for key, value in values.items()} | {"pipeline_layout": layout}
             )
-        except ValidationError as error:
-            prefix = f"{instance.place}: mapping of workload {workload.name!r}"
-            raise InstanceError(
-                f"{prefix}: {sentence}" for sentence in sentences(error, MappingLimits)
-            ) from None
         narrowed.append(workload.model_copy(update={"mapping": limits}))
     return tuple(narrowed)
 

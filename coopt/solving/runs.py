@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyomo.core as pyo
-from pydantic import ValidationError
 from pyomo.opt import SolverFactory, SolverStatus, TerminationCondition
 
-from coopt.instance.catalog import sentences
+from coopt.instance.catalog import refusing
 from coopt.instance.rules.agreement import disagreements
 from coopt.instance.schema import Instance, Objective, Solver, choice_complaints
 from coopt.instance.texts import InstanceError, alternatives
@@ -404,15 +403,11 @@ def overridden(
     """
     settings = {key: value for key, value in solver.items() if value is not None}
     aim = {} if objective is None else {"minimize": objective}
-    try:
+    with refusing(caller, Solver):
         parts = {
             "solver": Solver.model_validate({**instance.solver.model_dump(), **settings}),
             "objective": Objective.model_validate({**instance.objective.model_dump(), **aim}),
         }
-    except ValidationError as error:
-        raise InstanceError(
-            f"{caller}: {sentence}" for sentence in sentences(error, Solver)
-        ) from None
     question = instance.model_copy(update=parts)
     if instance.open_keys:
         if wrong := list(choice_complaints(question)):

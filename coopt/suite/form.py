@@ -24,7 +24,7 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from coopt._version import __version__
 from coopt.instance.base import Name, Table, one_or_many
-from coopt.instance.catalog import sentences
+from coopt.instance.catalog import refusing, sentences
 from coopt.instance.quotes import validated
 from coopt.instance.schema import Instance, overridden, with_standing
 from coopt.instance.texts import InstanceError, alternatives, read_text, read_toml, refuse
@@ -234,12 +234,8 @@ def read_study(path: str | Path) -> Study:
     """Read a suite file and the published data it names; InstanceError holds all complaints."""
     file = Path(path)
     table = read_toml(file, "a suite (docs/suites.md describes the form)")
-    try:
+    with refusing(file.name, Suite):
         suite = Suite.model_validate(table)
-    except ValidationError as error:
-        raise InstanceError(
-            f"{file.name}: {sentence}" for sentence in sentences(error, Suite)
-        ) from None
     views = [view for view in (*suite.table, *suite.figure) if view.published is not None]
     return Study(
         suite=suite, published={view.name: _published(file.parent, view) for view in views}
@@ -342,12 +338,8 @@ def _of_grid(grid: CaseGrid, folder: Path) -> Iterator[Case]:
 def _choice(axis: str, value: Any) -> tuple[Label, dict[str, Any]]:
     """Return the label of a value of an axis, and the keys that it changes with their values."""
     if isinstance(value, dict) and value.keys() & {"label", "set"}:
-        try:
+        with refusing(f"vary.{axis}", LinkedValue):
             linked_value = LinkedValue.model_validate(value)
-        except ValidationError as error:
-            raise InstanceError(
-                f"vary.{axis}: {text}" for text in sentences(error, LinkedValue)
-            ) from None
         return linked_value.label, linked_value.set
     label = value if isinstance(value, str | int | float | bool) else json.dumps(value, default=str)
     return label, {axis: value}

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from coopt.columns.feasible import ruling_out
 from coopt.columns.grid import allowed_recompute, mappings, splits_sequences, splits_tensors
 from coopt.instance.base import Table
-from coopt.instance.catalog import entries, find, sentences
+from coopt.instance.catalog import entries, find, refusing
 from coopt.instance.hardware import Gpu
 from coopt.instance.reserves import DEFAULT_MARGIN
 from coopt.instance.schema import load
@@ -177,10 +177,8 @@ def _workload(name: str, gpus: int, asked: Mapping[str, Any]) -> Workload:
         "max_iteration_time_s": 1e6,
         **software,
     }
-    try:
+    with refusing(name, Workload):
         return Workload.model_validate(table)
-    except ValidationError as error:
-        raise InstanceError(f"{name}: {text}" for text in sentences(error, Workload)) from None
 
 
 def _changed(workload: Workload, asked: Mapping[str, Any]) -> Workload:

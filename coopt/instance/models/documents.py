@@ -8,9 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from coopt.instance.catalog import entries, sentences
+from coopt.instance.catalog import entries, refusing
 from coopt.instance.models.huggingface import Values, model_of
 from coopt.instance.models.megatron import arguments_of, leaves, megatron_model
 from coopt.instance.texts import InstanceError, alternatives, check_digits, read_text, toml_of
@@ -71,12 +69,8 @@ def imported(path: Path, name: str | None = None, seq: int | None = None) -> Imp
     stem = path.parent.name if path.stem in ("config", "params") else path.stem
     values |= {"name": name or _tidy(stem) or "model"} | ({"seq": seq} if seq else {})
     kept = [note for note in notes if not (seq and note.startswith("seq ="))]
-    try:
+    with refusing(path.name, Transformer):
         model = Transformer.model_validate(values)
-    except ValidationError as error:
-        raise InstanceError(
-            f"{path.name}: {said}" for said in sentences(error, Transformer)
-        ) from None
     return Imported(model, tuple(kept), _same_in_catalog(model))
 
 

@@ -27,7 +27,6 @@ from coopt.instance.couplings import Site, Wan
 from coopt.instance.schema import Instance
 from coopt.instance.texts import counted
 from coopt.instance.variants import local_question
-from coopt.instance.workload import Workload
 from coopt.network.borders import channel_end
 from coopt.network.optics import measures_of
 from coopt.network.plan_networks import design_of
@@ -37,6 +36,7 @@ from coopt.plan.parts import Uptime, WorkloadPlan
 from coopt.plan.schema import Plan
 from coopt.solving import explain
 from coopt.solving.arrays import workload_plan
+from coopt.solving.days import with_uptime
 from coopt.solving.driver import (
     Decided,
     Drive,
@@ -239,7 +239,9 @@ def _plan(run: Run, result: Drive[RingDesign], uptimes: Mapping[str, Uptime]) ->
             site.name,
             design_of(option.family, option.uplinks),
             tuple(
-                interrupted(_running(instance, option, w, wait_s), workload, uptimes)
+                with_uptime(
+                    _running(instance, option, w, wait_s), workload, uptimes.get(workload.name)
+                )
                 for (w, wait_s), workload in zip(enumerate(waits_s), instance.workload, strict=True)
             ),
             cost,
@@ -321,17 +323,6 @@ def _run(instance: Instance, option: Option, w: int, wait_s: float) -> WorkloadP
     return delayed.model_copy(
         update={"breakdown_s": delayed.breakdown_s | {"dp": own_dp_s, "wan": dp_s - own_dp_s}}
     )
-
-
-def interrupted(
-    run: WorkloadPlan, workload: Workload, uptimes: Mapping[str, Uptime]
-) -> WorkloadPlan:
-    """A run with what interrupts it, where failures count."""
-    uptime = uptimes.get(run.name)
-    if uptime is None:
-        return run
-    bound_s = workload.bound_s * uptime.promised if workload.calendar else run.bound_s
-    return run.model_copy(update={"uptime": uptime, "bound_s": bound_s})
 
 
 def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
