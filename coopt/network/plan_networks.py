@@ -453,6 +453,8 @@ def families_of_design(
         yield stands, stands.uplink_choices[0]
         return
     line = line or (design,)
+    if any(len(each.fabric.tier) != each.fabric.tiers for each in line):
+        return
     pinned = _pinned(question, line[-1])
     families_listed = families(pinned, grow=True, links=links, unlaid=True) if pinned else ()
     for listed in families_listed:

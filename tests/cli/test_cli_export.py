@@ -1,7 +1,5 @@
 """`coopt export`: the network of a plan in the formats of other programs."""
 
-import json
-
 import networkx as nx
 import pytest
 
@@ -33,20 +31,6 @@ def test_every_format_is_written_to_a_file_and_to_stdout(coopt, planned, tmp_pat
     else:
         assert (again.stdout, again.stderr) == (file.read_text("utf-8"), "")
         assert coopt("export", *planned, "--format", name, "-o", "-").stdout == again.stdout
-
-
-@pytest.mark.parametrize("name", ["megatron", "bridge", "ranks", "routes"])
-@pytest.mark.parametrize(
-    "change", [{"placement": {}}, {"placement": {"tp": [1, 1]}}, {"mapping": {"tp": 3}}, {"mapping": {"interleave": 0}}]
-)
-def test_a_mapping_that_the_model_does_not_give_is_refused(coopt, planned, name, change):
-    instance, plan = planned
-    content = json.loads(plan.read_text("utf-8"))
-    for key, value in change.items():
-        content["workloads"][0][key] = {**content["workloads"][0][key], **value} if value else value
-    plan.write_text(json.dumps(content), "utf-8")
-    done = coopt("export", instance, plan, "--format", name)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
 
 
 def test_one_hb_domain_is_refused(coopt, solved, tmp_path):

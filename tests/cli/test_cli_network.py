@@ -19,30 +19,40 @@ def test_routes_say_the_factor_and_the_time_and_hold_every_load(coopt, planned, 
     assert f"loads of {len(rows) - 1:,} bundles of links written" in done.stderr
 
 
-WRONG = {  # values of the only workload; none without it
-    "no workloads": {},
-    "another name": {"name": "other"},
-    "no placement": {"placement": {}},
-    "another placement": {"placement": {"tp": [64, 1]}},
-    "another time": {"iteration_time_s": 1e-9},
-    "no micro-batch": {"mapping": {"micro_batch": 0}},
-    "huge": {"mapping": {"ep": 2**63}},
-    "no tp": {"mapping": {"tp": 0}},
+WRONG = {  # what is changed of the only part
+    "no workloads": lambda part: part["workloads"].clear(),
+    "another name": lambda part: part["workloads"][0].update(name="other"),
+    "another time": lambda part: part["workloads"][0].update(iteration_time_s=1e-9),
+    "no placement": lambda part: part["workloads"][0].update(placement={}),
+    "another placement": lambda part: part["workloads"][0]["placement"].update(tp=[64, 1]),
+    "another mapping": lambda part: part["workloads"][0]["mapping"].update(tp=3),
+    "no micro-batch": lambda part: part["workloads"][0]["mapping"].update(micro_batch=0),
+    "no chunk": lambda part: part["workloads"][0]["mapping"].update(interleave=0),
+    "huge": lambda part: part["workloads"][0]["mapping"].update(ep=2**63),
+    "no tp": lambda part: part["workloads"][0]["mapping"].update(tp=0),
+    "no ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=0),
+    "too many ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=10**9),
+    "no levels": lambda part: part["design"]["fabric"].update(tier=[]),
+    "another switch": lambda part: part["design"]["fabric"]["switch"].update(name="none"),
+    "another domain": lambda part: part["design"]["hb_domain"].update(name="none"),
+    "too few domains": lambda part: part["design"]["hb_domain"].update(count=3),
+    "too many active": lambda part: part["design"]["hb_domain"].update(active=64, count=1),
 }
+EXPORTS = tuple(("export", "--format", name) for name in ("megatron", "bridge", "ranks", "routes"))
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_plan_that_is_not_the_instances_is_refused_in_a_sentence(coopt, planned, wrong):
     instance, file = planned
     plan = json.loads(file.read_text("utf-8"))
-    (run,) = plan["workloads"]
-    changed = {
-        key: run[key] | value if isinstance(value, dict) and value else value for key, value in WRONG[wrong].items()
-    }
-    file.write_text(json.dumps(plan | {"workloads": [run | changed] if changed else []}), "utf-8")
-    for command in ("route", "faults", "traffic"):
-        done = coopt(command, instance, file)
-        assert (done.exit_code, done.stderr[:7], "needs" in done.stderr) == (1, "coopt: ", True), command
+    (part,) = plan["parts"]
+    WRONG[wrong](part)
+    file.write_text(json.dumps(plan | {key: part[key] for key in ("design", "workloads")}), "utf-8")
+    for command, *options in (("route",), ("faults",), ("traffic",), ("simulate",), *EXPORTS):
+        if (wrong, command) != ("another time", "simulate"):  # which tells its own
+            done = coopt(command, instance, file, *options)
+            assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1), command
+            assert (done.stderr[:7], "needs" in done.stderr) == ("coopt: ", True), command
 
 
 def test_a_plan_without_a_design_is_refused(coopt, planned):

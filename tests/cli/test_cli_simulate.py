@@ -79,29 +79,3 @@ def test_a_viewer_can_read_the_trace_of_the_whole_iteration(coopt, planned, tmp_
     names = {event["name"] for event in shown}
     assert {"kernels", "optimizer"} <= names
     assert any("to stage 2" in name for name in names)
-
-
-WRONG = {
-    "no workloads": lambda part: part["workloads"].clear(),
-    "another mapping": lambda part: part["workloads"][0]["mapping"].update(tp=3),
-    "another placement": lambda part: part["workloads"][0]["placement"].update(tp=[64, 1]),
-    "no ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=0),
-    "too many ports": lambda part: part["design"]["fabric"]["tier"][0].update(down_ports=10**9),
-    "no levels": lambda part: part["design"]["fabric"].update(tier=[]),
-    "another switch": lambda part: part["design"]["fabric"]["switch"].update(name="none"),
-    "another domain": lambda part: part["design"]["hb_domain"].update(name="none"),
-    "too few domains": lambda part: part["design"]["hb_domain"].update(count=3),
-    "too many active": lambda part: part["design"]["hb_domain"].update(active=64, count=1),
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_what_does_not_hang_together_is_refused_in_a_sentence(coopt, planned, wrong):
-    plan = json.loads(planned[1].read_text("utf-8"))
-    (part,) = plan["parts"]
-    WRONG[wrong](part)
-    plan |= {key: part[key] for key in ("design", "workloads")}
-    planned[1].write_text(json.dumps(plan), "utf-8")
-    done = coopt("simulate", *planned)
-    assert done.exit_code == 1
-    assert "needs " in done.stderr
