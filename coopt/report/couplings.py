@@ -352,11 +352,19 @@ def doubt_rows(instance: Instance) -> list[tuple[str, str]]:
         "Efficiency": f"x {low_share:g} to {high_share:g}"
         if robust.efficiency != (1.0, 1.0)
         else "",
-        "Aim": AIMS[robust.aim == "worst-case"]
-        if robust.prices != Prices() or robust.aim != "worst-case"
-        else "",
+        "Aim": AIMS[robust.aim == "worst-case"] if _minds_prices(instance) else "",
     }
     return [(name, text) for name, text in rows.items() if text]
+
+
+def _minds_prices(instance: Instance) -> bool:
+    """Whether `[robust]` asks for something of prices; on power they have no say."""
+    robust = instance.robust
+    return (
+        robust is not None
+        and (robust.prices != Prices() or robust.aim != "worst-case")
+        and instance.objective.minimize != "power"
+    )
 
 
 def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
@@ -374,7 +382,7 @@ def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
             or "as listed",
             *(words.amount(kind, v) for v in (scenario.value, scenario.best, scenario.regret)),
         )
-        for scenario in (() if outlooks is None else outlooks.turns)
+        for scenario in (() if outlooks is None or kind == "power" else outlooks.turns)
     ]
     columns, numbers = ("price factors by kind of part",), ("this plan", "best plan", "regret")
     return pieces(
@@ -384,11 +392,11 @@ def _standing(instance: Instance, plan: Plan) -> list[RenderableType]:
 
 
 def _outlook_rows(instance: Instance, kind: str, outlooks: Outlooks) -> Iterator[tuple[str, str]]:
-    (low, high), robust = outlooks.efficiency, instance.robust
+    low, high = outlooks.efficiency
     if (low, high) != (1.0, 1.0):
         text = f"{low:g} to {high:g} times that of the GPU's table; bounds are met at {low:g}"
         yield "Efficiency", text
-    if robust is not None and (robust.prices != Prices() or robust.aim != "worst-case"):
+    if _minds_prices(instance):
         yield "Aim", AIMS[outlooks.at_worst_prices]
         yield "Value", f"{words.amount(kind, outlooks.list_value)} at list prices"
 

@@ -105,7 +105,7 @@ def turns_text(instance: Instance, runs: Sequence[WorkloadPlan] = ()) -> str:
     trained = [workload for workload in instance.workload if workload.train_tokens is not None]
     promised_s = {run.name: run.promised_s for run in runs}
     days = sum(w.days(promised_s[w.name]) for w in trained if w.name in promised_s)
-    add_up = f" One after the other they take {days:,.4g} days." if 0 < days < math.inf else ""
+    add_up = f" One after the other they take {words.in_days(days)}." if 0 < days < math.inf else ""
     whole = add_up if len(trained) == len(instance.workload) else ""
     return f"Workloads take turns: each is timed with the whole cluster to itself.{whole}"
 

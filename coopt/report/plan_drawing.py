@@ -308,7 +308,8 @@ def _hall(
     racks = sum(block.racks for block in hall.blocks)
     site = "hall" if hall.site is None else f"hall of {hall.site}"
     size = f"{words.counted(racks, 'rack')} in {words.counted(rows, 'row')}"
-    notes = [size, "grey: switches", *(["grey-blue: several stages"] if SEVERAL in spans else [])]
+    greys = {"box": "grey: switches", SEVERAL: "grey-blue: several stages"}
+    notes = [size, *(text for look, text in greys.items() if look in spans)]
     return DrawnPanel(
         height=max(62.0, deep + 8),
         marks=(

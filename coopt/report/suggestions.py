@@ -82,8 +82,8 @@ def _took(instance: Instance, plan: Plan, cliff: Cliff) -> str:
         return f"the workload with the least slack takes {change} of its bound"
     (workload,), (now,), (then,) = instance.workload, plan.workloads, cliff.workloads
     if workload.iterations:
-        days = [workload.days(run.promised_s) for run in (then, now)]
-        return "training takes {:.4g} days in place of {:.4g}".format(*days)
+        after, before = (words.in_days(workload.days(run.promised_s)) for run in (then, now))
+        return f"training takes {after} in place of {before.removesuffix(' days')}"
     return (
         f"an iteration takes {words.seconds(then.iteration_time_s)} in place of"
         f" {words.seconds(now.iteration_time_s)}"

@@ -274,8 +274,11 @@ def simulation_report(workloads: tuple[SimulatedWorkload, ...]) -> list[Renderab
             ],
         ),
         *(_spent(one, f" of {one.name}" if len(workloads) > 1 else "") for one in workloads),
-        "Closed form: the time in the plan. Slowdown: the time that all traffic of one kind"
-        " takes when sent at once, over its time at the NIC rate.",
+        "Closed form: the time in the plan.",
+        "Slowdown: the time that all traffic of one kind takes when sent at once, over its time at"
+        " the NIC rate."
+        if any(one.traffic for one in workloads)
+        else None,
     )
 
 

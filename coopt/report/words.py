@@ -209,8 +209,8 @@ def required_bound(workload: Workload) -> str:
 
 
 def in_days(days: float) -> str:
-    """`65.01 days`."""
-    return f"{days:,.4g} days"
+    """`65.01 days`, `12,350 days`."""
+    return f"{float(f'{days:.4g}'):,.10g} days"
 
 
 def days_of(run: WorkloadPlan, workload: Workload) -> str:

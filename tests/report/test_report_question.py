@@ -38,6 +38,11 @@ def test_regret_and_efficiency_are_told() -> None:
     assert "Losses" not in rows
 
 
+def test_prices_have_no_say_on_power() -> None:
+    drawn = ask(objective={"minimize": "power"}, robust={"prices": {"nic": [1.0, 2.0]}})
+    assert "Aim" not in dict(question_rows(drawn))
+
+
 def test_oversubscription_end_to_end_is_told_where_switches_may_have_some() -> None:
     told = {
         ratio: dict(question_rows(ask(network__oversubscription=ratio, network__end_to_end_oversubscription=2.0)))[

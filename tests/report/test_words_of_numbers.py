@@ -3,7 +3,7 @@
 import pytest
 
 from coopt.instance.texts import numbers, shortened, spoken
-from coopt.report.words import percent
+from coopt.report.words import in_days, percent
 from tests.conftest import ask
 
 
@@ -35,6 +35,15 @@ def test_a_share_near_the_whole_does_not_read_as_the_whole() -> None:
 def test_a_day_is_one() -> None:
     workload = ask(workload__0__train_tokens=1e12).workload[0]
     assert [workload.duration(days * 86400 / workload.iterations) for days in (1, 2)] == ["1 day", "2 days"]
+
+
+def test_centuries_are_days_without_powers_of_ten() -> None:
+    assert [in_days(days) for days in (65.012, 100, 1234.5, 56789.1)] == [
+        "65.01 days",
+        "100 days",
+        "1,234 days",
+        "56,790 days",
+    ]
 
 
 def test_only_what_is_quoted_is_cut() -> None:
