@@ -105,7 +105,8 @@ def _no_choice(
     found = Inquiry(instance=question, resolver=Resolver(question)).explanation(
         "infeasible",
         (
-            f"No plan {lacks(question)} at any listed value of {alternatives(question.open_keys)}.",
+            f"No plan {lacks(question)} at any allowed value of"
+            f" {alternatives(question.open_keys)}.",
             *(say.of_choices(by_choice) or answer.explanation),
             *say.of_rest(untried),
         ),

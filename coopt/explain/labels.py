@@ -117,7 +117,7 @@ def number(value: float) -> str:
 
 def with_unit(value: float, unit: str) -> str:
     """`1 channel`, `6.81777 s`: six digits and the unit."""
-    is_single = value == 1 and unit in ("GPUs", "channels", "products", "tiers", "racks")
+    is_single = value == 1 and unit in ("GPUs", "channels", "products", "tiers", "racks", "days")
     return f"{number(value)} {unit[:-1] if is_single else unit}"
 
 

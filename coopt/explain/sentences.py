@@ -68,7 +68,7 @@ def of_margins(instance: Instance) -> Iterator[str]:
         times += [
             f"{workload.time_margin:.1%}" + (f" for {workload.name}" if several else "") + on
             for workload in question.workload
-            if workload.time_margin
+            if workload.time_margin and workload.bounded
         ]
         if gpu.memory_margin:
             memories.append(f"{gpu.memory_margin:.1%}{on}")

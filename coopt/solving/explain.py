@@ -221,7 +221,7 @@ def no_design(
     return tuple(sentences) or (
         (
             "every bound can be met on some network, but no single network meets them all: needs"
-            " a looser bound on some workload"
+            " a looser bound or wider mapping lists for some workload"
         ),
     )
 

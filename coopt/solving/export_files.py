@@ -35,8 +35,8 @@ NOTHING = (
     " an instance that has a plan (`coopt explain` lists changes that allow one)"
 )
 NO_LINKS = (
-    "{}: no mapping goes on direct links within the bounds and limits, and with these allowed no"
-    " program has networks of switches, needs network.fabrics without 'direct'"
+    "{}: no mapping goes on direct links within the bounds and limits, and where direct links are"
+    " allowed no program has networks of switches, needs network.fabrics without 'direct'"
 )
 SECTIONS = {
     "min": "minimize",

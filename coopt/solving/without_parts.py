@@ -46,6 +46,7 @@ STOOD_AS: dict[str, Lost] = {
 """The loss that a plan has to stand, if asked to, with which it stands that of a part: a link takes
 no more than its NIC, and a GPU no more than its domain.
 """
+SPARED = "restarts once a spare domain has taken over the links"
 GONE = 0.001  # share of the GPUs that are gone in the published example (arXiv 2504.06095)
 
 
@@ -124,9 +125,7 @@ def plan_faults(
             "HB domain",
             family.domains,
             running,
-            "restarts once a spare domain has its links"
-            if family.spare_domains
-            else "needs a spare domain",
+            SPARED if family.spare_domains else "needs a spare domain",
         ),
     )
     losses_asked = [
@@ -461,7 +460,7 @@ def _gpu(family: Family, running: list[RunningJob], *, idle: int) -> Fault:
     if not idle:
         remedy = f"needs an idle GPU in every domain, or a spare domain of {family.hb.size} GPUs"
         if family.spare_domains:
-            remedy = "restarts once a spare domain has the links of its own"
+            remedy = SPARED
         return _stopped("GPU", family.gpus, running, remedy)
     on_rails = (
         ", and every other domain does the same for its GPU in that place, so that rails stay"

@@ -194,8 +194,8 @@ def _refuse_other_decisions(instance: Instance, ledger: Ledger) -> None:
     if any(check.name in AT_OTHER_PRICES for check in wrong):
         raise InstanceError(
             f"{instance.place}: what each phase buys follows from prices and years, and what the"
-            " plan buys does not follow from those of the instance, needs those for which the plan"
-            " was made"
+            " plan buys does not follow from those of the instance, needs the prices and years for"
+            " which the plan was made"
         )
     if wrong:
         raise InstanceError(

@@ -190,7 +190,7 @@ def _check_cliff(ledger: Ledger, instance: Instance, plan: Plan, cliff: Cliff) -
     cost, longer = cliff.value / plan.cost.of(kind) - 1.0, pace / own - 1.0
     gained, given = (1.0 - pace, cost) if cliff.buys == "time" else (-cost, longer)
     need = (
-        f"take at least {LEAST_SAVED:.0%} less time than the plan, at {saved} at most"
+        f"take at least {LEAST_SAVED:.0%} less time than the plan, and its {saved} may be at most"
         f" {LEAST_SAVED:.0%} higher"
         if cliff.buys == "time"
         else f"have at least {LEAST_SAVED:.0%} less {saved} than the plan, and to take at most"

@@ -256,7 +256,8 @@ def test_rows_are_called_by_their_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mw", "shown"), [(8.4e-5, "0.000084 MW"), (1e-13, "1e-13 MW"), (0.5, "0.5 MW"), (1_500_000.0, "1,500,000 MW")]
+    ("value", "shown"),
+    [(8.4e-5, "0.000084 MW"), (1e-13, "1e-13 MW"), (0.5, "0.5 MW"), (1_500_000.0, "1,500,000 MW"), (1.0, "1 day")],
 )
-def test_few_watts_are_not_counted_in_powers_of_ten(mw: float, shown: str) -> None:
-    assert with_unit(mw, "MW") == shown
+def test_few_watts_are_not_counted_in_powers_of_ten_and_one_day_is_single(value: float, shown: str) -> None:
+    assert with_unit(value, {"day": "days"}.get(unit := shown.split()[1], unit)) == shown

@@ -335,7 +335,7 @@ def no_option(run: Run, fed_shares: int) -> tuple[str, ...]:
     if fed_shares == 0:
         return (
             (
-                f"site: one share of the GPUs, of {all_shares}, draws"
+                f"site: the GPUs of one share ({all_shares} in all) draw"
                 f" {gpus_w(instance, 1) / 1e6:.6g} MW before cooling (PUE), more than any site can"
                 " feed: needs more power, more and smaller shares, or fewer GPUs"
             ),

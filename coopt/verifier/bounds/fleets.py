@@ -80,8 +80,8 @@ UNPROVEN = (
 
 ENUMERATED = "all choices of networks were enumerated"
 LACKING = (
-    "networks were enumerated, but no choice of them is worth as little as the plan: what else is"
-    " missing was not compared"
+    "networks were enumerated, but no choice of them has a value as low as the plan's, so that"
+    " better ones may be missing as well"
 )
 
 

@@ -77,7 +77,10 @@ CHECKS: tuple[tuple[str, str], ...] = (
         "the instance allows this number of GPUs per NIC, and an HB domain divides evenly by it",
     ),
     ("nic-planes", "the instance allows this number of planes per NIC"),
-    ("ports-in-plane", "one port of a NIC leads to each plane, or as many as in what stands"),
+    (
+        "ports-in-plane",
+        "one port of a NIC leads to each plane, or as many as in the existing network",
+    ),
     (
         "switch",
         "the instance lists the switch and, where there is a network, one of its modes has ports"
@@ -97,8 +100,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("levels", "the plan describes each tier once, from the leaves up"),
     (
         "leaf-domains",
-        "only in a network that stands do leaves take turns in the rails of some HB domains, in"
-        " those of as many as there",
+        "leaves take turns in the rails of some HB domains only in an existing network, and there"
+        " in the rails of this many domains",
     ),
     ("leaf-ports", "the number of leaf ports towards NICs is allowed (docs/network.md)"),
     (
@@ -273,7 +276,7 @@ CHECKS: tuple[tuple[str, str], ...] = (
     ("bound", "nothing feasible has a value below the bound, by enumeration of all designs"),
     ("infeasible", "nothing is feasible, by enumeration of all designs"),
     ("tp-inside", "no plan with TP groups inside HB domains is feasible, where the plan says so"),
-    ("robust-terms", "the aim and the GPU efficiency are those of the instance"),
+    ("robust-terms", "the aim and the range of GPU efficiency are those of [robust]"),
     (
         "losses",
         (
@@ -284,8 +287,8 @@ CHECKS: tuple[tuple[str, str], ...] = (
     (
         "survives",
         (
-            "after the loss of any one NIC, leaf, plane or channel that the instance lists, some"
-            " mapping of every workload still meets its longer bound"
+            "after the loss of one NIC, leaf, plane or channel, as far as robust.survive lists it,"
+            " some mapping of every workload still meets the bound that then applies"
         ),
     ),
     ("restarted", "the plan states how every workload trains after the loss of a domain"),

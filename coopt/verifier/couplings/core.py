@@ -493,8 +493,9 @@ def check_cores(
             fits,
             core.optic,
             names,
-            "All links into cores have to use the same optic at their upper ends,"
-            f" {alternatives(names)}, but this core uses {core.optic}.",
+            "Links into this core have to use"
+            f" {expected_optic if core.optic in names else alternatives(names)} at their upper"
+            f" ends, but the plan has {core.optic}.",
         )
         is_billed = "switch" in instance.objective.include
         power_w = count * switch.w if is_billed else 0.0
@@ -555,7 +556,7 @@ def _check_links(ledger: Ledger, core: CorePlan, joints: Mapping[str, Joint]) ->
 
 def _place(year: float | None, site: str | None) -> str:
     texts = (site and f"at {site}", "" if year is None else f"in {year:.10g}")
-    return " ".join(words for words in texts if words) or "of all networks"
+    return " ".join(words for words in texts if words) or "for all networks"
 
 
 def joining_nic(ledger: Ledger, instance: Instance, design: Design) -> Nic:

@@ -133,7 +133,7 @@ def check_losses(
         holds,
         claimed_texts,
         expected_texts,
-        "The plan misstates what may be lost, or the NICs, slowdown, longer bounds or workloads"
+        "The plan misstates what may be lost, or the NICs, slowdown, bounds or workloads"
         " of a loss.",
         TOLERANCE,
     )
@@ -142,7 +142,7 @@ def check_losses(
     outlives = family.attachment is not None or without_domain == losses
     stands = outlives and loss_condition(question, LENIENT, without_domain)(family, ports)
     fault = (
-        "After a loss, the design misses even the longer bounds."
+        "After a loss, the design misses the bounds that then apply."
         if outlives
         else "The loss of the only HB domain leaves nothing to train on."
     )

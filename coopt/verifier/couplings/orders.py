@@ -132,7 +132,7 @@ def check_orders(
             not lacking,
             lacking,
             (),
-            f"The plan uses more units of {both(lacking)} than its bill lists by then.",
+            f"The plan uses more units of {both(lacking)} than it has bought.",
         )
         if growth:
             _check_phase(ledger, fleet, t, growth[t], purchases, units[t], units_by_place)
@@ -288,9 +288,8 @@ def _check_phase(
         fine,
         _counts_text(claimed_store),
         _counts_text(surplus),
-        f"In store have to be the units that are bought and not in use,"
-        f" {', '.join(_counts_text(surplus)) or 'none'}, but the plan says"
-        f" {', '.join(_counts_text(claimed_store)) or 'none'}.",
+        f"Units that are bought and not in use: {', '.join(_counts_text(surplus)) or 'none'}. Units"
+        f" that the plan has in store: {', '.join(_counts_text(claimed_store)) or 'none'}.",
     )
     spent_usd, years = math.fsum(item.usd for item in phase.bought), fleet.years(t)
     power_w, energy_usd = fleet.watts(units), electricity_usd(fleet, units_by_place, t)

@@ -401,7 +401,7 @@ def _site(
             stands,
             True,
             stands,
-            "After the loss of a channel, the site misses even the longer bounds.",
+            "After the loss of a channel, the site misses the bounds that then apply.",
         )
     stage = part.stage((part.ports.up,), core_end)
     joint = None

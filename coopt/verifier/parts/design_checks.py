@@ -175,7 +175,7 @@ def check_attachment(ledger: Ledger, instance: Instance, design: Design) -> NicA
         fabric.leaf_domains == 0,
         fabric.leaf_domains,
         0,
-        "Only leaves of a network that stands take turns in the rails of some HB domains, but"
+        "Only leaves of an existing network take turns in the rails of some HB domains, but"
         f" fabric.leaf_domains is {fabric.leaf_domains}.",
     )
     planes = fabric.nic.planes

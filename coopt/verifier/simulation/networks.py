@@ -200,8 +200,8 @@ def network_of(
         raise _unsound(
             question,
             name,
-            f"{counted(choice.count, 'domain')} of {counted(hb.size, 'GPU')}, {choice.active} of"
-            f" them active, to train on {counted(network.gpus, 'GPU')}",
+            f"{counted(choice.count, 'domain')} of {counted(hb.size, 'GPU')}, {choice.active}"
+            f" active in each, to train on {counted(network.gpus, 'GPU')}",
         )
     if isinstance(network, DirectLinks):
         return DirectNetwork(
