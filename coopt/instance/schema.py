@@ -52,6 +52,7 @@ from coopt.instance.texts import (
     shortened,
     with_names,
 )
+from coopt.instance.variants import list_prices
 from coopt.instance.workload import Workload
 
 Q = TypeVar("Q", bound=Question)
@@ -193,6 +194,14 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
         table["cluster"] |= {"gpu": gpu.model_dump(), "generations": ()}
         table["network"]["hb_domains"] = domains
         table["sharing"]["mixed_gpus"] = False
+        prices = list_prices(instance)
+        sold = {"gpu": [gpu.name], "hb": [domain["name"] for domain in domains]}
+        table["sharing"]["discount"] = tuple(
+            row
+            for row in table["sharing"]["discount"]
+            if row["item"] in sold.get(row["kind"], [row["item"]])
+            or row["item"] not in prices[row["kind"]]  # which is refused
+        )
         if instance.stands is not None:  # which may be of another kind
             hb = instance.stands.domain_in(instance.network)
             table["existing"][0]["hb_domain"] = None if hb is None else hb.model_dump()

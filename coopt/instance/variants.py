@@ -368,13 +368,13 @@ def keeping(instance: Q, margin: Margin) -> Q:
 
 def list_prices(instance: Question) -> dict[CostKind, dict[str, float]]:
     """Return the unit price of every product that an instance lists (USD), by kind and name."""
-    network, gpu = instance.network, instance.cluster.gpu
+    network = instance.network
     return {
         "hb": {hb.name: hb.usd_per_gpu for hb in network.hb_domains},
         "nic": {nic.name: nic.usd for nic in network.nics},
         "switch": {switch.name: switch.usd for switch in network.switches},
         "optics": {optic.name: optic.usd for optic in network.optics},
-        "gpu": {gpu.name: gpu.usd},
+        "gpu": {gpu.name: gpu.usd for gpu in instance.cluster.kinds},
     }
 
 

@@ -72,6 +72,20 @@ def test_lists_are_read_and_written_out_again() -> None:
         assert question == left_open(cluster__gpu=gpu, network__hb_domains=[domain], workload__0__global_batch=128)
 
 
+def test_discounts_are_those_of_what_is_sold_with_the_chosen_gpu() -> None:
+    items = [(kind, item) for kind, of in {"gpu": GENERATIONS, "hb": DOMAINS}.items() for item in of]
+    discounts = [{"kind": kind, "item": item, "from": [8], "off": [0.5]} for kind, item in items]
+    sharing = {"mode": "partition", "discount": discounts}
+    instance = left_open(cluster__gpus=64, workload__0__global_batch=64, sharing=sharing)
+    for choice in choices_of(instance):
+        question = at_choice(instance, choice)
+        assert [one.item for one in question.sharing.discount] == [choice.gpu, question.network.hb_domains[0].name]
+    assert coopt.verify(instance, coopt.solve(instance)).accepted
+    discounts[0] |= {"kind": "hb", "item": "none sold"}
+    with pytest.raises(ValueError, match=r"with gb200: sharing.discount: hb 'none sold': is none of"):
+        left_open(cluster__gpus=64, workload__0__global_batch=64, sharing=sharing)
+
+
 @pytest.mark.parametrize("tokens", [{"train_tokens": 1e12, "critical_batch_tokens": 4e5}, {}])
 def test_the_earliest_end_is_that_of_the_training_and_not_of_an_iteration(tokens: dict[str, float]) -> None:
     given: dict[str, Any] = {f"workload__0__{key}": value for key, value in tokens.items()}
