@@ -393,6 +393,13 @@ def design_of_cables(
         raise InstanceError(f"{origin}: lists no cables, needs lines under the columns {columns}")
     rows = [_cable(line, values, form, origin) for line, values in table]
     models = _models(row, table, rows, folder, key)
+    for cable in rows:
+        for end in cable.ends:
+            if end.device not in models:
+                raise InstanceError(
+                    f"{origin}: line {cable.line}: the model of {end.device!r} is not listed,"
+                    f" needs a line in the file of {key}.devices"
+                )
     unknown = [model for model, name in names.items() if name and model not in models.values()]
     if unknown:
         raise InstanceError(
@@ -400,13 +407,6 @@ def design_of_cables(
             f" {unknown[0]!r}, needs {alternatives(map(repr, sorted({*models.values()})))}"
         )
     known = {device: names.get(model, model) for device, model in models.items()}
-    for cable in rows:
-        for end in cable.ends:
-            if end.device not in known:
-                raise InstanceError(
-                    f"{origin}: line {cable.line}: the model of {end.device!r} is not listed,"
-                    f" needs a line in the file of {key}.devices"
-                )
     sizes = dict(_hb_domains({*known.values()}, row, network, key, own))
     left_out = {device for device, model in models.items() if names.get(model) == ""}
     kept = [cable for cable in rows if not left_out & {end.device for end in cable.ends}]

@@ -172,7 +172,7 @@ class Discount(Table):
             (
                 len(prices) != len(self.begins),
                 f"{subject}: has {counted(len(self.begins), 'threshold')} and"
-                f" {counted(len(prices), 'price')}, needs one price for each threshold",
+                f" {counted(len(prices), 'value')}, needs one value for each threshold",
             ),
             (
                 list(self.begins) != sorted(set(self.begins)),

@@ -580,7 +580,7 @@ class Fibre(Entry):
 
     @model_validator(mode="after")
     def _no_metre(self) -> Self:
-        text = f"name = {self.name!r}: bills call a metre of it so, needs a name without{METRE}"
+        text = f"name = {self.name!r}: bills end the names of metres with{METRE}, needs another end"
         refuse((self.name.endswith(METRE), text))
         return self
 

@@ -370,7 +370,7 @@ def rows_of_csv(
     try:
         if catalog.columns:
             table.fieldnames = _our_columns(file, list(table.fieldnames or ()), catalog)
-        _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()))
+        _check_head(file, text.partition("\n")[0], list(table.fieldnames or ()), catalog)
         rows = [(table.line_num, row) for row in table if _has_text(row)]
     except csv.Error as error:
         raise InstanceError(
@@ -433,7 +433,7 @@ def _our_columns(file: Path, head: list[str], catalog: CatalogFiles) -> list[str
     ours = [catalog.columns.get(name, f"{LEFT_OUT}{name}") for name in names]
     if "name" not in ours and "part_number" in ours:
         ours[ours.index("part_number")] = "name"
-    return [*ours, *({"kind"} - set(ours))]
+    return ours
 
 
 def _in_our_words(
@@ -443,7 +443,7 @@ def _in_our_words(
     part = row["name"] or ""
     name = catalog.names.get(part, part)
     kinds = [kind for kind in KINDS if name in entries(kind) or name in book[kind]]
-    if not row["kind"] and len(kinds) != 1:
+    if not row.get("kind") and len(kinds) != 1:
         given = "" if name == part else f" (for {part!r} in catalog.names)"
         raise InstanceError(
             f"{place}: {name!r} is in several lists of the catalog ({both(kinds)}), needs one of"
@@ -454,7 +454,7 @@ def _in_our_words(
         )
     kept = {key: cell for key, cell in row.items() if not str(key).startswith(LEFT_OUT)}
     number = {"part_number": part} if part != name else {}
-    return {**kept, **number, "name": name, "kind": row["kind"] or kinds[0]}
+    return {**kept, **number, "name": name, "kind": row.get("kind") or kinds[0]}
 
 
 def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
@@ -476,9 +476,9 @@ def of_no_product(kind: str, row: Mapping[str, Any], book: Book) -> str | None:
     )
 
 
-def _check_head(file: Path, head: str, columns: list[str]) -> None:
-    """Refuse a table with duplicate columns or without the columns kind and name, with the likely
-    reason.
+def _check_head(file: Path, head: str, columns: list[str], catalog: CatalogFiles) -> None:
+    """Refuse a table with duplicate columns or without the columns kind, which products that are
+    known tell of a vendor's table, and name, with the likely reason.
     """
     refuse(
         *(
@@ -486,7 +486,7 @@ def _check_head(file: Path, head: str, columns: list[str]) -> None:
             for name, count in Counter(columns).items()
         )
     )
-    lacking = [name for name in HEAD if name not in columns]
+    lacking = [name for name in HEAD[bool(catalog.columns) :] if name not in columns]
     if not lacking:
         return
     refuse(

@@ -58,9 +58,10 @@ def family_of(
         if getattr(stands.published, name) not in (None, counts):
             what = unit if counts == (1,) else name
             raise InstanceError(
-                f"{origin}: published.{name} = {list(getattr(stands.published, name))}: the tiers"
-                f" of the design come to {both(map(str, counts))} {what},"
-                " needs tiers with the published counts, or no published counts"
+                f"{origin}: published.{name} = {list(getattr(stands.published, name))} (as counted"
+                " in the plan or list of cables if left out): the tiers of the design come to"
+                f" {both(map(str, counts))} {what}, needs tiers with these counts, or published ="
+                " {}"
             )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)

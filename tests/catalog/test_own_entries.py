@@ -123,6 +123,9 @@ def test_a_table_of_a_vendor_is_read_by_a_map(tmp_path: Path, columns: Any, name
     (nic,) = priced(catalog=catalog, network__nics="cx7-400g").network.nics
     assert nic.usd == 1480.5
     assert "part number MCX7-NEAT" in {each.source for each in nic.sources}
+    file.write_text("Part No.,Qty,Unit Price\nMCX7-NEAT,64,1,480\n", "utf-8")
+    with pytest.raises(InstanceError, match=r"line 2: has more cells than"):
+        priced(catalog=catalog)
 
 
 @pytest.mark.parametrize(("first", "second"), [("", ""), ("switch,64x800g,70000", ""), ("", "switch,64x800g,70000")])

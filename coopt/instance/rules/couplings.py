@@ -353,8 +353,7 @@ def _not_phased(instance: Question) -> Iterator[str]:
         ),
         (
             instance.limits.capex_usd is not None,
-            "limits.capex_usd: is not supported with [[phase]], needs limits.power_mw or"
-            " limits.racks, which apply in each phase",
+            "limits.capex_usd: is not supported with [[phase]], needs to be left out",
         ),
         (
             instance.objective.minimize == "power",

@@ -253,6 +253,7 @@ def _wired(*pairs):
             "HB domains are 'hgx-h100-8' and 'hgx-h200-8', needs one product",
         ),
         ([line.replace("s0,dgx,nic1", "s0,other,nic1") for line in CABLES], "line 3: 's0' is of model 'other', and"),
+        (["a_device,a_port,b_device,b_port", "s0,nic0,leaf,0"], "line 2: the model of 's0' is not listed, needs"),
         ([line.replace(",", ";") for line in CABLES], "has semicolons between columns, needs commas"),
         ([*CABLES, "s0,dgx,nic8,leaf,qm9700,3"], "line 18: port '3' of 'leaf' already has the cable of line 5"),
         ([*CABLES, "leaf,qm9700,60,leaf,qm9700,60"], "line 18: port '60' of 'leaf'"),
