@@ -247,7 +247,7 @@ def trained_text(run: WorkloadPlan, workload: Workload) -> str:
     bound = ""
     if workload.train_days is not None:
         margin = workload.time_margin
-        less = f" ({workload.train_days:,.4g} less the margin)" if margin else ""
+        less = f" ({words.in_days(workload.train_days)} less the margin)" if margin else ""
         bound = f" of at most {words.in_days(workload.train_days / (1.0 + margin))}{less}"
     if run.uptime is None or not workload.calendar:
         time_text = workload.in_own_units(run.iteration_time_s, bound)
@@ -296,6 +296,7 @@ def pace_text(
     whole = in_turn and len(days) == len({run.name for run, _ in runs})
     shown = _slowest(days, words.in_days, most, several=len({run.name for run, _ in runs}) > 1)
     undisturbed = "" if instance.availability else " if nothing fails"
+    undisturbed += ", all sites together" * bool(instance.cluster.shares)
     together = f"; of each, one after the other, in {words.in_days(sum(days.values()))}"
     of_all = together if whole and len(days) > 1 else ""
     return f"{spoken(PACE_TOKENS)} tokens in {shown}{undisturbed}{of_all}" if shown else ""
@@ -611,7 +612,8 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
         took = words.seconds(run.iteration_time_s)
         bound = words.seconds(run.bound_s * (1.0 + workload.time_margin))
         unit, value = "s", run.iteration_time_s
-        pace = pace_text(instance, [(run, workload)]) or trained_text(run, workload)
+        paced = _pacing(instance, plan, run, workload)
+        pace = pace_text(instance, paced) or trained_text(run, workload)
         if workload.train_days is not None:
             unit, value = "days", workload.days(run.promised_s)
             pace = f"{took} an iteration"
@@ -630,6 +632,16 @@ def _runs_at_a_glance(instance: Instance, plan: Plan) -> Iterator[PlanFact]:
     if (more := len(ranked) - MOST_RUNS) > 0:
         text, note = words.counted(more, "run"), "none of them has less slack"
         yield PlanFact("total", "", "And", more, "runs", text, note)
+
+
+def _pacing(
+    instance: Instance, plan: Plan, run: WorkloadPlan, workload: Workload
+) -> list[tuple[WorkloadPlan, Workload]]:
+    """The runs on which the pace of one depends: of sites that train one model those of all."""
+    if not instance.cluster.shares:
+        return [(run, workload)]
+    pairs = (pair for part in plan.parts for pair in asked_of(instance, part))
+    return [pair for pair in pairs if pair[0].name == run.name]
 
 
 def asked_of(instance: Instance, part: Part) -> list[tuple[WorkloadPlan, Workload]]:
@@ -677,7 +689,7 @@ def _of_part(instance: Instance, plan: Plan, part: Part) -> Iterator[PlanFact]:
     for (run, workload), (_, whole) in zip(runs, whole_batches(instance, runs), strict=True):
         name = label(plan, part, run)
         yield from run_facts(name, run, workload, whole)
-        if pace := pace_text(instance, [(run, workload)]):
+        if pace := pace_text(instance, _pacing(instance, plan, run, workload)):
             yield PlanFact("run", name, "Training", pace)
 
 

@@ -179,6 +179,11 @@ def test_an_island_is_told_with_its_site_and_a_site_once() -> None:
     assert "site" not in {name for _, name in known(*solved("sites"), "row")}
 
 
+def test_a_model_that_sites_share_has_one_pace() -> None:
+    runs = known(*solved("sites"), "run")
+    assert len({fact.shown for (_, name), fact in runs.items() if name == "Training"}) == 1
+
+
 def test_days_at_several_sites_hold_interruptions() -> None:
     """Those of a site, its bound, and what all sites reach together."""
     instance = interrupted_sites(8)
