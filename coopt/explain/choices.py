@@ -9,7 +9,7 @@ from coopt.explain import sentences as say
 from coopt.explain.decided import explained, lacks, unknown
 from coopt.explain.gpus import left_out_of_sums
 from coopt.explain.inquiry import Inquiry
-from coopt.explain.labels import SAYINGS, changes_and_cost, why_worse
+from coopt.explain.labels import SAYINGS, changes_and_cost, panels_apart, why_worse
 from coopt.explain.rivals import PROVEN_NONE, times_of
 from coopt.instance.schema import (
     Chosen,
@@ -172,7 +172,10 @@ def rival_choice(
     reason = (
         SAYINGS[kind].same
         if is_equal
-        else why_worse(open_question.objective, plan.cost, rival.cost)
+        else why_worse(
+            open_question.objective,
+            *(panels_apart(open_question, bill) for bill in (plan.cost, rival.cost)),
+        )
     )
     reason = (
         f"{reason or 'its bill is the same'}, and {times_of((answered, plan), (question, rival))}"

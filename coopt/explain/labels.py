@@ -9,7 +9,7 @@ from datetime import date
 
 from coopt.instance.couplings import LIMITED
 from coopt.instance.numerics import EQUAL
-from coopt.instance.schema import Objective, ObjectiveKind
+from coopt.instance.schema import Instance, Objective, ObjectiveKind
 from coopt.instance.texts import both, change_text, counted
 from coopt.network.parts import weigh
 from coopt.plan.explanation import Change, Relaxation
@@ -53,6 +53,7 @@ MORE: dict[str, str] = {
     "switch": "switches",
     "optics": "transceivers",
     "fibre": "fibre",
+    "panel": "panel ports",
     "gpu": "GPUs",
     "wan": "wide-area channels",
     "labour": "links added to existing switches",
@@ -261,6 +262,16 @@ def why_worse(objective: Objective, ours: Cost, rival: Cost) -> str:
     if not extra:
         return f"{BILLS[billed]} is the same"
     return f"{BILLS[billed]} is {amount(billed, abs(extra))} {'more' if extra > 0 else 'less'}"
+
+
+def panels_apart(instance: Instance, cost: Cost) -> Cost:
+    """A bill whose panel ports, which count as switches, have a kind of their own."""
+    names = {panel.name for panel in instance.network.panels}
+    items = tuple(
+        item.model_copy(update={"kind": "panel"}) if item.name in names else item
+        for item in cost.items
+    )
+    return cost.model_copy(update={"items": items})
 
 
 def _more_of(number: int, kind: str) -> str:

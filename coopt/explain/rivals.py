@@ -14,6 +14,7 @@ from coopt.explain.inquiry import Inquiry
 from coopt.explain.labels import (
     SAYINGS,
     number,
+    panels_apart,
     sentence,
     why_dearer,
     why_worse,
@@ -169,7 +170,8 @@ class RivalPlans:
         if self.plan.design is not None and design is not None:
             reason = why_dearer(objective, (self.plan.design, ours), (design, cost))
         else:
-            reason = why_worse(objective, ours, cost)
+            bills = (panels_apart(self._instance, bill) for bill in (ours, cost))
+            reason = why_worse(objective, *bills)
         if reason and self._instance.minimizes_regret:
             reason += " at list prices"
         less = "less" if extra < 0 else "more"

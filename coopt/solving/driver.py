@@ -434,7 +434,7 @@ def infeasible(run: Run, reasons: Why) -> Plan:
             explanation = tuple(with_names(sentence, names) for sentence in reasons())
         except StoppedError as stopped:
             explanation = (
-                f"The search for the reasons why no plan exists ended early ({stopped}).",
+                f"the search for the reasons why no plan exists ended early ({stopped})",
             )
     return _without_design(run, "infeasible", "infeasible", explanation, None)
 

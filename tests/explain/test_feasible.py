@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import coopt
 from coopt.explain.answer import explain
-from coopt.explain.labels import both, costs_more, limit_name, sentence, why_billed_more, with_unit
+from coopt.explain.labels import both, costs_more, limit_name, panels_apart, sentence, why_billed_more, with_unit
 from coopt.explain.sentences import of_bound, of_conflicts
 from coopt.instance.question import Objective
 from coopt.instance.schema import Instance, load
@@ -166,6 +166,10 @@ def test_one_more_is_one_switch_and_two_more_are_switches() -> None:
     cables = [line("fibre", "om4", 2, usd, 0.0) for usd in (1.0, 3.0)]
     costs = [Cost(capex_usd=item.usd, power_w=0.0, tco_usd=0.0, items=(item,)) for item in cables]
     assert why_billed_more(capex, *costs) == "its fibre costs $4 more"
+    patched = Cost(capex_usd=90.0, power_w=0.0, tco_usd=0.0, items=(line("switch", "ocs", 9, 10.0, 0.0),))
+    linked = load(QUESTIONS.parent / "direct-32.toml")
+    bills = [panels_apart(linked, cost) for cost in (patched, bill(1, 0, 0.0))]
+    assert why_billed_more(capex, *bills) == "it takes 1 more switch ($100), while other parts cost $90 less"
 
 
 def test_electricity_of_phases_is_told_apart_so_that_all_adds_up() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import coopt
 from coopt.columns.grid import context_of
 from coopt.instance.numerics import SEARCHED
-from coopt.instance.schema import Instance
+from coopt.instance.schema import Instance, with_workload
 from coopt.instance.texts import InstanceError
 from coopt.instance.variants import with_scaled_bounds
 from coopt.network.plan_networks import families_of_design
@@ -173,6 +173,9 @@ def test_an_interrupt_keeps_the_points_proven_so_far() -> None:
 def test_values_out_of_range_are_refused(given: dict[str, float], why: str) -> None:
     with pytest.raises(InstanceError, match=why):
         coopt.pareto(ask(), **given)  # type: ignore[arg-type]
+    unbounded = with_workload(ask(), 0, {"max_iteration_time_s": None})
+    with pytest.raises(InstanceError, match=r"slowest = 2\.0: no workload has a bound"):
+        coopt.pareto(unbounded, slowest=2.0)
 
 
 def asked(kind: str) -> Instance:

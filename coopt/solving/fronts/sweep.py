@@ -169,6 +169,11 @@ def pareto(
     require_billed(question, "pareto")
     if question.open_keys:
         question = _in_seconds(question)
+    elif slowest is not None and not any(workload.bounded for workload in instance.workload):
+        raise InstanceError(
+            f"pareto: slowest = {slowest}: no workload has a bound of which it is a multiple, needs"
+            " one (such as max_iteration_time_s)"
+        )
     template = Run(instance=question, backend=backend_of(question.solver), on_progress=on_progress)
 
     def front_of(variant: Instance) -> Front:
