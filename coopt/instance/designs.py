@@ -333,7 +333,9 @@ def contradictions(design: PublishedDesign) -> Iterator[str]:
         (
             is_clos and rails > 1 and len(design.tiers) == 1,
             f"rails = {rails}: no second tier joins the leaves that the ports of a GPU lead to,"
-            f" needs a second tier, or planes = {design.planes * rails} in place of rails",
+            " needs a second tier"
+            + f", or planes = {design.planes * rails} in place of rails"
+            * (design.ports_in_plane % (rails * design.nics_per_gpu) == 0),
         ),
         (
             not is_clos and design.gpus_per_domain % rails and rails != design.domain_ends,

@@ -580,7 +580,7 @@ class Fibre(Entry):
 
     @model_validator(mode="after")
     def _no_metre(self) -> Self:
-        text = f"name = {self.name!r}: bills end the names of metres with{METRE}, needs another end"
+        text = f"name = {self.name!r}: in bills{METRE} marks fibre by the metre, needs another name"
         refuse((self.name.endswith(METRE), text))
         return self
 

@@ -499,7 +499,10 @@ def _check_head(file: Path, head: str, columns: list[str], catalog: CatalogFiles
         )
     )
     gaps = both(f"{name}{_closest(name, columns)}" for name in lacking)
-    raise InstanceError(f"{file.name}: has no column {gaps}, {COLUMNS_NEED}")
+    need = "needs one that catalog.columns calls 'name' or 'part_number'"
+    raise InstanceError(
+        f"{file.name}: has no column {gaps}, {need if catalog.columns else COLUMNS_NEED}"
+    )
 
 
 def _has_text(row: Mapping[str | None, Any]) -> bool:

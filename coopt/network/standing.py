@@ -60,8 +60,8 @@ def family_of(
             raise InstanceError(
                 f"{origin}: published.{name} = {list(getattr(stands.published, name))} (as counted"
                 " in the plan or list of cables if left out): the tiers of the design come to"
-                f" {both(map(str, counts))} {what}, needs tiers with these counts, or published ="
-                " {}"
+                f" {both(map(str, counts))} {what}, needs tiers with the published counts, or"
+                f" published = {{ switches = {[tier.switches for tier in chain.levels]} }}"
             )
     above = _above(stands, chain, origin)
     _check_leaves(stands, chain, gpus, origin)

@@ -108,6 +108,7 @@ PARTS = {"MCX7-NEAT": "cx7-400g", "FREIGHT": ""}
     [
         (VENDOR, PARTS, ""),
         (VENDOR, PARTS | {"FREIGHT": "freight"}, "no product 'freight' .for 'FREIGHT' in catalog.names"),
+        ({"Unit Price": "usd"}, PARTS, "has no column name, needs one that catalog.columns calls 'name' or"),
         ({**VENDOR, "Price": "usd"}, PARTS, "has no column 'Price'"),
         ({**VENDOR, "Unit Price": "us"}, PARTS, "= 'us': .*closest: usd"),
     ],
