@@ -556,13 +556,16 @@ def _long_runs(instance: Instance, plan: Plan) -> Iterator[str]:
 
 def _standing_still(instance: Instance, plan: Plan) -> Iterator[str]:
     """Which workloads train for little of the time, where no bound on days counts that."""
+    cure = (
+        " With a bound in days (train_days with train_tokens), the search chooses spares and a"
+        " network that finish in time."
+    )
     for name in (workload.name for workload in instance.workload if not workload.calendar):
         goodputs = [run.uptime.goodput for run in plan.runs if run.name == name and run.uptime]
         if min(goodputs, default=1.0) < LITTLE:
             yield (
                 f"Interruptions leave {name} only {words.percent(min(goodputs))} of the time to"
-                " train. With a bound in days (train_days with train_tokens), the search chooses"
-                " spares and a network that finish in time."
+                f" train.{'' if instance.network.given else cure}"
             )
 
 

@@ -144,7 +144,8 @@ def headline(instance: Instance, plan: Plan) -> str:
     verb = _standing_verb(instance, plan.cost) or "Build"
     build = f"{f'Grow in {phases} phases to' if phases > 1 else verb} {decided}"
     value, gap = words.amount(claim.kind, claim.value or 0.0), claim.gap
-    prices = " at the worst prices" if plan.at_worst_prices else ""
+    by_price = plan.at_worst_prices and claim.kind != "power"
+    prices = " at the worst prices" if by_price else ""
     if plan.status != "optimal":
         best = f"a regret of {value}" if regret else f"{value}{prices}"
         known = "unknown" if gap is None else words.percent(gap)
