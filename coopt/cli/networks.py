@@ -204,7 +204,7 @@ def bom(
         raise click.UsageError(
             "--set: a plan is given, but only values of an instance can be set, needs an instance."
         )
-    check_places([table], source)
+    check_places([table], source, *filter(None, (plan, beside, against)))
     bill = bom(
         load(source, dict(settings)) if settings else source,
         None if plan is None else read_plan(plan),

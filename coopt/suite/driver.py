@@ -22,7 +22,7 @@ from coopt.suite.pools import DaskPool, LocalPool, PoolLostError, WorkerPool, av
 from coopt.suite.table import check_parquet, write_rows
 from coopt.suite.work import verified
 
-DIED = "the worker died twice on this case (killed or out of memory)"
+DIED = "the worker died when this case ran alone (killed or out of memory)"
 
 OnOutcome = Callable[[Outcome], None]
 WRITE_S = 60.0  # between two versions of the table while a run goes on

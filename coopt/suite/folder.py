@@ -79,7 +79,7 @@ def read_kept_study(place: str | Path) -> Study:
         return Study.model_validate_json(text)
     except ValidationError:
         raise InstanceError(
-            f"{file}: not what `coopt suite run` writes, needs another folder"
+            f"{file}: not what this version of coopt writes, needs another folder"
         ) from None
 
 

@@ -174,7 +174,7 @@ def feasible_sets(runs: Sequence[MeasuredRun], sets: Sequence[FitSet]) -> list[F
         )
         fewer = any(runs_used(fit_set, runs) for fit_set in sets)
         raise InstanceError(
-            f"too few rows to fit, needs at least as many rows as parameters ({needs})"
+            f"too few rows can be used for a fit, needs at least as many as parameters ({needs})"
             f"{', or --posterior, which takes fewer' if fewer else ''}"
         )
     return feasible

@@ -303,8 +303,8 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
         )
     if values.items() <= OPEN.items():
         return (
-            f"no mapping of {name} divides {gpus} GPUs and a batch of {workload.global_batch:,},"
-            " needs other numbers"
+            f"no allowed mapping of {name} divides {gpus} GPUs and a batch of"
+            f" {workload.global_batch:,}, needs other numbers, or other allowed values"
         )
     named = ", ".join(
         f"{key} {str(value).lower() if isinstance(value, bool) else value}"

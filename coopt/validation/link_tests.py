@@ -248,7 +248,8 @@ def _rows(output: _Output, name: str) -> tuple[list[tuple[float, float]], float,
             f"{name}: nccl-tests: no result with a time and a rate, needs the whole output"
         )
     factor = factors[rows.index(max(rows))]
-    if max(factors) / min(factors) > 1.0 + 2 * ROUNDED and min(size for size, _ in rows) > 2**20:
+    most = min(factors) * (1.0 + 2 * ROUNDED)
+    if max(factors) > most and min(size for size, _ in rows) > 2**20:
         raise InstanceError(
             f"{name}: busbw / algbw is from {min(factors):.3f} to {max(factors):.3f}: more than one"
             " test, needs a file for each"
@@ -297,7 +298,7 @@ def _ranks(operation: str, factor: float, printed: int, name: str) -> int:
         fault = listed if printed > 1 else "does not show two ranks or more"
         raise InstanceError(
             f"{name}: {operation} with busbw / algbw = {factor:.3f} {fault}: needs the whole output"
-            " of one test"
+            " of a test on several GPUs"
         )
     return printed if printed > 1 else ranks
 

@@ -73,6 +73,7 @@ def test_a_design_is_billed_with_the_products_that_it_names(coopt, tmp_path):
         (("bom", "none.toml"), 1, "no such file"),
         (("reproduce", "none.toml"), 1, "no such file"),
         (("bom", PRICED, "--csv", PRICED), 1, "needs another name"),
+        (("bom", "PLAN", "--against", PRICED, "--csv", PRICED), 1, "needs another name"),
         (("bom", "PLAN", "--set", "network.max_tiers=2"), 2, "--set: "),
     ],
 )

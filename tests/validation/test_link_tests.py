@@ -86,6 +86,7 @@ def test_small_sizes_tell_the_start_up_time():
         (output().replace("1024 256", "9024 256"), {}, r"line \d: 9024 bytes in"),
         (HEAD + "1024 256 float sum -1 1.5.3 187.97 364.19 0\n", {}, "no result with a time"),
         (output(n=16, hosts=2).replace("Rank 15", "Rnk 15"), {}, "15 listed ranks"),
+        (output(n=1, start_s=1e-5), {}, "several GPUs"),
         (output(), {"gpu": "H999"}, "H999 is not known from measured runs"),
         (output(), {"gpus_per_node": "5"}, "16 ranks in domains of 5"),
         (output() + "# Out of bounds values : 3 FAILED\n", {}, "3 values out of bounds"),
