@@ -108,11 +108,12 @@ class Guard:
         host = headers.get("host", "")
         name = _parts_of(f"//{host}").hostname or ""
         origin, method = headers.get("origin"), scope["method"]
+        has_token = self._door.token is not None
         is_form = headers.get("content-type", "").split(";")[0] != "application/json"
         refusals = {
             (
                 "The address has another host name than this server; open the address that coopt"
-                " printed."
+                f" printed{', with an IP address of the server in it' * has_token}."
             ): (
                 not self._door.knows(name),
                 403,
