@@ -133,7 +133,9 @@ def solve(
             write_file(output, lambda: plan_json(plan) + "\n", what)
     finally:
         # printed even where the file cannot be written: hours of search are not lost to a full disk
-        show = plan_report if full else partial(plan_screen, columns=columns_of())
+        chosen, columns = f"Chosen: {plan.chosen.text}." * bool(plan.chosen.text), columns_of()
+        screen = partial(plan_screen, columns=columns, taken=-(-len(chosen) // columns))
+        show = plan_report if full else screen
         text = (
             plan_json(plan)
             if as_json
@@ -146,8 +148,8 @@ def solve(
                 )
             )
         )
-        if plan.chosen.text and not as_json:
-            answer(f"Chosen: {plan.chosen.text}.")
+        if chosen and not as_json:
+            answer(chosen)
         answer(text)
     if plan.cost is not None and not full and not as_json:
         note(

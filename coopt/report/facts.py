@@ -115,7 +115,7 @@ def servers_apart(lines: Iterable[Item], instance: Instance | None) -> Iterator[
                 yield line.model_copy(update={"item": f"{line.item}, {text}", **figures_of_part})
 
 
-def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
+def standing_table(instance: Instance, plan: Plan, *, compact: bool = False) -> FigureTable | None:
     """What of the units that stand stays, what is bought beside them, and what is retired; None
     where all is new or nothing is bought.
     """
@@ -128,9 +128,10 @@ def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
         used[item.product] += item.count
     stock, include = standing_units(instance), instance.objective.include
     products = [product for product in dict.fromkeys((*stock, *used)) if product[0] in include]
+    title = "Existing parts"
     return figures(
-        "Existing parts",
-        ("item", "kind"),
+        "" if compact else title,
+        (title if compact else "item", "kind"),
         ("existing", "kept", "bought", "retired"),
         [
             (
@@ -144,6 +145,7 @@ def standing_table(instance: Instance, plan: Plan) -> FigureTable | None:
             for kind, name in products
             for stands, needed in [(stock[kind, name], used[kind, name])]
         ],
+        compact=compact,
     )
 
 

@@ -401,7 +401,7 @@ MOST_NOTES = 5
 
 
 class Room(NamedTuple):
-    """What a screen has room for: parts or workloads, limits, notes, what the headline or --full
+    """What a screen has room for: lines of a table, limits, notes, what the headline or --full
     says of one network, and what full bandwidth would cost; in brief, sentences are shortened.
     """
 
@@ -435,19 +435,28 @@ def plan_screen(
     baseline: Baseline | None = None,
     without_margin: float | None = None,
     columns: int = SCREEN[1],
+    taken: int = 0,
 ) -> list[RenderableType]:
-    """Any plan in at most 40 lines of 80 columns or more; `plan_report` has the rest."""
+    """Any plan in at most 40 lines, less those `taken`, of 80 columns or more; `plan_report` has
+    the rest.
+    """
+    first, screen = first_sentences(instance, plan), list[RenderableType]()
     if plan.cost is None:
-        return pieces(
-            *_opening(instance, plan, first_sentences(instance, plan)),
-            facts("Proof", _proof_rows(instance, plan)),
-            runners_tables(plan),
-        )
-    notes = first_sentences(instance, plan), remarks(instance, plan)
+        for most in range(len(first), -1, -1):
+            above, more = _most_important(first, (), most)
+            screen = pieces(
+                *_opening(instance, plan, above),
+                more,
+                facts("Proof", _proof_rows(instance, plan)),
+                runners_tables(plan),
+            )
+            if words.height(screen, columns) <= SCREEN[0] - taken:
+                break
+        return screen
+    notes = first, remarks(instance, plan)
     known = plan_facts(instance, plan)
     in_brief = [*rests_on(instance, plan, brief=True)]
-    others = pieces(standing_table(instance, plan), runners_tables(plan))
-    screen: list[RenderableType] = []
+    standing = standing_table(instance, plan, compact=True)
     for room in ROOMS:
         above, below = _most_important(*notes, room.notes)
         rests = _rests_on(instance, plan, without_margin, in_brief if room.brief else known)
@@ -455,13 +464,13 @@ def plan_screen(
             *_opening(instance, plan, above),
             _decision(instance, plan, known, room),
             _short_bill(instance, plan, plan.cost, baseline, room),
-            others[:1],
-            _nearest_limits(instance, plan, room.bounds),
+            standing,
+            _nearest_limits(instance, plan, room),
             below,
             facts("What the plan rests on", [*rests, _proof_rows(instance, plan)[0]]),
-            others[1:],
+            runners_tables(plan),
         )
-        if words.height(screen, columns) <= SCREEN[0]:
+        if words.height(screen, columns) <= SCREEN[0] - taken:
             break
     return screen
 
@@ -614,7 +623,13 @@ def _decision(
     if len(plan.parts) == 1:
         groups = ("network", "run") if alone else ("network",) * room.detail
         names = {*ON_SCREEN} - ({"Schedule"} if not room.detail else set())
-        shown = [fact for fact in known if fact.group in groups and fact.name in names]
+        shown = [
+            replace(fact, text=fact.shown.partition(":")[0])
+            if fact.name == "Goodput" and not room.detail
+            else fact
+            for fact in known
+            if fact.group in groups and fact.name in names
+        ]
         order = [run.name for run in sorted(plan.runs, key=lambda run: run.slack)]
     else:
         titles = _as_they_stand(plan, known)
@@ -720,10 +735,10 @@ def _short_bill(
         return [spending_table(plan, cost)]
     # A screen has room for a few lines only; `coopt bom` has them all.
     apart = [*servers_apart(cost.items, instance)]
-    lines = apart if len(apart) <= MOST_LINES else cost.items
+    lines = apart if len(apart) <= room.lines else cost.items
     groups = (
         [[item] for item in lines]
-        if len(lines) <= MOST_LINES
+        if len(lines) <= room.lines
         else [list(items) for _, items in groupby(lines, key=lambda item: item.kind)]
     )
     table = figures(
@@ -759,9 +774,9 @@ def _bill_line(items: Sequence[Item]) -> tuple[str, ...]:
     )
 
 
-def _nearest_limits(instance: Instance, plan: Plan, most: int) -> FactTable:
+def _nearest_limits(instance: Instance, plan: Plan, room: Room) -> FactTable:
     """The limits that are nearest, times of workloads aside, which stand above; equal ones as
-    one.
+    one, of which the first are named.
     """
     checks = [
         check
@@ -772,8 +787,12 @@ def _nearest_limits(instance: Instance, plan: Plan, most: int) -> FactTable:
     for check in sorted(checks, key=lambda check: 1 - check.value / check.limit):
         of = names.setdefault(_limit(instance, check), [])
         of.append(check.name.rpartition(", ")[2] if of else check.name)
-    nearest = [(both(of), text) for text, of in names.items()]
-    return facts("Nearest limits", nearest[:most])
+    told = 1 if room.brief else MOST_PACES
+    nearest = [
+        (both(of if len(of) <= told + 1 else [*of[:told], f"{len(of) - told} others"]), text)
+        for text, of in names.items()
+    ]
+    return facts("Nearest limits", nearest[: room.bounds])
 
 
 def _limit(instance: Instance, check: LimitCheck) -> str:

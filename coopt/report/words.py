@@ -16,7 +16,9 @@ from time import monotonic
 from typing import Literal, TextIO
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.segment import Segment, Segments
 from rich.table import Column, Table
 from rich.text import Text
@@ -245,7 +247,8 @@ class FactTable:
     title: str
     rows: tuple[tuple[str, Cell], ...]
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The pairs; names that would take more than half of a line go on in further lines."""
         table = Table(
             title=Text(self.title),
             title_justify="left",
@@ -254,11 +257,14 @@ class FactTable:
             show_header=False,
             pad_edge=False,
         )
-        table.add_column(no_wrap=True, style="cyan")
+        half = options.max_width // 2
+        is_long = max((cell_len(name) + 2 for name, _ in self.rows), default=0) > half
+        wide = half if is_long else None
+        table.add_column(no_wrap=not is_long, overflow="fold", width=wide, style="cyan")
         table.add_column(overflow="fold")
         for name, value in self.rows:
-            table.add_row(f"  {name}", value)
-        return table
+            table.add_row(Padding(name, (0, 0, 0, 2)), value)
+        yield table
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,8 @@ from coopt.report.facts import pace_text
 from coopt.report.notes import numbers_between
 from coopt.report.plan import MOST_LINES, _as_they_stand, headline, plan_screen
 from coopt.report.words import PlanFact, rendered
-from tests.conftest import ask, switch
+from tests.changes import with_part
+from tests.conftest import ask, question, switch
 from tests.kinds import QUESTIONS, solved
 from tests.report.test_report_layout import Terminal
 
@@ -116,6 +117,40 @@ def test_a_screen_with_much_to_say_keeps_what_comes_first(kind: str, monkeypatch
     assert sum("one of the notes" in line for line in lines) < 9
     assert any(line.startswith("0 is one of the notes") for line in lines)
     assert any(line.endswith("more notes with --full.") for line in lines)
+
+
+MANY = tuple(f"{number} of the models of the research department" for number in range(12))
+
+
+def test_of_many_workloads_that_no_plan_serves_those_that_fit_are_told() -> None:
+    instance = ask(workload=[question()["workload"][0] | {"name": name, "max_iteration_time_s": 0.01} for name in MANY])
+    plan = coopt.solve(instance)
+    lines = lines_of(instance, plan)
+    assert plan.status == "infeasible"
+    assert len(plan.explanation) > len(MANY)
+    assert 30 < len(lines) <= 40
+    assert any(line.endswith("more notes with --full.") for line in lines)
+
+
+def test_limits_of_many_workloads_keep_their_figures() -> None:
+    instance, plan = solved("turns")
+    (part,) = plan.parts
+    runs = tuple(part.workloads[0].model_copy(update={"name": name}) for name in MANY)
+    asked = tuple(instance.workload[0].model_copy(update={"name": name}) for name in MANY)
+    text = " ".join(lines_of(instance.model_copy(update={"workload": asked}), with_part(plan, workloads=runs)))
+    limit = text[text.index("Nearest limits") :]
+    assert re.search(rf"memory, {MANY[0][:20]}.* [\d.]+ GiB of [\d.]+ GiB, [\d.]+% left", limit)
+    assert "and 11 others" in " ".join(limit.split())
+
+
+def test_what_stands_and_what_is_bought_of_it_fit_on_one_screen() -> None:
+    tier = {"ports": 16, "switch": switch(16, 11000), "optic": "400g-199"}
+    stands = {"id": "old", "hb_domain": "hgx-h100-8", "domains": 2, "gpus_per_domain": 8, "leaf_domains": 2}
+    instance = ask(existing=[stands | {"fabric": "rail-only", "nic": "cx7-400g", "tiers": [tier]}])
+    plan = coopt.assess(instance, coopt.solve(instance))
+    lines = lines_of(instance, plan)
+    assert len(lines) <= 40
+    assert any(line.startswith("Existing parts ") for line in lines)
 
 
 def test_parts_of_phases_stand_in_the_order_of_their_phases() -> None:
