@@ -327,6 +327,7 @@ class Turns:
                 # rounding must not carry the crossing of lines that are almost equal past today's
                 way = (self._value - value) / steeper
                 way = max(way, 0.0) if farthest > now else min(way, 0.0)
-                if abs(way) < abs(end.price - now):
+                # nor call what is equal at the end, but for rounding, nearer
+                if abs(way) < abs(end.price - now) * (1 - REORDERED):
                     end = RangeEnd(now + way, plan.design)
         return end

@@ -326,6 +326,12 @@ def test_a_price_of_nothing_that_may_not_rise_is_named_as_the_nearest() -> None:
     assert "price of a rises" in said
 
 
+def test_what_is_only_as_good_at_a_price_of_nothing_does_not_take_over() -> None:
+    study = coopt.explain(ask(objective={"minimize": "power"}, network__fabrics="rail-only"))
+    assert all(price.low == 0.0 or price.low > 1e-6 for price in study.prices)
+    assert all(price.below is None for price in study.prices if not price.low)
+
+
 def test_a_range_that_a_limit_ends_was_tried_up_to_its_end() -> None:
     free = coopt.solve(ask(**HGX))
     capped = coopt.explain(ask(**HGX, limits={"capex_usd": free.cost.capex_usd * 1.001}))
