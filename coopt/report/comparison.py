@@ -13,6 +13,7 @@ from rich.text import Text
 from coopt.instance.numerics import EQUAL
 from coopt.instance.question import BILLED, ObjectiveKind
 from coopt.instance.texts import spoken
+from coopt.instance.workload import LONGEST_S
 from coopt.plan.parts import Cost, Design
 from coopt.plan.schema import ObjectiveClaim, Plan, Rivals
 from coopt.report import words
@@ -271,11 +272,11 @@ def _changes_table(difference: Difference) -> FigureTable:
         [
             (
                 one.key,
-                _value_text(one.before),
-                _value_text(one.after),
-                _change(one.before, one.after),
+                *map(_value_text, values),
+                _change(*values),
             )
             for one in difference.changes
+            for values in [[_bound(one.key, value) for value in (one.before, one.after)]]
         ],
     )
 
@@ -346,6 +347,12 @@ def _one_builds_nothing(difference: Difference) -> bool:
         change.key == "cost.capex_usd" and None in (change.before, change.after)
         for change in difference.changes
     )
+
+
+def _bound(key: str, value: Value) -> Value:
+    """A value, or that it is no bound."""
+    is_none = key.endswith(".bound_s") and isinstance(value, float) and value >= LONGEST_S
+    return words.NO_BOUND if is_none else value
 
 
 def _value_text(value: Value) -> str:

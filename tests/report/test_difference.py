@@ -45,6 +45,12 @@ def test_a_bill_that_alone_lists_gpus_is_said_to() -> None:
     assert "bill includes GPUs" not in text_of(with_gpus, mixed), "a line that both have is not listed"
 
 
+def test_a_time_without_a_bound_is_no_number() -> None:
+    free = coopt.solve(ask(objective={"minimize": "time"}, workload__0__max_iteration_time_s=None))
+    (row,) = re.findall(r"bound_s +(.*)", text_of(coopt.solve(ask()), free))
+    assert row.split() == ["1", "none"]
+
+
 @pytest.mark.parametrize(("kind", "path"), [(kind, path) for kind, paths in PARTS.items() for path in paths])
 def test_whatever_is_built_otherwise_is_listed(kind: str, path: str) -> None:
     _, plan = solved(kind)
