@@ -324,7 +324,7 @@ def test_what_stands_keeps_its_servers_where_islands_of_others_are_chosen() -> N
 
 def test_two_entries_have_the_places_0_and_1() -> None:
     table = QUESTION | {"workload": [LLAMA, LLAMA | {"name": "v"}]}
-    with pytest.raises(InstanceError, match=r"needs 0 to 1$"):
+    with pytest.raises(InstanceError, match=r"0 to 1$"):
         overridden(table, {"workload.2.global_batch": 1}, "f")
 
 

@@ -181,9 +181,8 @@ def test_electricity_of_phases_is_told_apart_so_that_all_adds_up() -> None:
             Cost(capex_usd=sum(item.usd for item in items), power_w=60.0, tco_usd=usd, items=items)
             for items, usd in ((bought[1], 150.0), (bought[2], 260.0))
         )
-        assert why_billed_more(tco, ours, rival) == (
-            f"it takes 1 more switch ($100), and its {said} $30 more, while other parts cost $20 less"
-        )
+        reason = why_billed_more(tco, ours, rival)
+        assert all(part in reason for part in ("1 more switch ($100)", f"{said} $30 more", "cost $20 less"))
 
 
 def test_designs_that_differ_in_uplinks_alone_are_told_apart() -> None:

@@ -56,7 +56,7 @@ def test_a_plan_of_every_kind_fits_on_one_screen(kind: str) -> None:
         assert re.search(rf"{re.escape(words.seconds(run.iteration_time_s)[:-2])}[ s]", text), run.name
     assert text.index("Nearest limits") < text.rindex("Proof") < text.rindex("gap 0.0%")
     assert "1 trillion tokens in" in text
-    assert ("one after the other" in text) == (kind == "turns")
+    assert ("after the other" in text) == (kind == "turns")
     assert ("not counted (" in text) == (kind in ("sites", "direct"))
 
 
@@ -114,8 +114,8 @@ def test_a_screen_with_much_to_say_keeps_what_comes_first(kind: str, monkeypatch
     monkeypatch.setattr("coopt.report.plan.first_sentences", lambda *_: notes)
     lines = lines_of(instance, coopt.assess(instance, plan))
     assert len(lines) <= 40
-    assert sum("one of the notes" in line for line in lines) < 9
-    assert any(line.startswith("0 is one of the notes") for line in lines)
+    assert sum("of the notes" in line for line in lines) < 9
+    assert any(line.startswith("0 is one") for line in lines)
     assert any(line.endswith("more notes with --full.") for line in lines)
 
 

@@ -65,5 +65,5 @@ def test_one_draw_of_random_paths_is_the_same_each_time() -> None:
 def test_planes_left_out_are_not_said_to_have_the_paths_drawn() -> None:
     planes = network("rail-only", 4, 4, Ports(2, 2, 1))._replace(sharing=LinkSharing("ecmp"))
     said = planes.coverage(placement(tp_in=4, dp_across=4))
-    assert said.startswith("1 of 4 rails of all 4 HB domains")
-    assert "the others draw paths of their own" in said
+    assert said.startswith("1 of 4 rails")
+    assert "paths of their own" in said
