@@ -406,3 +406,15 @@ def test_days_in_turn_that_add_up_to_nothing_are_refused(changes: dict[str, Any]
         Instance.model_validate(turns(9) | changes)
     assert refused.value.error_count() == 1
     assert "\n" not in str(refused.value.errors()[0]["msg"])
+
+
+def test_a_day_is_no_bound_of_phases_that_each_train_anew() -> None:
+    table = fleet(0.4, phase=GROWING).model_dump(by_alias=True)
+    (workload,) = table["workload"][:1]
+    days = {"max_iteration_time_s": None, "train_days": None, "train_tokens": 1e12, "by": date(2027, 3, 2)}
+    table |= {"workload": [workload | days, *table["workload"][1:]]}
+    table["cluster"]["start"] = date(2027, 1, 1)
+    with pytest.raises(ValueError, match=r"workload\[0\].by .* train_days = 60 "):
+        Instance.model_validate(table)
+    table.pop("phase")
+    assert Instance.model_validate(table).workload[0].train_days == 60

@@ -283,6 +283,12 @@ def phase_disagreements(instance: Question) -> Iterator[str]:
     )
     yield from _named_workloads(instance)
     yield from _not_phased(instance)
+    for w, workload in enumerate(instance.workload):
+        if workload.by is not None:
+            yield (
+                f"workload[{w}].by = {workload.by}: is one day, but each [[phase]] trains anew,"
+                f" needs train_days = {workload.train_days:g} in its place"
+            )
 
 
 def _named_workloads(instance: Question) -> Iterator[str]:
