@@ -5,7 +5,7 @@ from typing import Any
 import coopt
 from coopt.instance.schema import Instance
 from coopt.report.plan import plan_screen
-from coopt.report.words import rendered
+from coopt.report.words import columns_of, rendered
 
 BARE: dict[str, Any] = {"schema": 1, "name": "promise", "margin": "none"}
 H200: dict[str, Any] = BARE | {
@@ -26,7 +26,7 @@ def assessed(table: dict[str, Any]) -> tuple[Instance, coopt.Plan, str]:
     """A question, its plan and the first screen."""
     instance = coopt.load(table)
     plan = coopt.assess(instance, coopt.solve(instance))
-    return instance, plan, " ".join(rendered(plan_screen(instance, plan)).split())
+    return instance, plan, " ".join(rendered(plan_screen(instance, plan, columns=columns_of())).split())
 
 
 def test_days_under_another_routing_are_on_the_first_screen() -> None:
