@@ -189,8 +189,8 @@ def test_networks_of_all_workloads_are_listed_once_for_other_bounds(monkeypatch,
     deeper = one.model_copy(update={"model": one.model.model_copy(update={"layers": 2 * one.model.layers})})
     dearer = instance.cluster.model_copy(update={"gpu": instance.cluster.gpu.model_copy(update={"usd": 1.0})})
     changes = [{}, {"workload": (longer,)}, {"cluster": dearer}, {"workload": (deeper,)}, {}]
-    fitted = Space.fitted
-    monkeypatch.setattr(Space, "fitted", lambda *given: calls.append(given) or fitted(*given))
+    built = Space.with_any_ends
+    monkeypatch.setattr(Space, "with_any_ends", lambda *given: calls.append(given) or built(*given))
     for change in changes:
         asked, before = instance.model_copy(update=change), len(calls)
         again = coopt.solve(asked, listed=listed)
