@@ -17,7 +17,7 @@ from coopt.plan.store import plan_checks
 from coopt.report.explanation import search_rows
 from coopt.report.facts import label, plan_facts, servers_apart
 from coopt.report.page.contents import Origin, PageCase, page_html
-from coopt.report.plan import IN_FULL, headline, plan_report, plan_screen, plan_sections
+from coopt.report.plan import IN_FULL, Room, headline, plan_report, plan_screen, plan_sections
 from coopt.report.words import PlanFact, exact, of_group, rendered, required_bound
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
@@ -287,7 +287,7 @@ def test_the_money_of_servers_has_its_own_line(monkeypatch: pytest.MonkeyPatch) 
         screen = rendered(plan_screen(instance, plan), io.StringIO())
         assert f"{lines[-1].usd:,.0f}" in next(row for row in screen.splitlines() if "box, servers" in row)
         with monkeypatch.context() as patch:
-            patch.setattr("coopt.report.plan.MOST_LINES", 1)
+            patch.setattr("coopt.report.plan.ROOMS", (Room(lines=1),))
             screen = rendered(plan_screen(instance, plan), io.StringIO())
         (row,) = (row for row in screen.splitlines() if "HB GPU" in row)
         assert row.split()[:5] == ["box", "HB", "GPU", f"{lines[0].count}", f"{whole_usd:,.0f}"]
