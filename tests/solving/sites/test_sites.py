@@ -125,7 +125,7 @@ POWERS = ("site__0__power_mw", "site__1__power_mw")
     ("changes", "said"),
     [
         (dict.fromkeys(POWERS, 0.016), "2 of 4 shares"),
-        (dict.fromkeys(POWERS, 0.001), "of 4, draws 0.0112 MW"),
+        (dict.fromkeys(POWERS, 0.001), "(4 in all) draw 0.0112"),
         ({"wan": [LINK | {"most": 1, "gbit_s": 1, "w": 0}]}, "with more channels (wan.most) there is a plan"),
         (
             {"workload__0__max_iteration_time_s": 0.01},
