@@ -106,10 +106,14 @@ def _as_asked(instance: Instance, plan: Plan) -> Plan:
     claim = plan.objective.model_copy(update={"value": value})
     here = plan.model_copy(update={"cost": found.cost, "parts": (part,), "objective": claim})
     uses = [(limit, limit.used(here)) for limit in limits_on_use(instance)]
-    missed = [limit.key for limit, use in uses if use is not None and limit.exceeded_by(use)]
+    missed = [
+        f"{limit.key} = {limit.now:,.10g} (it takes {use:,.10g} {limit.unit})"
+        for limit, use in uses
+        if use is not None and limit.exceeded_by(use)
+    ]
     if missed:
         raise InstanceError(
-            f"{instance.place}: the plan violates {both(missed)}, needs a plan within these limits"
+            f"{instance.place}: the plan violates {both(missed)}, needs a plan within its limits"
         )
     return here
 

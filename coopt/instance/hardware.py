@@ -226,8 +226,8 @@ class HbDomain(Entry):
         """Return a note that the domain is not sold, or not with this GPU; empty if it is."""
         if self.gpus and gpu not in self.gpus:
             return (
-                f"This hardware is hypothetical: {self.name} is sold with"
-                f" {alternatives(self.gpus)}, not with {gpu}."
+                f"{self.name} is sold with {alternatives(self.gpus)}. With {gpu} it is"
+                " hypothetical, unless that is one of these under another name."
             )
         if any("size" in source.fields and source.tag == "D" for source in self.sources):
             return (

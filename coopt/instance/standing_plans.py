@@ -122,7 +122,7 @@ def _design(plan: Any, part: Any, origin: str, key: str) -> dict[str, Any]:
     parts = {one["name"]: one.get("design") for one in plan["parts"]}
     names = ", ".join(map(repr, parts))
     refuse(
-        (not parts, f"{origin}: the plan has no network, needs one in which a design was found"),
+        (not parts, f"{origin}: the plan has no network, needs a plan that has one"),
         (
             part is not None and part not in [*parts],  # which may be a list
             f"{key}.part = {part!r}: {origin} has no such part, needs one of {names}",

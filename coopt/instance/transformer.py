@@ -197,7 +197,8 @@ class Transformer(Attention, Entry):
             (
                 is_hybrid
                 and not max(mixers, self.with_ffn) <= self.layers <= mixers + self.with_ffn,
-                f"layers = {self.layers}: needs at least {mixers}, those with mixers"
+                f"layers = {self.layers}: needs at least {mixers}, the sum of mamba_layers,"
+                " attention_layers and layers of mixers"
                 if self.ffn_layers is None
                 else f"layers = {self.layers}: needs {max(mixers, self.with_ffn)} to"
                 f" {mixers + self.with_ffn}: at least the larger of {mixers} layers with mixers and"

@@ -155,11 +155,12 @@ def _leaves_of_domain(instance: Instance, design: Design) -> Iterator[str]:
         return
     rails = domain.size * fabric.nic.per_gpu // fabric.nic.shared_by
     joined = fabric.tier[0].down_ports // domain.count if fabric.kind != "rail-only" else 1
-    leaves = -(-rails // max(joined, 1)) * fabric.nic.planes
+    leaves, planes = -(-rails // max(joined, 1)), fabric.nic.planes
     if leaves > MOST_LEAVES:
         yield (
-            f"Each {domain.name} is cabled to {leaves} leaf switches, as each of its {rails} NICs"
-            " has a rail of its own. Racks can also be wired with one rail for each NIC of a tray."
+            f"Each {domain.name} is cabled to {leaves * planes} leaf switches, as each of its"
+            f" {rails} NICs has a rail of its own{f' on each of {planes} planes' * (planes > 1)}."
+            " Racks can also be wired with one rail for each NIC of a tray."
             " Plans do not try that; docs/designs.md shows how to count and bill such a network."
         )
 

@@ -21,7 +21,7 @@ from coopt.instance.schema import load
 from coopt.instance.texts import InstanceError, alternatives, both
 from coopt.instance.transformer import Transformer
 from coopt.instance.workload import Workload
-from coopt.perf.mapping import RECOMPUTE, Mappings
+from coopt.perf.mapping import RECOMPUTE, Mappings, part_of_tp
 from coopt.perf.memory import GIB, memory_bytes, memory_parts
 from coopt.validation.published import Measurement, UnusableError
 from coopt.validation.runs import device_of
@@ -315,6 +315,8 @@ def _why_none(workload: Workload, gpus: int, values: Mapping[str, Any]) -> str:
             f"{alternatives(keys)}: rules out every mapping of {name} on {gpus} GPUs that has"
             f" {named}, needs another value"
         )
+    if t % (part := part_of_tp(workload.options.expert_tp)):
+        return f"--tp = {t}: is no multiple of options.expert_tp = {part}, needs one"
     if not splits_tensors(workload, t):
         return (
             f"--tp = {t}: does not divide all head counts and widths of {name} that TP splits,"

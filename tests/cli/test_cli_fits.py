@@ -10,6 +10,7 @@ from coopt.columns.grid import mappings
 from coopt.instance.workload import Workload
 from coopt.perf import mapping
 from coopt.perf.memory import GIB, memory_bytes, memory_parts
+from coopt.validation.fits import _why_none
 
 SPLIT = ("--tp", "4", "--pp", "2", "--zero", "0")
 COPIES = ("fits", "instances/tiny-64.toml", *SPLIT, "--set", "workload.0.options.dp_replicate=4")
@@ -113,3 +114,9 @@ def test_a_stopped_search_for_the_best_model_is_no_proof(coopt):
 
 def test_every_way_to_recompute_may_be_asked_for() -> None:
     assert studies.RECOMPUTE == mapping.RECOMPUTE
+
+
+def test_a_tp_that_does_not_hold_whole_expert_groups_is_told():
+    table = {"name": "x", "model": "mixtral-8x7b", "global_batch": 96, "precision": "bf16", "max_iteration_time_s": 9.0}
+    workload = Workload.model_validate(table | {"options": {"expert_tp": 8}})
+    assert "expert_tp = 8" in _why_none(workload, 96, {"tp": 4, "pp": 1, "cp": 3})

@@ -72,7 +72,7 @@ CHANGES = {  # what is replaced, by what, and what is said of it
         'model = "gpt-22b"',
         'model = { extends = "gpt-22b", layers = 4, mixers = [{ kind = "lightning", layers = 6, heads = 8,'
         " head_dim = 64, groups = 8, state = 64 }] }",
-        "layers = 4: needs at least 6, those with mixers",
+        "layers = 4: needs at least 6",
     ),
     "margin-word": ('margin = "none"', 'margin = "nothing"', "margin = 'nothing': needs 'none' or a table"),
     "long-number": ("gpus = 64", f"gpus = {'9' * 5000}", "line 6: a number of 5,000 digits"),

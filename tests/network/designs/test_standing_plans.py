@@ -279,7 +279,7 @@ def test_a_list_that_is_no_network(tmp_path, lines, sentence):
         ("{}", "holds no plan"),
         ("no json", "holds no plan"),
         ("[" * 200_000, "holds no plan"),
-        ('{"parts": []}', "the plan has no network, needs one in which a design was found"),
+        ('{"parts": []}', "needs a plan that has one"),
         ('{"parts": [{"name": "a"}, {"name": "b"}]}', "the plan has 2 parts, needs existing[1].part"),
         ('{"parts": [{"name": "a", "design": null}]}', "the plan has no switched network"),
     ],
