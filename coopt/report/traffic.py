@@ -130,9 +130,11 @@ def routing_headline(routing: Routing) -> str:
         return f"{opening}: no link slows traffic more than the plan assumes."
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
     end = "no routing does better" if proven else "the bound leaves room for better routes"
+    # what spraying itself loses is no matter of routes
+    ending = "" if sprayed else f"; {end}"
     return (
-        f"{opening}: the busiest link carries {routing.routing:.4g} times its even share of"
-        f" traffic, more than the plan assumes; {end}."
+        f"{opening}: traffic takes {routing.routing:.4g} times as long as with links shared evenly,"
+        f" more than the plan assumes{ending}."
     )
 
 

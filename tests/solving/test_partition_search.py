@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from coopt.instance.schema import Solver
 from coopt.solving import highs
 from coopt.solving.driver import Decided, Subproblem, _Search
+from coopt.solving.fleet import least_limits
 from coopt.solving.fleet.arrays import worth
 from coopt.solving.fleet.least_limits import _exceeded
 from coopt.solving.fleet.parts import narrowed, part_of, product_sets, prove_part, subset, useful
 from coopt.solving.fleet.search import bounds_of_sets, lower_bound, search_partition
-from coopt.solving.runs import Backend, backend_of
+from coopt.solving.runs import Backend, StoppedError, backend_of
 from formulations.choice_data import ChoiceData, Discount, Ints, LimitedUse, Product
 from tests.conftest import example_count
 from tests.formulations.partitions import doubtful_problems, enumerated, flat, growing_problems, problems, two_workloads
@@ -226,3 +227,16 @@ def test_what_a_solver_overlooks_is_found(data: ChoiceData) -> None:
     else:
         assert np.isclose(found.value, least, rtol=1e-12, atol=1e-9)
         assert found.bound <= least * (1 + 1e-12) + 1e-9
+
+
+def test_that_no_limit_alone_helps_is_told_though_the_last_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise StoppedError
+
+    for name in ("_by_limits", "_by_budget", "_by_products"):
+        monkeypatch.setattr(least_limits, name, lambda *_: ())
+    monkeypatch.setattr(least_limits, "_least_choice", stopped)
+    (said,) = least_limits.over_limits(None, [])  # type: ignore[arg-type]
+    assert said.endswith("several looser limits")
+    monkeypatch.setattr(least_limits, "_by_limits", stopped)
+    assert least_limits.over_limits(None, []) == (least_limits.UNTRIED,)  # type: ignore[arg-type]

@@ -46,27 +46,28 @@ def over_limits(
             _by_products(run, certain),
         ):
             sentences.append(sentence)
-        return tuple(sentences) or (_joint_reason(run, certain),)
     except StoppedError:
         return (*sentences, UNTRIED)
+    return tuple(sentences) or (_joint_reason(run, certain),)
 
 
 def _joint_reason(run: Run, datas: Sequence[ChoiceData]) -> str:
     """The sentence that no limit alone is to blame, with what the cheapest choice without limits
-    takes.
+    takes where that is found in time.
     """
-    unlimited = _least_choice(
-        run, [replace(data, limits=(), budget=None, kinds=()) for data in datas]
-    )
+    together = "no choice of networks meets all limits, and removing any single limit does not help"
+    try:
+        unlimited = _least_choice(
+            run, [replace(data, limits=(), budget=None, kinds=()) for data in datas]
+        )
+    except StoppedError:
+        return f"{together}: needs several looser limits"
     assert unlimited is not None, "without limits every workload has its cheapest island"
     number, rows, total = unlimited
     takes = ", ".join(
         f"{key} {rounded_up(use)}" for key, use in _exceeded(datas[number], rows, total)
     )
-    return (
-        "no choice of networks meets all limits, and removing any single limit does not help:"
-        f" the best choice without limits takes {takes}; needs several looser limits"
-    )
+    return f"{together}: the best choice without limits takes {takes}; needs several looser limits"
 
 
 def _exceeded(data: ChoiceData, rows: Ints, total: Worth) -> Iterator[tuple[str, float]]:

@@ -243,7 +243,7 @@ def check_nics(
             + (
                 f"has to be {alternatives(map(str, allowed))}."
                 if allowed
-                else "none is allowed here."
+                else "no number listed fits this HB domain."
             ),
         )
         for name, words, number, allowed in numbers
