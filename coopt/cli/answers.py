@@ -111,7 +111,8 @@ def solve(
     from coopt.instance.schema import load
     from coopt.network.plan_networks import baseline_of
     from coopt.plan.store import decided, holds_better, plan_json, with_replaced
-    from coopt.report.plan import plan_report, plan_screen
+    from coopt.report.plan import plan_report
+    from coopt.report.screen import plan_screen
     from coopt.report.words import columns_of, progress_shown, rendered
     from coopt.solving.answer import solve, value_without_margin
     from coopt.solving.assumptions import assess

@@ -486,7 +486,8 @@ def _check_head(file: Path, head: str, columns: list[str], catalog: CatalogFiles
             for name, count in Counter(columns).items()
         )
     )
-    lacking = [name for name in HEAD[bool(catalog.columns) :] if name not in columns]
+    needed = [name for name in HEAD if name != "kind" or not catalog.columns]
+    lacking = [name for name in needed if name not in columns]
     if not lacking:
         return
     refuse(

@@ -174,7 +174,6 @@ def at_choice(instance: Q, choice: Chosen) -> Q:
     InstanceError
         If that question is invalid, for example if no domain is sold with the GPU.
     """
-
     table = instance.model_dump(by_alias=True)
     network = instance.network
     for key in type(network).model_fields.keys() - network.model_fields_set:

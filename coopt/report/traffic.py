@@ -129,12 +129,11 @@ def routing_headline(routing: Routing) -> str:
     if routing.routing <= 1:
         return f"{opening}: no link slows traffic more than the plan assumes."
     proven = all(collective.optimal for collective in routing.collectives if collective.routing > 1)
-    end = "no routing does better" if proven else "the bound leaves room for better routes"
-    # what spraying itself loses is no matter of routes
-    ending = "" if sprayed else f"; {end}"
+    end = "; no routing does better" if proven else "; the bound leaves room for better routes"
     return (
         f"{opening}: traffic takes {routing.routing:.4g} times as long as with links shared evenly,"
-        f" more than the plan assumes{ending}."
+        # what spraying itself loses is no matter of routes
+        f" more than the plan assumes{'' if sprayed else end}."
     )
 
 

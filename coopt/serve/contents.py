@@ -38,13 +38,13 @@ Document = dict[str, Any]
 
 def plan_contents(instance: Instance, plan: Plan) -> Document:
     """Everything that the page shows of a plan, and the plan itself."""
-    known = plan_facts(instance, plan)
+    known, told = plan_facts(instance, plan), first_sentences(instance, plan)
     document: Document = {
         "name": instance.name,
         "status": plan.status,
         "stop_reason": plan.stop_reason,
         "headline": headline(instance, plan),
-        "explanation": list(first_sentences(instance, plan)),
+        "explanation": told,
         "search": _table(facts("How the search went", search_rows(instance, plan))),
         "total_s": plan.timing_s.total,
         "plan": plan.model_dump(mode="json", by_alias=True),
@@ -60,7 +60,7 @@ def plan_contents(instance: Instance, plan: Plan) -> Document:
         ],
     }
     if plan.cost is not None:
-        sections = plan_sections(instance, plan, known, baseline_of(instance, plan))
+        sections = plan_sections(instance, plan, known, told, baseline_of(instance, plan))
         noted = remarks(instance, plan)
         others = (piece for pieces in sections.values() for piece in pieces if piece not in noted)
         # each product once, with the sources of its price and of its power

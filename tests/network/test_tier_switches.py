@@ -15,7 +15,8 @@ from coopt.network.optics import first_unmated, measures_of
 from coopt.network.parts import cost_of, open_bill
 from coopt.network.space import families
 from coopt.plan.schema import Plan
-from coopt.report.plan import plan_report, plan_screen
+from coopt.report.plan import plan_report
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.families import CountedNetworks, priced
 from tests.conftest import ASK_WHY, accepted, ask, example_count, question, switch, value, value_of

@@ -7,7 +7,8 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.network.space import families
-from coopt.report.plan import evaluation_report, plan_screen
+from coopt.report.plan import evaluation_report
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.days import fastest_on

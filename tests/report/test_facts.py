@@ -17,7 +17,8 @@ from coopt.plan.store import plan_checks
 from coopt.report.explanation import search_rows
 from coopt.report.facts import label, plan_facts, servers_apart
 from coopt.report.page.contents import Origin, PageCase, page_html
-from coopt.report.plan import IN_FULL, Room, headline, plan_report, plan_screen, plan_sections
+from coopt.report.plan import IN_FULL, headline, plan_report, plan_sections
+from coopt.report.screen import Room, plan_screen
 from coopt.report.words import PlanFact, exact, of_group, rendered, required_bound
 from coopt.verifier.audit import verify
 from tests.changes import NOTHING_BUILT
@@ -131,7 +132,7 @@ def test_many_parts_stand_side_by_side() -> None:
     names = [f"island {n}" for n in range(IN_FULL + 1)]
     parts = tuple(plan.parts[0].model_copy(update={"name": name}) for name in names)
     many = plan.model_copy(update={"parts": parts})
-    sections = plan_sections(instance, many, plan_facts(instance, many))
+    sections = plan_sections(instance, many, plan_facts(instance, many), ())
     titles = {name: [getattr(piece, "title", "") for piece in pieces] for name, pieces in sections.items()}
     assert titles["parts"][:3] == ["Networks and their workloads", "Networks", "Switches"]
     assert titles["runs"] == ["Workloads"]
@@ -142,7 +143,7 @@ def test_a_plan_that_builds_nothing_has_no_facts() -> None:
     instance, plan = solved("shared")
     empty = plan.model_copy(update=NOTHING_BUILT | {"status": "unknown"})
     assert plan_facts(instance, empty) == []
-    assert plan_sections(instance, empty, []) == {}
+    assert plan_sections(instance, empty, [], ()) == {}
 
 
 def test_spares_goodput_and_days_are_facts_where_failures_count() -> None:
@@ -287,7 +288,7 @@ def test_the_money_of_servers_has_its_own_line(monkeypatch: pytest.MonkeyPatch) 
         screen = rendered(plan_screen(instance, plan), io.StringIO())
         assert f"{lines[-1].usd:,.0f}" in next(row for row in screen.splitlines() if "box, servers" in row)
         with monkeypatch.context() as patch:
-            patch.setattr("coopt.report.plan.ROOMS", (Room(lines=1),))
+            patch.setattr("coopt.report.screen.ROOMS", (Room(lines=1),))
             screen = rendered(plan_screen(instance, plan), io.StringIO())
         (row,) = (row for row in screen.splitlines() if "HB GPU" in row)
         assert row.split()[:5] == ["box", "HB", "GPU", f"{lines[0].count}", f"{whole_usd:,.0f}"]

@@ -39,7 +39,8 @@ from coopt.report.notes import (
     tp_across,
     turns_text,
 )
-from coopt.report.plan import plan_report, plan_screen
+from coopt.report.plan import plan_report
+from coopt.report.screen import plan_screen
 from coopt.report.time_errors import accuracy, certainty
 from coopt.report.words import rendered
 from coopt.solving.without_parts import plan_faults

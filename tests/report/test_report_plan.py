@@ -10,7 +10,8 @@ from coopt.plan.schema import Alternative
 from coopt.report.comparison import STOPS, differences, runners_tables, saving_text
 from coopt.report.explanation import explanation_tables, narrowing, search_rows, stages
 from coopt.report.facts import claim_text, plan_facts, schedule, split, uplinks
-from coopt.report.plan import headline, plan_report, plan_screen
+from coopt.report.plan import headline, plan_report
+from coopt.report.screen import plan_screen
 from coopt.report.words import of_group, percent, rendered, with_unit
 from tests.changes import NOTHING_BUILT, with_part
 from tests.conftest import ask

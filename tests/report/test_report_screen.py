@@ -22,7 +22,8 @@ from coopt.report import words
 from coopt.report.building import leaf_notes
 from coopt.report.facts import pace_text
 from coopt.report.notes import numbers_between
-from coopt.report.plan import MOST_LINES, _as_they_stand, headline, plan_screen
+from coopt.report.plan import headline
+from coopt.report.screen import MOST_LINES, _as_they_stand, plan_screen
 from coopt.report.words import PlanFact, rendered
 from tests.changes import with_part
 from tests.conftest import ask, question, switch
@@ -111,7 +112,7 @@ def test_many_networks_of_a_kind_are_a_line() -> None:
 def test_a_screen_with_much_to_say_keeps_what_comes_first(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     instance, plan = solved(kind)
     notes = [f"{n} is one of the notes. " + "It takes some lines to say all of it. " * 6 for n in range(9)]
-    monkeypatch.setattr("coopt.report.plan.first_sentences", lambda *_: notes)
+    monkeypatch.setattr("coopt.report.screen.first_sentences", lambda *_: notes)
     lines = lines_of(instance, coopt.assess(instance, plan))
     assert len(lines) <= 40
     assert sum("of the notes" in line for line in lines) < 9

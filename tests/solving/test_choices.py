@@ -20,7 +20,7 @@ from coopt.plan.schema import Plan
 from coopt.plan.store import decided
 from coopt.report import words
 from coopt.report.fronts.text import built_from, front_headline
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving import answer
 from coopt.solving.resolves import only_plan

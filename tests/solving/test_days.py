@@ -15,7 +15,7 @@ from coopt.instance.variants import with_days_in_turn, with_scaled_bounds
 from coopt.plan.parts import Design
 from coopt.plan.store import plan_checks
 from coopt.report.faults import faults_report
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.solving.without_parts import plan_faults

@@ -13,7 +13,7 @@ from coopt.columns.pools import Pool
 from coopt.instance.schema import Instance
 from coopt.instance.texts import InstanceError
 from coopt.network.space import families
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.suggestions import EVEN, other_numbers
 from coopt.report.words import rendered
 from coopt.solving import divisibility

@@ -4,7 +4,7 @@ from typing import Any
 
 import coopt
 from coopt.instance.schema import Instance
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.words import columns_of, rendered
 
 BARE: dict[str, Any] = {"schema": 1, "name": "promise", "margin": "none"}

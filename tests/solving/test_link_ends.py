@@ -19,7 +19,7 @@ from coopt.network.parts import cost_of, end_modules, price
 from coopt.network.plan_networks import design_of, families_of_design, uplinks_of
 from coopt.network.space import families
 from coopt.plan.schema import InstanceId, Plan
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.plan_bills import _network
 from coopt.verifier.parts import design_checks

@@ -22,7 +22,8 @@ from coopt.network.plan_networks import design_of
 from coopt.network.space import families
 from coopt.plan.parts import Design
 from coopt.plan.schema import Alternative, Plan, Progress
-from coopt.report.plan import plan_report, plan_screen
+from coopt.report.plan import plan_report
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving import shared
 from coopt.solving.shared import without

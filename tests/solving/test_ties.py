@@ -6,7 +6,7 @@ import pytest
 
 from coopt.instance.schema import Instance
 from coopt.plan.schema import Plan
-from coopt.report.plan import plan_screen
+from coopt.report.screen import plan_screen
 from coopt.report.words import rendered
 from coopt.solving.answer import solve
 from coopt.verifier.audit import verify

@@ -139,7 +139,7 @@ def page_contents(case: PageCase) -> Contents:
     """
     instance, plan = case.instance, case.plan
     verdict, decision = opening(case)
-    known = plan_facts(instance, plan)
+    known, told = plan_facts(instance, plan), first_sentences(instance, plan)
     has_chart = case.front is not None and len(case.front.points) > 1
     contents: Contents = {
         "style": browser_style(),
@@ -147,7 +147,7 @@ def page_contents(case: PageCase) -> Contents:
         "name": instance.name,
         "description": " ".join(instance.description.split()),
         "headline": decision,
-        "explanation": tuple(first_sentences(instance, plan)),
+        "explanation": tuple(told),
         "accepted": case.verdict.accepted,
         "buildable": case.buildable,
         "badge": _badge(case),
@@ -160,7 +160,7 @@ def page_contents(case: PageCase) -> Contents:
     if case.buildable:
         contents |= _evidence(instance, plan, known)
     baseline = baseline_of(instance, plan) if case.buildable else None
-    for name, pieces in plan_sections(instance, plan, known, baseline).items():
+    for name, pieces in plan_sections(instance, plan, known, told, baseline).items():
         contents[f"plan_{name}"] = [_block(piece) for piece in pieces]
     if case.buildable:
         contents["runners"] = [_block(piece) for piece in runners_tables(plan)]

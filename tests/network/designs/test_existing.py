@@ -103,7 +103,7 @@ def test_given_network_asks_for_its_mapping_alone():
     )
     assert coopt.load(instance.model_dump(by_alias=True)).sha256 == instance.sha256
     # what stands has no price, so that no other network is said to be missing beside it
-    assert not plan_sections(instance, plan, plan_facts(instance, plan), None)["saving"]
+    assert not plan_sections(instance, plan, plan_facts(instance, plan), ())["saving"]
     why = coopt.explain(instance, plan)
     assert not why.prices
     assert "price" not in " ".join(why.sentences)
